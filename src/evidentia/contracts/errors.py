@@ -1,0 +1,210 @@
+"""Every exception a user can meet, with a stable code and a hint.
+
+    EvidentiaError
+    ├── InputError                  the caller's words are off (exit code 2, HTTP 400)
+    │   ├── InvalidFieldError           a field's value is not acceptable
+    │   ├── FilterSyntaxError           a filter's text does not parse; names the column
+    │   ├── UnknownSettingError         evidentia.toml names a setting that does not exist
+    │   ├── DocumentUnreadableError     a file cannot become a document
+    │   ├── DuplicateDocumentError      two roots or records give one document id
+    │   ├── NotFoundError               a document, chunk, version or receipt the caller may see is not there
+    │   └── MissingExtraError           an optional dependency is not installed
+    ├── BaseStateError              the base cannot be used as it is (exit code 3, HTTP 503)
+    │   ├── BaseMissingError            there is no base at this path
+    │   ├── BaseDamagedError            stored bytes are not what they were
+    │   ├── BaseVersionError            the base was written by a newer Evidentia
+    │   ├── BaseBusyError               another process is writing
+    │   ├── BaseFullError               no room left to write
+    │   ├── BaseReadOnlyError           the base's directory does not allow writing
+    │   └── VersionCollectedError       gc removed that version
+    └── VerificationError           a custody check failed (exit code 1)
+
+A source that gives no answer is not here: that is a result (`CoverageReport`), not an exception.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class EvidentiaError(Exception):
+    """The root of every error raised on purpose."""
+
+    code: ClassVar[str] = "evidentia_error"
+    hint: ClassVar[str] = "see the message"
+    exit_code: ClassVar[int] = 2
+
+
+class InputError(EvidentiaError):
+    """The caller's words are off; nothing was changed."""
+
+    code = "input_error"
+    hint = "correct the input and try again"
+
+
+class InvalidFieldError(InputError):
+    """A field's value is not acceptable."""
+
+    code = "invalid_field"
+    hint = "see docs/reference/contracts.md for the field's range"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"field '{field}': {problem}")
+        self.field = field
+
+
+class FilterSyntaxError(InputError):
+    """A filter's text does not parse."""
+
+    code = "filter_syntax"
+    hint = "see docs/filters.md for the grammar"
+
+    def __init__(self, problem: str, *, text: str, column: int) -> None:
+        super().__init__(f"filter, column {column}: {problem}")
+        self.text = text
+        self.column = column
+
+
+class UnknownSettingError(InputError):
+    """The settings file names a setting that does not exist."""
+
+    code = "unknown_setting"
+    hint = "see docs/reference/settings.md for the settings"
+
+    def __init__(self, name: str, *, file: str) -> None:
+        super().__init__(f"'{file}' names the setting '{name}', which does not exist")
+
+
+class DocumentUnreadableError(InputError):
+    """A file cannot become a document; `reason` is stable, `problem` is for people."""
+
+    code = "document_unreadable"
+    hint = "the other files were ingested; correct this one and ingest it again"
+
+    def __init__(self, reason: str, problem: str) -> None:
+        super().__init__(problem)
+        self.reason = reason
+        self.problem = problem
+
+
+class DuplicateDocumentError(InputError):
+    """Two roots or records give one document id."""
+
+    code = "duplicate_document"
+    hint = "give one of them another --source, or a different id"
+
+    def __init__(self, document_id: str, *, first: str, second: str) -> None:
+        super().__init__(f"document id '{document_id}' comes from both '{first}' and '{second}'")
+
+
+class NotFoundError(InputError):
+    """What was asked for is not there, or the caller may not see it: the two are not told apart."""
+
+    code = "not_found"
+    hint = "check the id, and that you may see it"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"no {kind} '{name}'")
+
+
+class MissingExtraError(InputError):
+    """An optional dependency is not installed."""
+
+    code = "missing_extra"
+    hint = "install the extra that the message names"
+
+    def __init__(self, extra: str, *, needed_for: str) -> None:
+        super().__init__(f"{needed_for} needs the extra '{extra}': pip install 'evidentia[{extra}]'")
+
+
+class BaseStateError(EvidentiaError):
+    """The base cannot be used as it is; the last committed version is intact unless the message says otherwise."""
+
+    code = "base_state"
+    hint = "run `evidentia doctor`"
+    exit_code = 3
+
+
+class BaseMissingError(BaseStateError):
+    """There is no base at this path."""
+
+    code = "base_missing"
+    hint = "run `evidentia init`, or pass --base or EVIDENTIA_BASE"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is no base at '{path}'")
+
+
+class BaseDamagedError(BaseStateError):
+    """Stored bytes are not what they were."""
+
+    code = "base_damaged"
+    hint = "run `evidentia verify` to see the first broken link, then restore from a backup"
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+        self.problem = problem
+
+
+class BaseVersionError(BaseStateError):
+    """The base was written by a newer Evidentia."""
+
+    code = "base_version"
+    hint = "upgrade evidentia"
+
+    def __init__(self, found: int, *, known: int) -> None:
+        super().__init__(f"the base has schema {found}, and this Evidentia knows schemas up to {known}")
+
+
+class BaseBusyError(BaseStateError):
+    """Another process is writing."""
+
+    code = "base_busy"
+    hint = "wait for the other writer, or raise storage.writer_wait_ms"
+
+    def __init__(self, path: str, *, waited_ms: int) -> None:
+        super().__init__(f"another writer holds '{path}' (waited {waited_ms} ms)")
+
+
+class BaseFullError(BaseStateError):
+    """No room left to write."""
+
+    code = "base_full"
+    hint = "free some space (`evidentia gc` drops old versions) and run the command again"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"no room left to write in '{path}'; the last committed version is intact")
+
+
+class BaseReadOnlyError(BaseStateError):
+    """The base's directory does not allow writing."""
+
+    code = "base_read_only"
+    hint = "check the directory's permissions"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"'{path}' cannot be written; the last committed version is intact")
+
+
+class VersionCollectedError(BaseStateError):
+    """Garbage collection removed that version."""
+
+    code = "version_collected"
+    hint = "raise storage.keep_versions before the next gc"
+
+    def __init__(self, version: str) -> None:
+        super().__init__(f"version '{version}' was removed by gc")
+
+
+class VerificationError(EvidentiaError):
+    """A custody check failed."""
+
+    code = "verification_failed"
+    hint = "the message names the first broken link; see docs/custody.md"
+    exit_code = 1
+
+    def __init__(self, link: str, problem: str) -> None:
+        super().__init__(f"{link}: {problem}")
+        self.link = link
+        self.problem = problem

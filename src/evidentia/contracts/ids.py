@@ -1,0 +1,36 @@
+"""Identifiers as distinct types, so that a chunk id cannot be passed where a source id is meant.
+
+How the composite ids are spelt is decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import NewType
+
+SourceId = NewType("SourceId", str)
+DocumentId = NewType("DocumentId", str)
+ChunkId = NewType("ChunkId", str)
+PrincipalId = NewType("PrincipalId", str)
+TenantId = NewType("TenantId", str)
+SessionId = NewType("SessionId", str)
+RequestId = NewType("RequestId", str)
+ReceiptId = NewType("ReceiptId", str)
+AnnotationId = NewType("AnnotationId", str)
+ToolId = NewType("ToolId", str)
+SemanticVersion = NewType("SemanticVersion", str)
+Sha256 = NewType("Sha256", str)
+"""A SHA-256 digest as 64 lower-case hexadecimal digits."""
+CorpusVersion = NewType("CorpusVersion", str)
+EvidenceState = NewType("EvidenceState", str)
+
+CHUNK_HASH_DIGITS = 16
+
+
+def document_id_of(source_id: SourceId, own_id: str) -> DocumentId:
+    """Return the document id: the source, a colon, and the document's own id within it."""
+    return DocumentId(f"{source_id}:{own_id}")
+
+
+def chunk_id_of(document_id: DocumentId, *, position: int, content_hash: Sha256) -> ChunkId:
+    """Return the chunk id: document, position within it, and the first 16 digits of the content hash."""
+    return ChunkId(f"{document_id}#{position}@{content_hash[:CHUNK_HASH_DIGITS]}")

@@ -1,0 +1,183 @@
+"""The closed vocabularies of the contract: tiers, levels, kinds and states.
+
+Every vocabulary is written in lower case on the wire and read in any case. `ranked` ones order their members;
+the order is the one a filter such as `authority_tier >= "curated"` uses.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+
+class Vocabulary(StrEnum):
+    """A closed set of words; unknown words are refused by name."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        if not isinstance(value, str):
+            return None
+        word = value.strip().lower().replace("-", "_").replace(" ", "_")
+        return next((member for member in cls if member.value == word), None)
+
+    @classmethod
+    def words(cls) -> tuple[str, ...]:
+        """Return every accepted word in its declared order."""
+        return tuple(member.value for member in cls)
+
+
+class RankedVocabulary(Vocabulary):
+    """A closed set of words declared from lowest to highest."""
+
+    @property
+    def rank(self) -> int:
+        """Return the position in the declared order, 0 for the lowest."""
+        return type(self).words().index(self.value)
+
+
+class AuthorityTier(RankedVocabulary):
+    """How much a source's word weighs, lowest first."""
+
+    EPHEMERAL = "ephemeral"
+    USER = "user"
+    DERIVED = "derived"
+    CURATED = "curated"
+    CANONICAL = "canonical"
+
+
+class Classification(RankedVocabulary):
+    """How closely a document is held, lowest first; also the clearance of a principal."""
+
+    PUBLIC = "public"
+    INTERNAL = "internal"
+    CONFIDENTIAL = "confidential"
+    RESTRICTED = "restricted"
+
+
+class ContentType(Vocabulary):
+    """What a document is for."""
+
+    CODE = "code"
+    DOCUMENTATION = "documentation"
+    CONFIG = "config"
+    LOG = "log"
+    ANNOTATION = "annotation"
+    SCHEMA = "schema"
+    RUNBOOK = "runbook"
+
+
+class DeprecationStatus(Vocabulary):
+    """Whether a document still holds."""
+
+    ACTIVE = "active"
+    DEPRECATED = "deprecated"
+    ARCHIVED = "archived"
+
+
+class SourceType(Vocabulary):
+    """How a source is searched."""
+
+    INVERTED_INDEX = "inverted_index"
+    VECTOR_STORE = "vector_store"
+    RELATIONAL_DB = "relational_db"
+    KNOWLEDGE_GRAPH = "knowledge_graph"
+    API = "api"
+    LOG_STORE = "log_store"
+    CODE_INDEX = "code_index"
+    HUMAN_ANNOTATION_STORE = "human_annotation_store"
+    MEMORY_LAYER = "memory_layer"
+
+
+class LatencyTier(RankedVocabulary):
+    """How soon a source answers, soonest first; the 99th percentiles are 10, 100, 1000 and 5000 ms."""
+
+    HOT = "hot"
+    WARM = "warm"
+    COLD = "cold"
+    ARCHIVE = "archive"
+
+
+class QueryCapability(Vocabulary):
+    """What kind of question a source can be asked."""
+
+    EXACT_MATCH = "exact_match"
+    SEMANTIC = "semantic"
+    STRUCTURED = "structured"
+    GRAPH_TRAVERSAL = "graph_traversal"
+
+
+class RetrievalMode(Vocabulary):
+    """Which legs of the base's own search take part."""
+
+    HYBRID = "hybrid"
+    LEXICAL = "lexical"
+    DENSE = "dense"
+
+
+class FusionMethod(Vocabulary):
+    """How ranked lists become one."""
+
+    LINEAR = "linear"
+    RRF = "rrf"
+    LEARNED = "learned"
+
+
+class GovernanceMode(Vocabulary):
+    """What policies in scope do to an answer."""
+
+    OFF = "off"
+    ANNOTATE = "annotate"
+    FILTER = "filter"
+    ENFORCE = "enforce"
+
+
+class CoverageState(Vocabulary):
+    """What happened to one source during one request."""
+
+    SEARCHED = "searched"
+    CACHED = "cached"
+    STALE = "stale"
+    TIMED_OUT = "timed_out"
+    FAILED = "failed"
+    BREAKER_OPEN = "breaker_open"
+    SKIPPED = "skipped"
+    DENIED = "denied"
+
+
+class AnnotationTargetType(Vocabulary):
+    """What an annotation speaks about."""
+
+    DOCUMENT = "document"
+    CODE_SYMBOL = "code_symbol"
+    CONFIG_KEY = "config_key"
+    SERVICE = "service"
+    INCIDENT = "incident"
+
+
+class AnnotationType(Vocabulary):
+    """What an annotation does."""
+
+    CORRECTION = "correction"
+    LABEL = "label"
+    KNOWLEDGE = "knowledge"
+    REVIEW = "review"
+    DEPRECATION_NOTICE = "deprecation_notice"
+
+
+class ExpertiseLevel(Vocabulary):
+    """On what footing an annotation's author speaks."""
+
+    DOMAIN_EXPERT = "domain_expert"
+    SENIOR_ENGINEER = "senior_engineer"
+    TEAM_LEAD = "team_lead"
+    CONTRIBUTOR = "contributor"
+    UNKNOWN = "unknown"
+
+
+class EventKind(Vocabulary):
+    """What an entry of the event log records."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+    ACCESS_CHANGED = "access_changed"

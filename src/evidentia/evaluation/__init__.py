@@ -1,0 +1,4 @@
+"""How good is it?
+
+Measures, comparisons and gates over judged data.
+"""

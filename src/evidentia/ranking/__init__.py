@@ -1,0 +1,4 @@
+"""In what order?
+
+Pure scoring, fusion, conflict resolution and diversification.
+"""
