@@ -16,6 +16,7 @@
     │   ├── BaseBusyError               another process is writing
     │   ├── BaseFullError               no room left to write
     │   ├── BaseReadOnlyError           the base's directory does not allow writing
+    │   ├── BaseForbiddenError          the base's directory does not allow reading
     │   └── VersionCollectedError       gc removed that version
     └── VerificationError           a custody check failed (exit code 1)
 
@@ -185,6 +186,16 @@ class BaseReadOnlyError(BaseStateError):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"'{path}' cannot be written; the last committed version is intact")
+
+
+class BaseForbiddenError(BaseStateError):
+    """The base's directory does not allow reading."""
+
+    code = "base_forbidden"
+    hint = "check the directory's permissions"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"'{path}' cannot be read")
 
 
 class VersionCollectedError(BaseStateError):

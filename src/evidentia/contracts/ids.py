@@ -34,3 +34,8 @@ def document_id_of(source_id: SourceId, own_id: str) -> DocumentId:
 def chunk_id_of(document_id: DocumentId, *, position: int, content_hash: Sha256) -> ChunkId:
     """Return the chunk id: document, position within it, and the first 16 digits of the content hash."""
     return ChunkId(f"{document_id}#{position}@{content_hash[:CHUNK_HASH_DIGITS]}")
+
+
+def document_of(chunk_id: ChunkId) -> DocumentId:
+    """Return the document a chunk id names; empty when it is no chunk id."""
+    return DocumentId(chunk_id.rpartition("#")[0])

@@ -1,0 +1,46 @@
+"""Who asks, and what a document demands of whoever asks.
+
+The rule itself (`policy.access`) is elsewhere; these are the facts it decides on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from evidentia.contracts.ids import PrincipalId, TenantId
+from evidentia.contracts.vocabulary import Classification
+
+DEFAULT_TENANT = TenantId("default")
+LOCAL_OWNER = PrincipalId("local-owner")
+ACL_KINDS = ("user", "group", "role")
+
+
+class AccessRule(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """What a document demands: tenant, clearance and, when not empty, a matching ACL entry.
+
+    ACL entries read `user:alice`, `group:oncall` or `role:auditor` and are kept sorted without duplicates.
+    """
+
+    tenant: TenantId = DEFAULT_TENANT
+    classification: Classification = Classification.INTERNAL
+    acl: tuple[str, ...] = ()
+
+
+class Principal(msgspec.Struct, frozen=True, kw_only=True):
+    """Whoever asks, with the facts access is decided on."""
+
+    principal_id: PrincipalId
+    tenant: TenantId = DEFAULT_TENANT
+    clearance: Classification = Classification.PUBLIC
+    roles: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = msgspec.field(default_factory=dict)
+    is_owner: bool = False
+    """The local owner of a base sees every tenant and every ACL; a server never grants this."""
+
+
+def local_owner() -> Principal:
+    """Return the principal a local base acts as unless told otherwise."""
+    return Principal(principal_id=LOCAL_OWNER, clearance=Classification.RESTRICTED, is_owner=True)

@@ -1,0 +1,63 @@
+"""Receipts: what an answer was made from, and what a receipt can be asked."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from evidentia.contracts.evidence import Decision, EvidenceRequest, EvidenceResponse, TermScore
+from evidentia.contracts.ids import ChunkId, CorpusVersion, EvidenceState, ReceiptId, Sha256
+from evidentia.contracts.settings import AccessSettings, SearchSettings, TextSettings
+
+
+class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that shape an answer, with the versions of the arithmetic behind them."""
+
+    engine: str
+    text: TextSettings
+    search: SearchSettings
+    access: AccessSettings
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer in the form in which it can be made again."""
+
+    request: EvidenceRequest
+    principal_fingerprint: Sha256
+    corpus_version: CorpusVersion
+    evidence_state: EvidenceState
+    config: EngineConfig
+    config_hash: Sha256
+    decisions: tuple[Decision, ...]
+    fragments: tuple[ChunkId, ...]
+    result_hash: Sha256
+    answered_at: datetime
+
+
+class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A receipt answered again: whether the result is the same, and the part of it the asker may see today."""
+
+    receipt_id: ReceiptId
+    is_same: bool
+    recorded_hash: Sha256
+    result_hash: Sha256
+    hidden: int
+    """How many fragments of the answer the asker may not see today."""
+    response: EvidenceResponse
+
+
+class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a chunk is, or is not, in an answer."""
+
+    receipt_id: ReceiptId
+    chunk_id: ChunkId
+    stage: str
+    """The stage at which it left, or `answered`."""
+    rank: int | None
+    """Its place in the answer, or among all matches when it is not in the answer; None when it does not match."""
+    score: int
+    terms: tuple[TermScore, ...]
+    reason: str
+    smallest_change: str
+    """The smallest change of the request that would have let it in; empty when it is in."""
