@@ -1,0 +1,91 @@
+"""The custody chain of a fragment: one hash per record, each sealing the one before.
+
+    h0 = SHA-256(canonical origin record || content bytes of the fragment)
+    hi = SHA-256(h(i-1) || canonical transformation record i)
+
+`||` joins bytes and h(i-1) stands as its 32 raw bytes. The last transformation's `output_hash` is the SHA-256 of the
+fragment's content, and each transformation's `input_hash` is the `output_hash` before it (the first one's is the
+origin's `content_hash`), so the chain ties the original bytes to the fragment without a gap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from evidentia.contracts.canonical import encode_struct
+from evidentia.contracts.ids import Sha256
+from evidentia.contracts.provenance import DocumentCustody, OriginEntry, ProvenanceEntry, TransformationEntry, TransformationRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CHUNK_STEP = "chunk"
+
+_sha256 = hashlib.sha256
+
+
+def chunk_record(
+    custody: DocumentCustody, *, position: int, start: int, end: int, text_hash: Sha256, content_hash: Sha256
+) -> TransformationRecord:
+    """Return the record of cutting one chunk out of its document's text."""
+    stamp = custody.cut_by
+    return TransformationRecord(
+        step=CHUNK_STEP,
+        tool_id=stamp.tool_id,
+        tool_version=stamp.tool_version,
+        timestamp=stamp.timestamp,
+        input_hash=text_hash,
+        output_hash=content_hash,
+        parameters={"end": end, "position": position, "start": start},
+    )
+
+
+class DocumentChain:
+    """Computes chunk heads of one document, encoding what the chunks share only once."""
+
+    def __init__(self, custody: DocumentCustody) -> None:
+        self._custody = custody
+        self._origin = encode_struct(custody.origin)
+        self._steps = [encode_struct(record) for record in custody.transformations]
+
+    def head(self, content: bytes, record: TransformationRecord) -> Sha256:
+        """Return the last hash of the chain that ends in `record`."""
+        digest = _sha256(self._origin + content).digest()
+        for step in self._steps:
+            digest = _sha256(digest + step).digest()
+        return Sha256(_sha256(digest + encode_struct(record)).hexdigest())
+
+
+def chain_of(custody: DocumentCustody, *, content: bytes, last: TransformationRecord) -> tuple[ProvenanceEntry, ...]:
+    """Return the whole chain of a fragment, origin first, each entry with its hash."""
+    digest = _sha256(encode_struct(custody.origin) + content).digest()
+    entries: list[ProvenanceEntry] = [OriginEntry(record=custody.origin, hash=Sha256(digest.hex()))]
+    for record in (*custody.transformations, last):
+        digest = _sha256(digest + encode_struct(record)).digest()
+        entries.append(TransformationEntry(record=record, hash=Sha256(digest.hex())))
+    return tuple(entries)
+
+
+def chain_faults(chain: Sequence[ProvenanceEntry], *, content: bytes) -> Iterator[tuple[str, str]]:
+    """Yield (link, problem) for every link of a chain that does not hold for this content, first link first."""
+    if not chain or not isinstance(chain[0], OriginEntry):
+        yield "link 0", "the chain does not begin with an origin"
+        return
+    digest = _sha256(encode_struct(chain[0].record) + content).digest()
+    if digest.hex() != chain[0].hash:
+        yield "link 0 (origin)", "the hash does not match the origin record and the content"
+    flowing: str = chain[0].record.content_hash
+    for number, entry in enumerate(chain[1:], start=1):
+        if not isinstance(entry, TransformationEntry):
+            yield f"link {number}", "an origin stands in the middle of the chain"
+            return
+        link = f"link {number} ({entry.record.step})"
+        digest = _sha256(digest + encode_struct(entry.record)).digest()
+        if digest.hex() != entry.hash:
+            yield link, "the hash does not match the record and the link before it"
+        if entry.record.input_hash != flowing:
+            yield link, "the input is not the output of the link before it"
+        flowing = entry.record.output_hash
+    if flowing != _sha256(content).hexdigest():
+        yield f"link {len(chain) - 1}", "the last output is not the content"

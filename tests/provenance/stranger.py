@@ -1,0 +1,83 @@
+"""A checker of exported fragments written from docs/custody.md alone; it uses nothing but the standard library."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+
+def sha256(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def canonical(record: Any) -> bytes:  # Any: JSON as parsed
+    """RFC 8785 for records without floats; Python's own encoder follows it once keys are sorted by code point."""
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def problems(export: dict[str, Any]) -> list[str]:
+    """Return what is wrong with an exported fragment."""
+    content = export["content"].encode()
+    checks = {
+        "format": export["format"] == "evidentia-fragment/1",
+        "chunk id": export["chunk_id"] == f"{export['document_id']}#{export['position']}@{sha256(content).hex()[:16]}",
+        "chain": chain_holds(export["provenance_chain"], content),
+        "origin": origin_agrees(export),
+        "event": event_agrees(export),
+        "inclusion": inclusion_holds(export["event"], export["inclusion"]),
+        "commit": commit_agrees(export),
+    }
+    return [name for name, holds in checks.items() if not holds]
+
+
+def chain_holds(chain: list[dict[str, Any]], content: bytes) -> bool:
+    if not chain or chain[0]["kind"] != "origin":
+        return False
+    digest = sha256(canonical(chain[0]["record"]) + content)
+    flowing = chain[0]["record"]["content_hash"]
+    if digest.hex() != chain[0]["hash"]:
+        return False
+    for entry in chain[1:]:
+        record = entry["record"]
+        digest = sha256(digest + canonical(record))
+        if entry["kind"] != "transformation" or digest.hex() != entry["hash"] or record["input_hash"] != flowing:
+            return False
+        flowing = record["output_hash"]
+    return bool(flowing == sha256(content).hex())
+
+
+def origin_agrees(export: dict[str, Any]) -> bool:
+    origin, last = export["provenance_chain"][0]["record"], export["provenance_chain"][-1]["record"]
+    named = (origin.get("document_id"), origin.get("source_id")) == (export["document_id"], export["source_id"])
+    return named and last.get("parameters") == {key: export[key] for key in ("position", "start", "end")}
+
+
+def event_agrees(export: dict[str, Any]) -> bool:
+    event = export["event"]
+    named = all(event[key] == export[key] for key in ("document_id", "source_id", "chunk_id"))
+    return named and event["custody_head"] == export["provenance_chain"][-1]["hash"]
+
+
+def inclusion_holds(event: dict[str, Any], proof: dict[str, Any]) -> bool:
+    index, last = proof["leaf_index"], proof["tree_size"] - 1
+    if index != event["index"] or not 0 <= index <= last:
+        return False
+    current = sha256(b"\x00" + canonical(event))
+    for sibling in map(bytes.fromhex, proof["hashes"]):
+        if last == 0:
+            return False
+        if index % 2 or index == last:
+            current = sha256(b"\x01" + sibling + current)
+            while index % 2 == 0 and index:
+                index, last = index // 2, last // 2
+        else:
+            current = sha256(b"\x01" + current + sibling)
+        index, last = index // 2, last // 2
+    return last == 0 and bool(current.hex() == proof["root"])
+
+
+def commit_agrees(export: dict[str, Any]) -> bool:
+    commit, proof = export["commit"], export["inclusion"]
+    same_log = (commit["log_size"], commit["log_root"]) == (proof["tree_size"], proof["root"])
+    return same_log and sha256(canonical(commit)).hex() == export["commit_hash"]
