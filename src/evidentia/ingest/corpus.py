@@ -1,0 +1,182 @@
+"""JSONL corpora: one document a line, streamed; a line that is wrong stays out with its number, the others get in.
+
+Refuses to hold more than one line at a time, and to take a file for a corpus when none of its first lines is a record.
+"""
+
+from __future__ import annotations
+
+import codecs
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+
+from evidentia.contracts.errors import DocumentUnreadableError
+from evidentia.contracts.extraction import ExtractedText
+from evidentia.contracts.ids import SemanticVersion, ToolId
+from evidentia.contracts.reports import SkippedInput
+from evidentia.ingest.naming import legible
+from evidentia.ingest.originals import open_original
+from evidentia.ingest.reasons import SkipReason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOOL_ID = ToolId("evidentia-jsonl")
+TOOL_VERSION = SemanticVersion("1.0.0")
+MEDIA_TYPE = "application/json"
+LONGEST_ID = 1_000
+LINES_TO_JUDGE_BY = 100
+"""When this many lines from the start are all wrong, the file is something else and gets one entry instead of a million."""
+MOST_SKIPPED_LINES = 1_000
+_PIECE = 1024 * 1024
+_NO_METADATA = frozenset([b"", b"{}", b"null"])
+
+
+class CorpusRecord(msgspec.Struct, frozen=True):
+    """One line of a corpus: where it is, its exact bytes, and what it holds."""
+
+    line: int
+    original: bytes
+    own_id: str
+    title: str
+    text: str
+    metadata: bytes
+    """The metadata map as it is written; empty when there is none."""
+
+    def declared(self) -> dict[str, str | tuple[str, ...]]:
+        """Return the metadata as claims: strings, and lists of strings; other values in their JSON form."""
+        if not self.metadata:
+            return {}
+        fields = _decode_metadata(self.metadata)
+        return {key: _claim(value) for key, value in fields.items() if value is not None}
+
+    def extracted(self) -> ExtractedText:
+        """Return the text that is searched: the title, a blank line, the text."""
+        text = f"{self.title}\n\n{self.text}" if self.title and self.text else self.title or self.text
+        return ExtractedText(text=text, media_type=MEDIA_TYPE, method="jsonl_record", tool_id=TOOL_ID, tool_version=TOOL_VERSION)
+
+
+class _Line(msgspec.Struct, gc=False):
+    own_id: str = msgspec.field(name="_id")
+    text: str | None = None
+    title: str | None = None
+    metadata: msgspec.Raw = msgspec.Raw(b"")
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+_decode_metadata = msgspec.json.Decoder(dict[str, object]).decode
+
+
+def read_corpus(path: str, *, name: str, max_line_bytes: int) -> Iterator[CorpusRecord | SkippedInput]:
+    """Yield the records of a corpus in order, and an entry for each line that is none; memory does not grow with the file.
+
+    Raises:
+        DocumentUnreadableError: The file cannot be opened.
+    """
+    shown = legible(name)
+    wrong = 0
+    held: list[SkippedInput] | None = []
+    with open_original(path) as corpus:
+        for number, line in _lines(corpus, max_line_bytes):
+            try:
+                record = parse_record(line, number, max_line_bytes=max_line_bytes)
+            except DocumentUnreadableError as error:
+                wrong += 1
+                entry = _skip(shown, number, error)
+                if held is None:
+                    if wrong <= MOST_SKIPPED_LINES:
+                        yield entry
+                    continue
+                held.append(entry)
+                if len(held) == LINES_TO_JUDGE_BY:
+                    yield _not_a_corpus(shown, held[0])
+                    return
+                continue
+            if held is not None:
+                yield from held
+                held = None
+            yield record
+    yield from held or ()
+    if wrong > MOST_SKIPPED_LINES:
+        message = f"'{shown}' has {wrong - MOST_SKIPPED_LINES} more lines that are not records; correct it and ingest it again"
+        yield SkippedInput(path=shown, reason=SkipReason.MORE_LINES.value, message=message)
+
+
+def parse_record(line: bytes, number: int, *, max_line_bytes: int) -> CorpusRecord:
+    """Return the record in a line without its newline, or raise DocumentUnreadableError saying what is wrong with it."""
+    if len(line) > max_line_bytes:
+        raise DocumentUnreadableError(SkipReason.LINE_TOO_LONG, f"is longer than {max_line_bytes} bytes; split the document")
+    try:
+        parsed = _decode_line(line)
+        metadata = bytes(parsed.metadata)
+        if metadata in _NO_METADATA:
+            metadata = b""
+        else:
+            _decode_metadata(metadata)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _bad_line(error) from error
+    own_id, title, text = parsed.own_id, parsed.title or "", parsed.text or ""
+    if not own_id or not own_id.isprintable() or len(own_id) > LONGEST_ID:
+        problem = f"has an '_id' that is empty, longer than {LONGEST_ID} characters or not printable"
+        raise DocumentUnreadableError(SkipReason.BAD_ID, problem)
+    if "\0" in text or "\0" in title:
+        raise DocumentUnreadableError(SkipReason.NUL_BYTE, "holds a NUL character, so it is no text")
+    if not text.strip() and not title.strip():
+        raise DocumentUnreadableError(SkipReason.EMPTY, "has neither title nor text")
+    return CorpusRecord(number, line, own_id, title, text, metadata)
+
+
+def _lines(corpus: BinaryIO, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and the bytes of each line that is not blank, cut off just beyond the limit."""
+    number = 0
+    while line := corpus.readline(max_line_bytes + 2):
+        number += 1
+        if line.endswith(b"\n"):
+            line = line[:-2] if line.endswith(b"\r\n") else line[:-1]
+        elif len(line) > max_line_bytes:
+            _pass_over_rest(corpus)
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        if line and not line.isspace():
+            yield number, line
+
+
+def _pass_over_rest(corpus: BinaryIO) -> None:
+    while (piece := corpus.readline(_PIECE)) and not piece.endswith(b"\n"):
+        pass
+
+
+def _claim(value: object) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return tuple(entry if isinstance(entry, str) else _as_json(entry) for entry in value)
+    return _as_json(value)
+
+
+def _as_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _bad_line(error: Exception) -> DocumentUnreadableError:
+    if isinstance(error, RecursionError):
+        return DocumentUnreadableError(SkipReason.NESTED_TOO_DEEP, "nests deeper than it can be read")
+    if isinstance(error, UnicodeDecodeError):
+        return DocumentUnreadableError(SkipReason.BAD_ENCODING, "is not UTF-8")
+    if isinstance(error, msgspec.ValidationError) and "_id" in str(error):
+        return DocumentUnreadableError(SkipReason.BAD_ID, f"has no usable '_id' ({_cause(error)})")
+    return DocumentUnreadableError(SkipReason.BAD_LINE, f"is not a record ({_cause(error)})")
+
+
+def _cause(error: Exception) -> str:
+    text = str(error)
+    return legible(text if text[:2].isupper() else text[:1].lower() + text[1:])
+
+
+def _skip(shown: str, number: int, error: DocumentUnreadableError) -> SkippedInput:
+    return SkippedInput(path=f"{shown}:{number}", reason=str(error.reason), message=f"line {number} of '{shown}' {error.problem}")
+
+
+def _not_a_corpus(shown: str, first: SkippedInput) -> SkippedInput:
+    message = f"'{shown}' is no corpus: none of its first {LINES_TO_JUDGE_BY} lines is a record; {first.message}"
+    return SkippedInput(path=shown, reason=SkipReason.NOT_A_CORPUS.value, message=message)

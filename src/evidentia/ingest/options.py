@@ -1,0 +1,42 @@
+"""Whether the caller's options can be followed, checked before anything is read."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.ingest.claims import LONGEST_TAG, is_acl_entry
+from evidentia.ingest.naming import legible
+
+if TYPE_CHECKING:
+    from evidentia.contracts.ingestion import IngestOptions
+    from evidentia.contracts.settings import IngestSettings
+
+_SOURCE_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+
+def check_options(options: IngestOptions) -> IngestOptions:
+    """Return the options with ACL and tags sorted and without repeats, or raise InvalidFieldError naming the field."""
+    if not _SOURCE_NAME.fullmatch(options.source):
+        problem = f"'{legible(options.source)}' is not 1 to 128 letters, digits, dots, underscores or hyphens"
+        raise InvalidFieldError("source", problem)
+    if not options.access.tenant:
+        raise InvalidFieldError("tenant", "it is empty")
+    for entry in options.access.acl:
+        if not is_acl_entry(entry):
+            raise InvalidFieldError("acl", f"'{legible(entry)}' is not of the form user:name, group:name or role:name")
+    for tag in options.tags:
+        if not tag.strip() or not tag.isprintable() or len(tag) > LONGEST_TAG:
+            raise InvalidFieldError("tags", f"'{legible(tag)}' is empty, longer than {LONGEST_TAG} characters or holds control characters")
+    access = msgspec.structs.replace(options.access, acl=tuple(sorted(set(options.access.acl))))
+    return msgspec.structs.replace(options, access=access, tags=tuple(sorted({tag.strip() for tag in options.tags})))
+
+
+def check_settings(settings: IngestSettings) -> None:
+    """Refuse settings that contradict each other."""
+    if settings.chunk_chars > settings.chunk_max_chars:
+        problem = f"{settings.chunk_chars} is more than ingest.chunk_max_chars ({settings.chunk_max_chars})"
+        raise InvalidFieldError("ingest.chunk_chars", problem)

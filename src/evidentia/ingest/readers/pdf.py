@@ -1,0 +1,80 @@
+"""PDF: the text of each page, a form feed between pages; refuses to draw, to run anything, or to look at pictures."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.contracts.errors import DocumentUnreadableError
+from evidentia.contracts.extraction import ExtractedText
+from evidentia.contracts.ids import SemanticVersion, ToolId
+from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
+from evidentia.ingest.reasons import SkipReason
+
+if TYPE_CHECKING:
+    import pypdf
+
+TOOL_ID = ToolId("pypdf")
+PAGE_BREAK = "\n\n\f"
+_PLACEHOLDERS = frozenset({"anonymous", "untitled", "unspecified"})
+
+
+class PdfReader(msgspec.Struct, frozen=True, kw_only=True):
+    """Reads PDF files that hold text."""
+
+    limits: ReadLimits = ReadLimits()
+
+    def read(self, content: bytes, *, name: str) -> ExtractedText:  # noqa: ARG002  # the port's signature
+        """Return the text of the pages in order and the declared title, author and dates."""
+        import pypdf
+
+        logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it narrates every flaw; ours is the one message that counts
+        reader = pypdf.PdfReader(io.BytesIO(content))
+        if reader.is_encrypted and not _opens_without_password(reader):
+            raise DocumentUnreadableError(SkipReason.ENCRYPTED, "is encrypted; remove the password and ingest it again")
+        gatherer = TextGatherer(self.limits)
+        for index, page in enumerate(reader.pages):
+            gatherer.add(f"{PAGE_BREAK if index else ''}{page.extract_text().strip()}")
+        text = gatherer.joined()
+        if not text.strip():
+            raise DocumentUnreadableError(SkipReason.NO_TEXT, "holds no text, perhaps only scanned pages; run text recognition on it first")
+        return ExtractedText(
+            text=text,
+            media_type="application/pdf",
+            method="pdf_text_layer",
+            tool_id=TOOL_ID,
+            tool_version=SemanticVersion(importlib.metadata.version("pypdf")),
+            declared=_declared(reader),
+        )
+
+
+def _opens_without_password(reader: pypdf.PdfReader) -> bool:
+    from pypdf.errors import DependencyError
+
+    try:
+        return bool(reader.decrypt(""))
+    except (DependencyError, NotImplementedError):
+        return False
+
+
+def _declared(reader: pypdf.PdfReader) -> dict[str, str | tuple[str, ...]]:
+    about = reader.metadata
+    if about is None:
+        return {}
+    declared: dict[str, str | tuple[str, ...]] = {}
+    for key, field in (("title", "/Title"), ("author", "/Author")):
+        value = about.get(field)
+        if isinstance(value, str) and value.strip() and value.strip().lower() not in _PLACEHOLDERS:
+            declared[key] = value.strip()
+    for key, attribute in (("created", "creation_date"), ("updated", "modification_date")):
+        try:
+            moment = getattr(about, attribute)
+        except ValueError:
+            continue
+        if moment is not None:
+            declared[key] = moment.isoformat()
+    return declared

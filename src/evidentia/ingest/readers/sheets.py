@@ -1,0 +1,140 @@
+"""Spreadsheets: each sheet's name as a heading, each row as one line; refuses formulas, macros and sheets of absurd extent."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import re
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.contracts.errors import DocumentUnreadableError
+from evidentia.contracts.extraction import ExtractedText
+from evidentia.contracts.ids import SemanticVersion, ToolId
+from evidentia.ingest.readers.archives import open_checked, xml_parts
+from evidentia.ingest.readers.families import Family, ending_of
+from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
+from evidentia.ingest.reasons import SkipReason
+
+if TYPE_CHECKING:
+    import zipfile
+    from collections.abc import Iterable, Iterator, Sequence
+
+TOOL_ID = ToolId("python-calamine")
+MOST_CELLS = 20_000_000
+"""Cells between the first and the last used one; the parser makes room for all of them, used or not."""
+_CELL = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{1,3})([0-9]{1,7})["']""")
+_ODS_MARK = re.compile(rb"<table:table(?:-row|-cell)?(?=[\s/>])[^>]*>")
+_ODS_ROWS = re.compile(rb"""number-rows-repeated\s*=\s*["']([0-9]{1,9})""")
+_ODS_COLUMNS = re.compile(rb"""number-columns-repeated\s*=\s*["']([0-9]{1,9})""")
+_MEDIA_TYPES = {".ods": "application/vnd.oasis.opendocument.spreadsheet"}
+_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_PIECE = 1024 * 1024
+_OVERLAP = 32
+
+
+class SheetsReader(msgspec.Struct, frozen=True, kw_only=True):
+    """Reads .xlsx and .ods files."""
+
+    limits: ReadLimits = ReadLimits()
+
+    def read(self, content: bytes, *, name: str) -> ExtractedText:
+        """Return the sheets in order, rows as cells joined by ` | `."""
+        import python_calamine
+
+        with open_checked(content, family=Family.SHEETS, name=name, limits=self.limits) as archive:
+            _check_extent(archive)
+        gatherer = TextGatherer(self.limits)
+        try:
+            workbook = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
+            for sheet in workbook.sheet_names:
+                for line in _lines(sheet, workbook.get_sheet_by_name(sheet).iter_rows()):
+                    gatherer.add(f"{line}\n")
+        except python_calamine.PasswordError as error:
+            raise DocumentUnreadableError(SkipReason.ENCRYPTED, "is encrypted; save it without a password and ingest it again") from error
+        return ExtractedText(
+            text=gatherer.joined(),
+            media_type=_MEDIA_TYPES.get(ending_of(name), _XLSX),
+            method="sheet_rows",
+            tool_id=TOOL_ID,
+            tool_version=SemanticVersion(importlib.metadata.version("python-calamine")),
+            structure="markdown",
+        )
+
+
+def _lines(sheet: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    heading = f"# {' '.join(sheet.split())}\n"
+    for row in rows:
+        line = " | ".join(_cell(value) for value in row).rstrip(" |")
+        if line.strip(" |"):
+            yield f"{heading}\n{line}" if heading else line
+            heading = ""
+    if not heading:
+        yield ""
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, (date, datetime, time)):
+        return value.isoformat()
+    return " ".join(str(value).split())
+
+
+def _check_extent(archive: zipfile.ZipFile) -> None:
+    """Refuse a sheet whose used cells lie so far apart that the space between them would not fit in memory."""
+    for entry in xml_parts(archive):
+        if entry.filename.startswith("xl/worksheets/"):
+            rows, columns = _xlsx_extent(archive, entry)
+        elif entry.filename == "content.xml":
+            rows, columns = _ods_extent(archive.read(entry))
+        else:
+            continue
+        if rows * columns > MOST_CELLS:
+            problem = f"has a sheet of {rows} rows by {columns} columns, which would not fit in memory; it is not unpacked"
+            raise DocumentUnreadableError(SkipReason.ARCHIVE_BOMB, problem)
+
+
+def _xlsx_extent(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> tuple[int, int]:
+    rows = columns = 1
+    with archive.open(entry) as part:
+        tail = b""
+        while piece := part.read(_PIECE):
+            for column, row in _CELL.findall(tail + piece):
+                rows, columns = max(rows, int(row)), max(columns, _column_number(column))
+            tail = piece[-_OVERLAP:]
+    return rows, columns
+
+
+def _ods_extent(content: bytes) -> tuple[int, int]:
+    """Return the extent of the used cells; an empty cell, however often it is repeated, takes no room by itself."""
+    row = row_repeats = column = 0
+    rows = columns = 1
+    for match in _ODS_MARK.finditer(content):
+        tag = match.group()
+        if tag.startswith(b"<table:table-row"):
+            row, column = row + row_repeats, 0
+            row_repeats = _repeats(_ODS_ROWS, tag)
+        elif tag.startswith(b"<table:table-cell"):
+            column += _repeats(_ODS_COLUMNS, tag)
+            if not tag.endswith(b"/>") or b"value" in tag:
+                rows, columns = max(rows, row + row_repeats), max(columns, column)
+        else:
+            row = row_repeats = 0
+    return rows, columns
+
+
+def _repeats(attribute: re.Pattern[bytes], tag: bytes) -> int:
+    match = attribute.search(tag)
+    return int(match.group(1)) if match else 1
+
+
+def _column_number(letters: bytes) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = number * 26 + letter - ord("A") + 1
+    return number
