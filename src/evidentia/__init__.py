@@ -1,4 +1,63 @@
 """Evidentia: which evidence may this agent use, where did it come from, and how do we know?
 
-The public names are listed in `_EXPORTS` and imported on first use, so that `import evidentia` stays cheap.
+Public names are imported on first use, so that `import evidentia` stays cheap.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evidentia.base.answers import EvidenceResponse
+    from evidentia.base.async_base import AsyncBase, aconnect
+    from evidentia.base.sync_base import Base, connect
+    from evidentia.contracts.access import AccessRule, Principal
+    from evidentia.contracts.errors import EvidentiaError
+    from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest
+    from evidentia.contracts.provenance import FragmentExport, VerifyReport
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AccessRule",
+    "AsyncBase",
+    "Base",
+    "EvidenceFragment",
+    "EvidenceRequest",
+    "EvidenceResponse",
+    "EvidentiaError",
+    "FragmentExport",
+    "Principal",
+    "VerifyReport",
+    "aconnect",
+    "connect",
+]
+
+_EXPORTS = {
+    "AccessRule": "evidentia.contracts.access",
+    "AsyncBase": "evidentia.base.async_base",
+    "Base": "evidentia.base.sync_base",
+    "EvidenceFragment": "evidentia.contracts.evidence",
+    "EvidenceRequest": "evidentia.contracts.evidence",
+    "EvidenceResponse": "evidentia.base.answers",
+    "EvidentiaError": "evidentia.contracts.errors",
+    "FragmentExport": "evidentia.contracts.provenance",
+    "Principal": "evidentia.contracts.access",
+    "VerifyReport": "evidentia.contracts.provenance",
+    "aconnect": "evidentia.base.async_base",
+    "connect": "evidentia.base.sync_base",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for."""
+    if name not in _EXPORTS:
+        problem = f"module 'evidentia' has no attribute {name!r}"
+        raise AttributeError(problem)
+    return getattr(import_module(_EXPORTS[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

@@ -1,0 +1,226 @@
+"""What verification reads: every stored byte that a hash speaks for, and faults of the storage itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from evidentia.backends.embedded import rows, schema
+from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading, storage_errors
+from evidentia.backends.embedded.event_log import TILE_SIZE, EventLogReader, pack_tile, tile_levels
+from evidentia.backends.embedded.seal import roots_hash, segments_hash, stored_head, stored_sources_hash
+from evidentia.backends.embedded.segments import Segment, hash_file
+from evidentia.contracts.documents import StoredDocument
+from evidentia.contracts.errors import BaseDamagedError
+from evidentia.contracts.ids import DocumentId, Sha256, SourceId
+from evidentia.contracts.provenance import BrokenLink, CommitRecord
+from evidentia.provenance import merkle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_VERSIONS = """SELECT v.document_id, v.source_id, v.metadata, a.rule, v.fingerprint, v.root_key, v.event_index, v.added_seq, v.removed_seq,
+    r.revision_key, r.text_hash, r.custody, r.first_chunk, r.chunk_count, c.body
+    FROM versions v LEFT JOIN revisions r USING (revision_key)
+    LEFT JOIN access_rules a USING (access_key) LEFT JOIN contents c USING (text_hash)
+    ORDER BY v.version_key"""
+Message = TypeVar("Message", bound=msgspec.Struct)
+
+
+class EmbeddedArchive:
+    """Implements `CustodyArchive` over a snapshot of the base."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._database = open_for_reading(directory)
+        self._database.execute("BEGIN")
+
+    def commits(self) -> Iterator[tuple[CommitRecord, Sha256]]:
+        """Yield every commit record with its stored hash, oldest first."""
+        with storage_errors(self._directory):
+            for sequence, record, record_hash in self._database.execute(
+                "SELECT sequence, record, record_hash FROM commits ORDER BY sequence"
+            ):
+                decoded = _decode(rows.decode_commit, record, where=f"commit {sequence}")
+                if decoded.sequence != sequence:
+                    raise BaseDamagedError(f"commit {sequence}", f"the record says that it is commit {decoded.sequence}")
+                yield decoded, Sha256(record_hash.hex())
+
+    def corpus_state(self) -> bytes:
+        """Return the stored running sum of the newest version."""
+        with storage_errors(self._directory):
+            return stored_head(self._database)[2]
+
+    def log_leaves(self, start: int, stop: int) -> Iterator[bytes]:
+        """Yield the leaves of the event log as stored."""
+        statement = "SELECT event_index, leaf FROM events WHERE event_index >= ? AND event_index < ? ORDER BY event_index"
+        with storage_errors(self._directory):
+            for expected, (index, leaf) in enumerate(self._database.execute(statement, (start, stop)), start=start):
+                if index != expected:
+                    raise BaseDamagedError(f"event {expected}", "the entry is missing")
+                yield leaf
+
+    def documents(self) -> Iterator[StoredDocument]:
+        """Yield every stored version of every document with its chunks, ordered by key."""
+        with storage_errors(self._directory):
+            for row in self._database.execute(_VERSIONS):
+                yield self._document(row)
+
+    def storage_faults(self) -> Iterator[BrokenLink]:
+        """Yield what is wrong below the level of records: pages, indexes, segment files."""
+        with storage_errors(self._directory):
+            for (message,) in self._database.execute("PRAGMA integrity_check(20)"):
+                if message != "ok":
+                    yield BrokenLink(check="database", where="evidentia.sqlite", problem=message)
+            for problem in schema.schema_faults(self._database):
+                yield BrokenLink(check="schema", where="evidentia.sqlite", problem=problem)
+            yield from self._list_faults()
+            yield from self._orphan_faults()
+            yield from self._tile_faults()
+            yield from self._segment_faults()
+
+    def close(self) -> None:
+        """Let go of the snapshot."""
+        self._database.close()
+
+    def _document(self, row: tuple[Any, ...]) -> StoredDocument:  # a row's columns have the types of schema.py
+        (
+            document_id, source_id, metadata, rule, fingerprint, root_key, event_index, added, removed,
+            revision_key, text_hash, custody, first_chunk, chunk_count, body,
+        ) = row  # fmt: skip
+        where = f"document '{document_id}'"
+        for part, name in ((rule, "access rule"), (custody, "custody"), (body, "text")):
+            if part is None:
+                raise BaseDamagedError(where, f"its {name} is missing")
+        name = DocumentId(str(document_id))
+        statement = f"SELECT revision_key, {rows.CHUNK_COLUMNS} FROM chunks WHERE chunk_key >= ? AND chunk_key < ? ORDER BY chunk_key"
+        stored = self._database.execute(statement, (first_chunk, first_chunk + chunk_count)).fetchall()
+        if len(stored) != chunk_count or any(chunk[0] != revision_key for chunk in stored):
+            raise BaseDamagedError(where, "its chunks are not all there")
+        return StoredDocument(
+            document_id=name,
+            source_id=SourceId(str(source_id)),
+            text=body,
+            text_hash=Sha256(text_hash.hex()),
+            custody=_decode(rows.decode_custody, custody, where=where),
+            metadata=_decode(rows.decode_metadata, metadata, where=where),
+            access=_decode(rows.decode_access, rule, where=where),
+            chunks=tuple(rows.chunk_from_row(chunk[1:], name) for chunk in stored),
+            event_indexes=tuple(chunk[-1] for chunk in stored),
+            fingerprint=Sha256(fingerprint.hex()),
+            version_event=event_index,
+            root=root_key,
+            added_at=added,
+            removed_at=removed,
+        )
+
+    def _list_faults(self) -> Iterator[BrokenLink]:
+        head = stored_head(self._database)[0]
+        for name, stored, found in (
+            ("segments", head.segments_hash, segments_hash(self._database)),
+            ("sources", head.sources_hash, stored_sources_hash(self._database)),
+            ("roots", head.roots_hash, roots_hash(self._database)),
+        ):
+            if stored != found:
+                yield BrokenLink(check="commit", where=name, problem="the list is not the one the newest commit names")
+        for source_id, descriptor in self._database.execute("SELECT source_id, descriptor FROM sources ORDER BY source_id"):
+            if _decode(rows.decode_descriptor, descriptor, where=f"source '{source_id}'").source_id != source_id:
+                yield BrokenLink(check="commit", where=f"source '{source_id}'", problem="the descriptor is another source's")
+
+    def _orphan_faults(self) -> Iterator[BrokenLink]:
+        """Rows that nothing refers to would escape every other check."""
+        for table, problem, statement in _ORPHANS:
+            (count,) = self._database.execute(statement).fetchone()
+            if count:
+                yield BrokenLink(check="records", where=table, problem=f"{count} {problem}")
+        (events,) = self._database.execute("SELECT count(*) FROM events").fetchone()
+        expected = stored_head(self._database)[0].log_size
+        if events != expected:
+            yield BrokenLink(check="event log", where="events", problem=f"there are {events} entries instead of {expected}")
+
+    def _tile_faults(self) -> Iterator[BrokenLink]:
+        log = EventLogReader(self._database, size=stored_head(self._database)[0].log_size)
+        expected, level = 0, 0
+        entries = log.size
+        while entries >= TILE_SIZE:
+            expected += entries // TILE_SIZE
+            entries //= TILE_SIZE
+        tiles = self._database.execute("SELECT level, tile, nodes FROM log_tiles ORDER BY level, tile").fetchall()
+        if len(tiles) != expected:
+            yield BrokenLink(check="event log", where="tiles", problem=f"there are {len(tiles)} stored tiles instead of {expected}")
+            return
+        for level, tile, nodes in tiles:
+            recomputed = tile_levels(self._tile_entries(level, tile))
+            if pack_tile(recomputed) != nodes:
+                yield BrokenLink(
+                    check="event log", where=f"tile {tile} of level {level}", problem="the stored hashes do not follow from the log"
+                )
+
+    def _tile_entries(self, level: int, tile: int) -> list[bytes]:
+        if level == 0:
+            return [merkle.leaf_hash(leaf) for leaf in self.log_leaves(tile * TILE_SIZE, (tile + 1) * TILE_SIZE)]
+        statement = "SELECT nodes FROM log_tiles WHERE level = ? AND tile >= ? AND tile < ? ORDER BY tile"
+        below = self._database.execute(statement, (level - 1, tile * TILE_SIZE, (tile + 1) * TILE_SIZE))
+        return [merkle.node_hash(nodes[-64:-32], nodes[-32:]) for (nodes,) in below]
+
+    def _segment_faults(self) -> Iterator[BrokenLink]:
+        for key, name, file_hash, byte_count, chunk_count in self._database.execute(
+            "SELECT * FROM segments ORDER BY segment_key"
+        ).fetchall():
+            path = self._directory / SEGMENTS_NAME / name
+            where = f"segment '{name}'"
+            if not path.is_file():
+                yield BrokenLink(check="segment", where=where, problem="the file is missing")
+            elif path.stat().st_size != byte_count or hash_file(path) != file_hash:
+                yield BrokenLink(check="segment", where=where, problem="the file is not the one that was committed")
+            elif not self._has_its_chunks(Segment(path), key=key, count=chunk_count):
+                yield BrokenLink(check="segment", where=where, problem="its chunks are not those that the database places there")
+
+    def _has_its_chunks(self, segment: Segment, *, key: int, count: int) -> bool:
+        placed = self._database.execute("SELECT chunk_key, ordinal FROM chunks WHERE segment_key = ? ORDER BY chunk_key", (key,)).fetchall()
+        if not placed:
+            return count == segment.header.chunk_count
+        keys, ordinals = np.asarray(placed, dtype=np.int64).T
+        stored = segment.array("chunk_keys")
+        is_inside = bool((ordinals >= 0).all() and (ordinals < len(stored)).all())
+        return is_inside and count == segment.header.chunk_count and bool((stored[ordinals] == keys).all())
+
+
+_ORPHANS = (
+    ("contents", "texts belong to no document", "SELECT count(*) FROM contents WHERE text_hash NOT IN (SELECT text_hash FROM revisions)"),
+    (
+        "revisions",
+        "revisions belong to no version",
+        "SELECT count(*) FROM revisions WHERE revision_key NOT IN (SELECT revision_key FROM versions)",
+    ),
+    (
+        "chunks",
+        "chunks belong to no revision",
+        "SELECT count(*) FROM chunks WHERE revision_key NOT IN (SELECT revision_key FROM revisions)",
+    ),
+    ("chunks", "chunks are in no segment", "SELECT count(*) FROM chunks WHERE segment_key NOT IN (SELECT segment_key FROM segments)"),
+    (
+        "access_rules",
+        "access rules belong to no version",
+        "SELECT count(*) FROM access_rules WHERE access_key NOT IN (SELECT access_key FROM versions)",
+    ),
+    (
+        "chunks",
+        "chunks are too many",
+        "SELECT max(0, (SELECT count(*) FROM chunks) - (SELECT coalesce(sum(chunk_count), 0) FROM revisions))",
+    ),
+)
+
+
+def _decode(decoder: Callable[[bytes], Message], stored: bytes, *, where: str) -> Message:
+    """Decode a stored record, refusing one that is not, byte for byte, what would be stored."""
+    try:
+        message = decoder(stored)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise BaseDamagedError(where, f"the record cannot be read ({error})") from error
+    if rows.encode(message) != stored:
+        raise BaseDamagedError(where, "the record is not in its canonical form")
+    return message

@@ -1,0 +1,157 @@
+"""Garbage collection: versions nobody needs any more go, and segments are merged.
+
+The event log and the commit records stay whole, so that what was proved can still be proved. A collection is a commit:
+it happens entirely or not at all, and readers of the versions that stay notice nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_writing, storage_errors, sync_directory
+from evidentia.backends.embedded.event_log import EventLogWriter
+from evidentia.backends.embedded.postings import merge
+from evidentia.backends.embedded.seal import seal, stored_head
+from evidentia.backends.embedded.segments import Segment, write_segment
+from evidentia.backends.embedded.writer_lock import WriterLock
+from evidentia.contracts.reports import GcReport
+from evidentia.provenance.corpus import CorpusState
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from evidentia.contracts.ports import Clock, Entropy
+
+_SWEEPS = (
+    "DELETE FROM revisions WHERE revision_key NOT IN (SELECT revision_key FROM versions)",
+    "DELETE FROM chunks WHERE revision_key NOT IN (SELECT revision_key FROM revisions)",
+    "DELETE FROM contents WHERE text_hash NOT IN (SELECT text_hash FROM revisions)",
+    "DELETE FROM access_rules WHERE access_key NOT IN (SELECT access_key FROM versions)",
+)
+
+
+class EmbeddedCollector:
+    """Implements `Collector`; holds the writer's lock while it works."""
+
+    def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, wait_ms: int, max_segments: int) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._entropy = entropy
+        self._wait_ms = wait_ms
+        self._max_segments = max_segments
+
+    def collect(self, *, keep_versions: int) -> GcReport:
+        """Remove all but the newest versions and merge segments; the event log is never shortened."""
+        lock = WriterLock(self._directory, wait_ms=self._wait_ms)
+        try:
+            database = open_for_writing(self._directory)
+            try:
+                with storage_errors(self._directory):
+                    return self._collect(database, keep_versions=keep_versions)
+            finally:
+                database.close()
+        finally:
+            lock.release()
+
+    def _collect(self, database: sqlite3.Connection, *, keep_versions: int) -> GcReport:
+        """Do the work.
+
+        1. find the oldest version that stays, and drop what no version from there on can see
+        2. write one new segment in place of those that hold dropped chunks, or of all when there are too many
+        3. commit, then delete the files that are no longer named and give the space back
+        """
+        bytes_before = _size_of(self._directory)
+        parent, parent_hash, state = stored_head(database)
+        oldest = max(parent.oldest_readable, parent.sequence - keep_versions + 1)
+        new_segments: list[Path] = []
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            versions = database.execute("DELETE FROM versions WHERE removed_seq IS NOT NULL AND removed_seq <= ?", (oldest,)).rowcount
+            chunks = self._sweep(database)
+            replaced, new_segments = self._merge(database)
+            if not versions and not replaced and oldest == parent.oldest_readable:
+                database.execute("ROLLBACK")
+                return GcReport(
+                    versions_removed=0, chunks_removed=0, segments_removed=0, bytes_before=bytes_before, bytes_after=bytes_before
+                )
+            log = EventLogWriter(database, size=parent.log_size)
+            corpus = CorpusState(state)
+            seal(database, parent=parent, parent_hash=parent_hash, log=log, corpus=corpus, now=self._clock.now(), oldest_readable=oldest)
+            database.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                database.execute("ROLLBACK")
+            for path in new_segments:
+                path.unlink(missing_ok=True)
+            raise
+        for name in replaced:
+            (self._directory / SEGMENTS_NAME / name).unlink(missing_ok=True)
+        database.execute("PRAGMA incremental_vacuum").fetchall()
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return GcReport(
+            versions_removed=versions,
+            chunks_removed=chunks,
+            segments_removed=len(replaced),
+            bytes_before=bytes_before,
+            bytes_after=_size_of(self._directory),
+        )
+
+    def _sweep(self, database: sqlite3.Connection) -> int:
+        (before,) = database.execute("SELECT count(*) FROM chunks").fetchone()
+        for statement in _SWEEPS:
+            database.execute(statement)
+        (after,) = database.execute("SELECT count(*) FROM chunks").fetchone()
+        return int(before) - int(after)
+
+    def _merge(self, database: sqlite3.Connection) -> tuple[list[str], list[Path]]:
+        """Replace segments that hold dropped chunks, or all of them when there are too many."""
+        stored = database.execute("SELECT segment_key, name, chunk_count FROM segments ORDER BY segment_key").fetchall()
+        alive = dict(database.execute("SELECT segment_key, count(*) FROM chunks GROUP BY segment_key"))
+        chosen = [(key, name) for key, name, count in stored if len(stored) > self._max_segments or alive.get(key, 0) < count]
+        if not chosen:
+            return [], []
+        database.executemany("DELETE FROM segments WHERE segment_key = ?", [(key,) for key, _ in chosen])
+        written: list[Path] = []
+        next_key = max(key for key, _, _ in stored) + 1
+        for segments in _by_tokeniser([Segment(self._directory / SEGMENTS_NAME / name) for _, name in chosen]):
+            kept = [_kept(database, segment) for segment in segments]
+            if any(bool(each.any()) for each in kept):
+                written.append(self._write_merged(database, segments, kept, key=next_key + len(written)))
+        return [name for _, name in chosen], written
+
+    def _write_merged(self, database: sqlite3.Connection, segments: list[Segment], kept: list[NDArray[np.bool_]], *, key: int) -> Path:
+        arrays = merge(segments, keep=kept)
+        chunk_keys = arrays["chunk_keys"].tolist()
+        path = self._directory / SEGMENTS_NAME / f"merged-{key:08d}-{self._entropy.take(4).hex()}.seg"
+        file_hash = write_segment(path, tokeniser=segments[0].header.tokeniser, chunk_count=len(chunk_keys), arrays=arrays)
+        sync_directory(path.parent)
+        row = (key, path.name, file_hash, path.stat().st_size, len(chunk_keys))
+        database.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", row)
+        places = [(key, ordinal, chunk_key) for ordinal, chunk_key in enumerate(chunk_keys)]
+        database.executemany("UPDATE chunks SET segment_key = ?, ordinal = ? WHERE chunk_key = ?", places)
+        return path
+
+
+def _by_tokeniser(segments: list[Segment]) -> list[list[Segment]]:
+    """Group segments whose terms mean the same; others are never merged."""
+    groups: dict[str, list[Segment]] = {}
+    for segment in segments:
+        groups.setdefault(segment.header.tokeniser, []).append(segment)
+    return list(groups.values())
+
+
+def _kept(database: sqlite3.Connection, segment: Segment) -> NDArray[np.bool_]:
+    keys = segment.array("chunk_keys")
+    statement = "SELECT chunk_key FROM chunks WHERE chunk_key BETWEEN ? AND ?"
+    alive = np.asarray([key for (key,) in database.execute(statement, (int(keys.min()), int(keys.max())))], dtype=np.int64)
+    return np.isin(keys, alive)
+
+
+def _size_of(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())

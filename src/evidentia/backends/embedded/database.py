@@ -1,0 +1,130 @@
+"""Opening the SQLite file of a base, and what its failures mean to a user."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from evidentia.backends.embedded import schema
+from evidentia.contracts.errors import (
+    BaseBusyError,
+    BaseDamagedError,
+    BaseForbiddenError,
+    BaseFullError,
+    BaseMissingError,
+    BaseReadOnlyError,
+    EvidentiaError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+import msgspec
+
+DATABASE_NAME = "evidentia.sqlite"
+SEGMENTS_NAME = "segments"
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_BUSY_TIMEOUT_MS = 10_000
+
+
+def database_path(directory: Path) -> Path:
+    """Return where the database of a base lies."""
+    return directory / DATABASE_NAME
+
+
+def open_for_reading(directory: Path) -> sqlite3.Connection:
+    """Open a base for reading; works on a directory that cannot be written, too."""
+    path = database_path(directory)
+    if not path.is_file():
+        raise BaseMissingError(str(directory))
+    if not os.access(path, os.R_OK):
+        raise BaseForbiddenError(str(directory))
+    with storage_errors(directory):
+        database = _connect(path, mode="ro")
+        schema.schema_version(database)
+        return database
+
+
+def open_for_writing(directory: Path) -> sqlite3.Connection:
+    """Open a base for writing and bring it up to the present schema; the caller holds the writer's lock."""
+    path = database_path(directory)
+    if not path.is_file():
+        raise BaseMissingError(str(directory))
+    with storage_errors(directory):
+        database = _connect(path, mode="rw")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA secure_delete = ON")
+        database.execute("PRAGMA wal_autocheckpoint = 4000")
+        schema.migrate(database)
+        return database
+
+
+def create_database(directory: Path, *, fill: Callable[[sqlite3.Connection], object]) -> None:
+    """Make the database of a new base, complete or not at all; `fill` puts in what an empty base begins with."""
+    with storage_errors(directory):
+        unfinished = directory / f"{DATABASE_NAME}.new"
+        unfinished.unlink(missing_ok=True)
+        database = sqlite3.connect(unfinished, isolation_level=None)
+        try:
+            schema.create(database)
+            fill(database)
+        finally:
+            database.close()
+        unfinished.replace(database_path(directory))
+        sync_directory(directory)
+
+
+@contextmanager
+def storage_errors(directory: Path) -> Iterator[None]:
+    """Say in the user's terms what went wrong with the disk or the database."""
+    try:
+        yield
+    except EvidentiaError:
+        raise
+    except sqlite3.Error as error:
+        raise _meaning(error, directory) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BaseDamagedError(DATABASE_NAME, f"a record cannot be read ({error})") from error
+    except OSError as error:
+        if error.errno in _FULL:
+            raise BaseFullError(str(directory)) from error
+        if error.errno in _FORBIDDEN:
+            raise BaseReadOnlyError(str(directory)) from error
+        raise
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _connect(path: Path, *, mode: str) -> sqlite3.Connection:
+    has_log = path.with_name(path.name + "-wal").exists()
+    is_fixed = mode == "ro" and not has_log and not os.access(path.parent, os.W_OK)
+    options = f"mode={mode}&immutable=1" if is_fixed else f"mode={mode}"
+    uri = f"{path.resolve().as_uri()}?{options}"
+    database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
+    database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.execute("PRAGMA cell_size_check = ON")
+    return database
+
+
+def _meaning(error: sqlite3.Error, directory: Path) -> EvidentiaError:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_SHM", "SQLITE_IOERR_TRUNCATE")):
+        return BaseFullError(str(directory))
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return BaseReadOnlyError(str(directory))
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return BaseBusyError(str(directory), waited_ms=_BUSY_TIMEOUT_MS)
+    return BaseDamagedError(DATABASE_NAME, str(error))

@@ -1,0 +1,150 @@
+"""The event log in SQLite: leaves as rows, the hashes above them in tiles of 256.
+
+A full tile is stored once with the eight levels of nodes above its 256 entries, so that a proof reads a few rows and
+hashes almost nothing; the tile that is still filling is computed from its leaves.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from evidentia.contracts.ids import Sha256
+from evidentia.contracts.provenance import ConsistencyProof, InclusionProof
+from evidentia.provenance import merkle
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+TILE_LEVELS = 8
+TILE_SIZE = 1 << TILE_LEVELS
+_CACHED_TILES = 512
+
+
+class EventLogReader:
+    """Nodes and proofs of the log as it stood at `size` leaves."""
+
+    def __init__(self, database: sqlite3.Connection, *, size: int) -> None:
+        self._database = database
+        self.size = size
+        self._tile = lru_cache(maxsize=_CACHED_TILES)(self._load_tile)
+
+    def node(self, level: int, index: int) -> bytes:
+        """Return the hash of the complete subtree of 2**level leaves that starts at leaf index * 2**level."""
+        tile_level, inner = divmod(level, TILE_LEVELS)
+        tile, offset = divmod(index << inner, TILE_SIZE)
+        return self._tile(tile_level, tile)[inner][offset >> inner]
+
+    def root(self) -> bytes:
+        """Return the root over all leaves."""
+        return merkle.range_root(0, self.size, complete=self.node)
+
+    def inclusion(self, index: int) -> InclusionProof:
+        """Return the proof that leaf `index` is in the log."""
+        path = merkle.inclusion_path(index, self.size, complete=self.node)
+        return InclusionProof(leaf_index=index, tree_size=self.size, hashes=_hex(path), root=Sha256(self.root().hex()))
+
+    def consistency(self, first_size: int) -> ConsistencyProof:
+        """Return the proof that the log of `first_size` leaves is a prefix of this one."""
+        path = merkle.consistency_path(first_size, self.size, complete=self.node)
+        first_root = merkle.range_root(0, first_size, complete=self.node)
+        return ConsistencyProof(
+            first_size=first_size,
+            second_size=self.size,
+            hashes=_hex(path),
+            first_root=Sha256(first_root.hex()),
+            second_root=Sha256(self.root().hex()),
+        )
+
+    def _load_tile(self, level: int, tile: int) -> tuple[Sequence[bytes], ...]:
+        row = self._database.execute("SELECT nodes FROM log_tiles WHERE level = ? AND tile = ?", (level, tile)).fetchone()
+        if row is not None:
+            return unpack_tile(row[0])
+        return tuple(tile_levels(self._entries(level, tile)))
+
+    def _entries(self, level: int, tile: int) -> list[bytes]:
+        start = tile << TILE_LEVELS
+        stop = min(start + TILE_SIZE, self.size >> (level * TILE_LEVELS))
+        if level == 0:
+            rows = self._database.execute(
+                "SELECT leaf FROM events WHERE event_index >= ? AND event_index < ? ORDER BY event_index", (start, stop)
+            )
+            return [merkle.leaf_hash(leaf) for (leaf,) in rows]
+        return [merkle.node_hash(*self._tile(level - 1, index)[TILE_LEVELS - 1]) for index in range(start, stop)]
+
+
+class EventLogWriter:
+    """Appends leaves; what it wrote is part of the caller's transaction."""
+
+    def __init__(self, database: sqlite3.Connection, *, size: int) -> None:
+        self._database = database
+        reader = EventLogReader(database, size=size)
+        self.size = size
+        self._filling: list[list[bytes]] = []
+        for level in range(_height(size)):
+            complete = size >> (level * TILE_LEVELS)
+            start = complete & ~(TILE_SIZE - 1)
+            self._filling.append([reader.node(level * TILE_LEVELS, index) for index in range(start, complete)])
+
+    def append(self, leaves: Sequence[bytes]) -> None:
+        """Add leaves at the end; their rows and every tile they complete are written."""
+        self._database.executemany("INSERT INTO events VALUES (?, ?)", enumerate(leaves, start=self.size))
+        hashes = [merkle.leaf_hash(leaf) for leaf in leaves]
+        completed: list[tuple[int, int, bytes]] = []
+        self._extend(0, hashes, first=self.size, completed=completed)
+        self._database.executemany("INSERT INTO log_tiles VALUES (?, ?, ?)", completed)
+        self.size += len(leaves)
+
+    def _extend(self, level: int, entries: Sequence[bytes], *, first: int, completed: list[tuple[int, int, bytes]]) -> None:
+        while len(self._filling) <= level:
+            self._filling.append([])
+        filling = self._filling[level]
+        filling.extend(entries)
+        tile = (first + len(entries) - len(filling)) >> TILE_LEVELS
+        parents: list[bytes] = []
+        first_parent = tile
+        while len(filling) >= TILE_SIZE:
+            levels = tile_levels(filling[:TILE_SIZE])
+            completed.append((level, tile, pack_tile(levels)))
+            parents.append(merkle.node_hash(*levels[TILE_LEVELS - 1]))
+            del filling[:TILE_SIZE]
+            tile += 1
+        if parents:
+            self._extend(level + 1, parents, first=first_parent, completed=completed)
+
+
+def tile_levels(entries: Sequence[bytes]) -> list[Sequence[bytes]]:
+    """Return the complete nodes above a tile's entries, the entries first, up to the two children of its root."""
+    levels = [entries]
+    for _ in range(TILE_LEVELS - 1):
+        levels.append(merkle.pair_level(levels[-1]))
+    return levels
+
+
+def pack_tile(levels: Sequence[Sequence[bytes]]) -> bytes:
+    """Return a full tile as stored: its levels one after the other, entries first."""
+    return b"".join(b"".join(level) for level in levels)
+
+
+def unpack_tile(nodes: bytes) -> tuple[Sequence[bytes], ...]:
+    """Return the levels of a stored tile."""
+    hashes = [nodes[start : start + merkle.HASH_SIZE] for start in range(0, len(nodes), merkle.HASH_SIZE)]
+    levels, start = [], 0
+    for level in range(TILE_LEVELS):
+        count = TILE_SIZE >> level
+        levels.append(tuple(hashes[start : start + count]))
+        start += count
+    return tuple(levels)
+
+
+def _height(size: int) -> int:
+    height = 0
+    while size:
+        size >>= TILE_LEVELS
+        height += 1
+    return height
+
+
+def _hex(hashes: Sequence[bytes]) -> tuple[Sha256, ...]:
+    return tuple(Sha256(each.hex()) for each in hashes)

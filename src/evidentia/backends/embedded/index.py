@@ -1,0 +1,98 @@
+"""Opens snapshots of an embedded base and keeps the last few."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from evidentia.backends.embedded import rows
+from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading, storage_errors
+from evidentia.backends.embedded.segments import Segment
+from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
+from evidentia.contracts.errors import BaseDamagedError, NotFoundError, VersionCollectedError
+from evidentia.contracts.ids import Sha256
+from evidentia.contracts.search import SnapshotVersion
+from evidentia.contracts.settings import SearchSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState
+    from evidentia.contracts.provenance import CommitRecord
+    from evidentia.contracts.search import AccessScope
+
+KEPT_SNAPSHOTS = 4
+_ATTEMPTS = 3
+
+
+class EmbeddedIndex:
+    """Implements `EvidenceIndex`. Thread safe."""
+
+    def __init__(self, directory: Path, *, tokeniser: str) -> None:
+        self._directory = directory
+        self._tokeniser = tokeniser
+        self._lock = threading.RLock()
+        self._database = open_for_reading(directory)
+        self._snapshots: OrderedDict[tuple[int, SearchSettings], EmbeddedSnapshot] = OrderedDict()
+
+    def at(
+        self, *, search: SearchSettings, corpus_version: CorpusVersion | None = None, evidence_state: EvidenceState | None = None
+    ) -> EmbeddedSnapshot:
+        """Return the newest version with these hashes, scored as `search` says; without hashes, the newest of all."""
+        with self._lock, storage_errors(self._directory):
+            version = self._find(corpus_version, evidence_state)
+            key = (version.commit.sequence, search)
+            kept = self._snapshots.get(key)
+            if kept is None:
+                kept = self._snapshots[key] = self._open(version, search)
+                while len(self._snapshots) > KEPT_SNAPSHOTS:
+                    self._snapshots.popitem(last=False)
+            self._snapshots.move_to_end(key)
+            return kept
+
+    def visibility(self, document_id: DocumentId, *, scope: AccessScope, evidence_state: EvidenceState | None = None) -> bool | None:
+        """Tell whether a scope shows a document in a version, the newest by default; None when the version does not hold it."""
+        snapshot = self.at(search=SearchSettings(), evidence_state=evidence_state)
+        return snapshot.shows(document_id, scope=scope)
+
+    def close(self) -> None:
+        """Give back what is held."""
+        with self._lock:
+            self._snapshots.clear()
+            self._database.close()
+
+    def _find(self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> SnapshotVersion:
+        oldest = None
+        for record, record_hash in self._database.execute("SELECT record, record_hash FROM commits ORDER BY sequence DESC"):
+            commit = rows.decode_commit(record)
+            oldest = commit.oldest_readable if oldest is None else oldest
+            if _is_wanted(commit, corpus_version, evidence_state):
+                if commit.sequence < oldest:
+                    raise VersionCollectedError(evidence_state or commit.corpus_version)
+                return SnapshotVersion(commit=commit, commit_hash=Sha256(record_hash.hex()))
+        raise NotFoundError("version", evidence_state or corpus_version or "newest")
+
+    def _open(self, version: SnapshotVersion, search: SearchSettings) -> EmbeddedSnapshot:
+        """Open the segments that are named now; a collection may just be replacing them, so look again."""
+        for attempt in range(_ATTEMPTS):
+            names = [name for (name,) in self._database.execute("SELECT name FROM segments ORDER BY segment_key")]
+            try:
+                segments = [Segment(self._directory / SEGMENTS_NAME / name) for name in names]
+            except BaseDamagedError:
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+                continue
+            self._refuse_other_terms(segments)
+            return EmbeddedSnapshot(self._database, version=version, segments=segments, search=search, lock=self._lock)
+        raise AssertionError  # the loop returns or raises
+
+    def _refuse_other_terms(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            if segment.header.tokeniser != self._tokeniser:
+                problem = f"it was indexed with '{segment.header.tokeniser}', and the settings say '{self._tokeniser}'"
+                raise BaseDamagedError(f"segment '{segment.name}'", problem)
+
+
+def _is_wanted(commit: CommitRecord, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> bool:
+    return corpus_version in (None, commit.corpus_version) and evidence_state in (None, commit.evidence_state)

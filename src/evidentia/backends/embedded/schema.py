@@ -1,0 +1,96 @@
+"""The tables of a base and the steps from one schema to the next.
+
+Every value in them is covered by a hash that `verify` recomputes: texts, chunks and custody by the chain, versions and
+access by `corpus_version`, events by the Merkle root, and those together with sources, roots and segments by the
+chain of commit records.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evidentia.contracts.errors import BaseVersionError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x45564944  # "EVID", so that `file` and doctor know a base from any other SQLite file
+
+TABLES: dict[str, str] = {
+    "contents": "CREATE TABLE contents (text_hash BLOB PRIMARY KEY, body BLOB NOT NULL) STRICT",
+    "revisions": """CREATE TABLE revisions (
+    revision_key INTEGER PRIMARY KEY, text_hash BLOB NOT NULL, custody BLOB NOT NULL,
+    first_chunk INTEGER NOT NULL, chunk_count INTEGER NOT NULL) STRICT""",
+    "chunks": """CREATE TABLE chunks (
+    chunk_key INTEGER PRIMARY KEY, revision_key INTEGER NOT NULL, position INTEGER NOT NULL,
+    start INTEGER NOT NULL, stop INTEGER NOT NULL, byte_start INTEGER NOT NULL, byte_stop INTEGER NOT NULL,
+    content_hash BLOB NOT NULL, custody_head BLOB NOT NULL,
+    segment_key INTEGER NOT NULL, ordinal INTEGER NOT NULL, event_index INTEGER NOT NULL) STRICT""",
+    "versions": """CREATE TABLE versions (
+    version_key INTEGER PRIMARY KEY, document_id TEXT NOT NULL, source_id TEXT NOT NULL,
+    revision_key INTEGER NOT NULL, metadata BLOB NOT NULL, access_key INTEGER NOT NULL,
+    fingerprint BLOB NOT NULL, root_key INTEGER NOT NULL, event_index INTEGER NOT NULL,
+    added_seq INTEGER NOT NULL, removed_seq INTEGER) STRICT""",
+    "access_rules": "CREATE TABLE access_rules (access_key INTEGER PRIMARY KEY, rule BLOB NOT NULL UNIQUE) STRICT",
+    "sources": "CREATE TABLE sources (source_id TEXT PRIMARY KEY, descriptor BLOB NOT NULL) STRICT",
+    "roots": "CREATE TABLE roots (root_key INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE) STRICT",
+    "segments": """CREATE TABLE segments (
+    segment_key INTEGER PRIMARY KEY, name TEXT NOT NULL, file_hash BLOB NOT NULL, byte_count INTEGER NOT NULL,
+    chunk_count INTEGER NOT NULL) STRICT""",
+    "events": "CREATE TABLE events (event_index INTEGER PRIMARY KEY, leaf BLOB NOT NULL) STRICT",
+    "log_tiles": """CREATE TABLE log_tiles (
+    level INTEGER NOT NULL, tile INTEGER NOT NULL, nodes BLOB NOT NULL, PRIMARY KEY (level, tile)) STRICT, WITHOUT ROWID""",
+    "commits": """CREATE TABLE commits (
+    sequence INTEGER PRIMARY KEY, record BLOB NOT NULL, record_hash BLOB NOT NULL, corpus_state BLOB) STRICT""",
+}
+INDEXES: dict[str, str] = {
+    "versions_by_document": "CREATE INDEX versions_by_document ON versions (document_id, removed_seq)",
+}
+
+
+def create(database: sqlite3.Connection) -> None:
+    """Make the tables of an empty base."""
+    database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("BEGIN IMMEDIATE")
+    for statement in (*TABLES.values(), *INDEXES.values()):
+        database.execute(statement)
+    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    database.execute("COMMIT")
+
+
+def migrate(database: sqlite3.Connection) -> None:
+    """Bring an older base up to the present schema, one step and one transaction at a time."""
+    found = schema_version(database)
+    for step in range(found, SCHEMA_VERSION):
+        database.execute("BEGIN IMMEDIATE")
+        for statement in MIGRATIONS[step]:
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {step + 1}")
+        database.execute("COMMIT")
+
+
+MIGRATIONS: dict[int, tuple[str, ...]] = {}
+"""Statements that lead from a schema to the next, by the schema they start from."""
+
+
+def schema_version(database: sqlite3.Connection) -> int:
+    """Return the schema a base has, refusing one from the future."""
+    (found,) = database.execute("PRAGMA user_version").fetchone()
+    if found > SCHEMA_VERSION:
+        raise BaseVersionError(found, known=SCHEMA_VERSION)
+    return int(found)
+
+
+def schema_faults(database: sqlite3.Connection) -> list[str]:
+    """Return what differs between the tables of this base and the tables it should have."""
+    stored = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
+    expected = TABLES | INDEXES
+    faults = [f"'{name}' is not defined as it should be" for name, sql in expected.items() if stored.get(name) != sql]
+    faults += [f"'{name}' does not belong here" for name in sorted(stored.keys() - expected.keys(), key=str)]
+    (application_id,) = database.execute("PRAGMA application_id").fetchone()
+    if application_id != APPLICATION_ID:
+        faults.append("the file is not marked as a base")
+    return faults

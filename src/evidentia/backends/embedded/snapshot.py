@@ -1,0 +1,254 @@
+"""One version of an embedded base, held open for searching.
+
+Loading lists the documents that the version shows; masks, columns and postings are made when first asked for. The
+memory maps outlive a collection that deletes their files.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evidentia.backends.embedded import rows
+from evidentia.backends.embedded.columns import Columns
+from evidentia.backends.embedded.document_table import DocumentTable
+from evidentia.backends.embedded.event_log import EventLogReader
+from evidentia.backends.embedded.view import Matches, View
+from evidentia.backends.embedded.vocabulary import Vocabulary
+from evidentia.contracts.documents import StoredChunk
+from evidentia.contracts.errors import VersionCollectedError
+from evidentia.contracts.evidence import TermScore
+from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId
+from evidentia.contracts.search import ChunkStanding, LexicalHit, LexicalHits, SnapshotVersion, StoredFragment
+from evidentia.policy.access import is_allowed
+
+if TYPE_CHECKING:
+    import sqlite3
+    import threading
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from evidentia.backends.embedded.segments import Array, Segment
+    from evidentia.contracts.predicates import Predicate
+    from evidentia.contracts.search import AccessScope, LexicalQuery
+    from evidentia.contracts.settings import SearchSettings
+    from evidentia.contracts.vocabulary import AuthorityTier
+
+KEPT_VIEWS = 16
+KEPT_NARROWINGS = 32
+_FRAGMENT = f"""SELECT v.metadata, r.custody, r.text_hash, {rows.CHUNK_COLUMNS},
+    substr(t.body, byte_start + 1, byte_stop - byte_start), e.leaf
+    FROM versions v JOIN revisions r USING (revision_key) JOIN chunks USING (revision_key) JOIN contents t USING (text_hash)
+    JOIN events e ON e.event_index = chunks.event_index WHERE v.version_key = ? AND chunk_key = ?"""
+
+
+class EmbeddedSnapshot:
+    """Implements `EvidenceSnapshot`. Thread safe."""
+
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        *,
+        version: SnapshotVersion,
+        segments: Sequence[Segment],
+        search: SearchSettings,
+        lock: threading.RLock,
+    ) -> None:
+        self._database = database
+        self._version = version
+        self._search = search
+        self._lock = lock
+        self._table = DocumentTable(database, sequence=version.commit.sequence, segments=segments)
+        self._vocabulary = Vocabulary(segments)
+        self._columns = Columns(self._load_records)
+        self._log = EventLogReader(database, size=version.commit.log_size)
+        self._views: OrderedDict[str, View] = OrderedDict()
+        self._narrowings: OrderedDict[Predicate, NDArray[np.bool_]] = OrderedDict()
+
+    @property
+    def version(self) -> SnapshotVersion:
+        """Return the version that this snapshot shows."""
+        return self._version
+
+    def search(
+        self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, facets: Sequence[str], limit: int
+    ) -> LexicalHits:
+        """Return the best matches, exactly, with counts over the whole match."""
+        view = self.view(scope)
+        needs_list = bool(facets) or len(self._table.sources) > 1
+        matched = view.match(query.terms, phrases=query.phrases, keep=self._keep(narrowing), limit=limit, listed=needs_list)
+        return LexicalHits(
+            hits=tuple(self._hits(matched.places, matched.scores, limit=limit)),
+            matching=matched.total,
+            matching_by_source=self._count_sources(matched),
+            facets={} if matched.matching is None else {field: self._count_facet(field, matched.matching) for field in facets},
+        )
+
+    def fragments(self, hits: Sequence[LexicalHit]) -> Sequence[StoredFragment]:
+        """Return the chunks behind hits with their proofs, in the same order."""
+        with self._lock:
+            return [self._fragment(hit) for hit in hits]
+
+    def standing(self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId) -> ChunkStanding | None:
+        """Return how a chunk stands towards a query; None when the scope does not show it."""
+        view = self.view(scope)
+        place = self._find(chunk_id)
+        if place is None or not view.mask[place]:
+            return None
+        keep = self._keep(narrowing)
+        given = view.contributions(place, query.terms)
+        score = sum(each[-1] for each in given)
+        is_narrowed_out = keep is not None and not keep[place]
+        has_phrases = view.has_phrases(place, query.phrases)
+        is_match = bool(given) and not is_narrowed_out and has_phrases
+        terms = tuple(
+            TermScore(
+                term=term,
+                score=points,
+                frequency=frequency,
+                containing=len(postings.places),
+                documents=view.documents,
+                length=int(view.lengths[place]),
+                idf=postings.idf,
+            )
+            for term, postings, frequency, points in given
+        )
+        rank = self._rank(view, query, keep=keep, place=place, score=score) if is_match else None
+        return ChunkStanding(is_narrowed_out=is_narrowed_out, has_phrases=has_phrases, score=score, terms=terms, rank=rank)
+
+    def sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
+        """Return the sources of which the scope shows at least one document, with their highest authority."""
+        seen = np.unique(self._table.document_of[self.view(scope).mask])
+        tiers = self._columns.column("authority_tier")
+        highest: dict[SourceId, AuthorityTier] = {}
+        for source, tier in sorted(set(zip(self._table.source_codes[seen].tolist(), tiers.codes[seen].tolist(), strict=True))):
+            name, found = self._table.sources[source], tiers.values[tier]
+            if name not in highest or found.rank > highest[name].rank:
+                highest[name] = found
+        return dict(sorted(highest.items()))
+
+    def shows(self, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
+        """Tell whether a scope shows a document; None when this version does not hold it."""
+        number = self._table.number_of(document_id)
+        if number is None:
+            return None
+        rule = rows.decode_access(self._table.rules[int(self._table.access_keys[number])])
+        return is_allowed(rule, scope) and all(bool(self._columns.decide(each)[number]) for each in scope.rules)
+
+    def view(self, scope: AccessScope) -> View:
+        """Return what a scope shows, made once."""
+        with self._lock:
+            kept = self._views.get(scope.fingerprint)
+            if kept is None:
+                kept = self._views[scope.fingerprint] = self._make_view(scope)
+                while len(self._views) > KEPT_VIEWS:
+                    self._views.popitem(last=False)
+            else:
+                self._views.move_to_end(scope.fingerprint)
+            return kept
+
+    def _load_records(self) -> Sequence[Mapping[str, object]]:
+        with self._lock:
+            return self._table.records()
+
+    def _named(self, places: NDArray[np.int64]) -> list[ChunkId]:
+        with self._lock:
+            return self._table.chunk_ids(places)
+
+    def _find(self, chunk_id: ChunkId) -> int | None:
+        with self._lock:
+            return self._table.place_of(chunk_id)
+
+    def _make_view(self, scope: AccessScope) -> View:
+        allowed_rules = {key for key, rule in self._table.rules.items() if is_allowed(rows.decode_access(rule), scope)}
+        allowed = np.isin(self._table.access_keys, np.asarray(sorted(allowed_rules), dtype=np.int64))
+        for rule in scope.rules:
+            allowed &= self._columns.decide(rule)
+        allowed = np.append(allowed, np.False_)  # the place of chunks that this version does not show
+        return View(self._vocabulary, mask=allowed[self._table.document_of], lengths=self._table.lengths, search=self._search)
+
+    def _keep(self, narrowing: Predicate | None) -> NDArray[np.bool_] | None:
+        if narrowing is None:
+            return None
+        with self._lock:
+            kept = self._narrowings.get(narrowing)
+            if kept is None:
+                decided = np.append(self._columns.decide(narrowing), np.False_)
+                kept = self._narrowings[narrowing] = decided[self._table.document_of]
+                while len(self._narrowings) > KEPT_NARROWINGS:
+                    self._narrowings.popitem(last=False)
+            return kept
+
+    def _hits(self, places: NDArray[np.int64], scores: Array, *, limit: int) -> Iterator[LexicalHit]:
+        """Order by score, then by chunk id, and cut."""
+        named = self._named(places)
+        ordered = sorted(zip(scores.tolist(), named, places.tolist(), strict=True), key=lambda hit: (-hit[0], hit[1]))
+        for score, chunk_id, place in ordered[:limit]:
+            document = self._table.document_of[place]
+            yield LexicalHit(
+                chunk_id=chunk_id,
+                document_id=self._table.document_ids[document],
+                source_id=self._table.sources[self._table.source_codes[document]],
+                score=score,
+                place=place,
+            )
+
+    def _rank(self, view: View, query: LexicalQuery, *, keep: NDArray[np.bool_] | None, place: int, score: int) -> int:
+        everything = view.match(query.terms, phrases=query.phrases, keep=keep, limit=len(self._table.chunk_keys))
+        higher = int((everything.scores > score).sum())
+        ties = everything.places[everything.scores == score]
+        ordered = sorted(zip(self._named(ties), ties.tolist(), strict=True))
+        return higher + 1 + [tied for _, tied in ordered].index(place)
+
+    def _count_sources(self, matched: Matches) -> Mapping[SourceId, int]:
+        if matched.matching is None:
+            return dict.fromkeys(self._table.sources, matched.total) if matched.total else {}
+        matching = matched.matching
+        counts = np.bincount(self._table.source_codes[self._table.document_of[matching]], minlength=len(self._table.sources))
+        return {source: int(count) for source, count in zip(self._table.sources, counts, strict=True) if count}
+
+    def _count_facet(self, field: str, matching: NDArray[np.int64]) -> Mapping[str, int]:
+        """Count matching documents per value; each member of a set counts by itself."""
+        column = self._columns.column(field)
+        documents = np.unique(self._table.document_of[matching])
+        counts: dict[str, int] = {}
+        for code, count in enumerate(np.bincount(column.codes[documents], minlength=len(column.values)).tolist()):
+            value = column.values[code]
+            if not count or value is None:
+                continue
+            for member in value if isinstance(value, tuple) else (value,):
+                counts[str(member)] = counts.get(str(member), 0) + count
+        return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+    def _fragment(self, hit: LexicalHit) -> StoredFragment:
+        document = int(self._table.document_of[hit.place])
+        row = self._database.execute(
+            _FRAGMENT,
+            (int(self._table.version_keys[document]), int(self._table.chunk_keys[hit.place])),
+        ).fetchone()
+        if row is None:
+            raise VersionCollectedError(self._version.commit.corpus_version)
+        metadata, custody, text_hash, *chunk_row, content, leaf = row
+        chunk = rows.chunk_from_row(tuple(chunk_row), hit.document_id)
+        event = rows.decode_event(leaf)
+        stored = StoredChunk(
+            chunk_id=hit.chunk_id,
+            document_id=hit.document_id,
+            source_id=hit.source_id,
+            position=chunk.position,
+            start=chunk.start,
+            end=chunk.end,
+            content=content.decode(),
+            content_hash=chunk.content_hash,
+            text_hash=Sha256(text_hash.hex()),
+            custody_head=chunk.custody_head,
+            event_index=event.index,
+            metadata=rows.decode_metadata(metadata),
+            access=rows.decode_access(self._table.rules[int(self._table.access_keys[document])]),
+            custody=rows.decode_custody(custody),
+            is_live=True,
+        )
+        return StoredFragment(chunk=stored, event=event, inclusion=self._log.inclusion(event.index))

@@ -1,0 +1,249 @@
+"""`AsyncBase`: everything a user does with a base, written once; `Base` wraps it.
+
+Blocking work runs on a worker thread, so that an event loop stays free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from evidentia.base.answers import EvidenceResponse
+from evidentia.base.checkup import check_up
+from evidentia.base.exporting import export_fragment
+from evidentia.base.options import ingest_options
+from evidentia.contracts import evidence as messages
+from evidentia.contracts.access import local_owner
+from evidentia.contracts.documents import AccessChange, ChangeSet, CommitSummary
+from evidentia.contracts.errors import InvalidFieldError, NotFoundError
+from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId
+from evidentia.contracts.ingestion import DEFAULT_SOURCE
+from evidentia.contracts.provenance import FragmentExport
+from evidentia.contracts.sources import SourceDescriptor
+from evidentia.engine.checking import request_from
+from evidentia.engine.verifying import verify_response
+from evidentia.provenance import verify as verification
+from evidentia.wiring import embedded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from evidentia.contracts.access import AccessRule, Principal
+    from evidentia.contracts.documents import StoredChunk
+    from evidentia.contracts.evidence import EvidenceRequest
+    from evidentia.contracts.ingestion import IngestOptions
+    from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
+    from evidentia.contracts.receipts import ReplayReport, WhyReport
+    from evidentia.contracts.reports import DoctorReport, GcReport, IngestProgress, IngestReport
+    from evidentia.contracts.settings import Settings
+    from evidentia.wiring.embedded import EmbeddedParts
+
+
+LANGUAGE_CODES = {
+    "arabic": "ar", "armenian": "hy", "basque": "eu", "catalan": "ca", "danish": "da", "dutch": "nl", "english": "en", "esperanto": "eo",
+    "estonian": "et", "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
+    "irish": "ga", "italian": "it", "lithuanian": "lt", "nepali": "ne", "norwegian": "no", "portuguese": "pt", "romanian": "ro",
+    "russian": "ru", "serbian": "sr", "spanish": "es", "swedish": "sv", "tamil": "ta", "turkish": "tr", "yiddish": "yi",
+}  # fmt: skip
+"""What a document's language is taken for when it does not say, by the stemmer in the settings."""
+
+
+async def aconnect(path: str | Path, *, init: bool = False, principal: Principal | None = None) -> AsyncBase:
+    """Open the base in a directory; `init=True` makes it when it is missing. It acts as its owner unless `principal` says otherwise."""
+    return await asyncio.to_thread(_open, Path(path), init=init, principal=principal)
+
+
+class AsyncBase:
+    """A base in use. Any number may read; one at a time may write. Close it, or use it as a context manager."""
+
+    def __init__(self, parts: EmbeddedParts, *, principal: Principal) -> None:
+        self._parts = parts
+        self._principal = principal
+
+    @property
+    def path(self) -> Path:
+        """Return the directory of the base."""
+        return self._parts.directory
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings in force."""
+        return self._parts.settings
+
+    async def ingest(
+        self,
+        paths: Iterable[str | Path],
+        *,
+        source: str = DEFAULT_SOURCE,
+        authority: str = "curated",
+        classification: str = "internal",
+        tenant: str = "default",
+        acl: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        prune: bool = False,
+        on_progress: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestReport:
+        """Take in files, directories and JSONL corpora; what is unchanged is skipped, what cannot be read is reported.
+
+        `on_progress` is called from a worker thread, and with a commit whenever a batch has become durable.
+        """
+        options = ingest_options(
+            source=source, authority=authority, classification=classification, tenant=tenant, acl=acl, tags=tags, prune=prune
+        )
+        given = [Path(path) for path in paths]
+        return await asyncio.to_thread(_ingest, self._parts, given, options, on_progress)
+
+    async def remove(self, document_ids: Iterable[str]) -> CommitSummary:
+        """Remove documents; their old versions stay readable until `gc`."""
+        changes = ChangeSet(removals=tuple(DocumentId(each) for each in document_ids))
+        return await asyncio.to_thread(_commit, self._parts, changes)
+
+    async def set_access(self, document_ids: Iterable[str], access: AccessRule) -> CommitSummary:
+        """Give documents another access rule, as a new version."""
+        changes = ChangeSet(access_changes=tuple(AccessChange(document_id=DocumentId(each), access=access) for each in document_ids))
+        return await asyncio.to_thread(_commit, self._parts, changes)
+
+    async def head(self) -> CommitSummary:
+        """Return the newest version."""
+        return await asyncio.to_thread(self._parts.reader.head)
+
+    async def documents(self) -> list[tuple[DocumentId, AccessRule, int]]:
+        """Return every live document with its access rule and its number of chunks, ordered by id."""
+        return await asyncio.to_thread(lambda: list(self._parts.reader.documents()))
+
+    async def chunks(self, document_id: str) -> list[StoredChunk]:
+        """Return the live chunks of a document in order of position."""
+        found = await asyncio.to_thread(self._parts.reader.chunks_of, DocumentId(document_id))
+        if not found:
+            raise NotFoundError("document", document_id)
+        return list(found)
+
+    async def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
+        """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""
+        request = request_from(query, fields)
+        return await asyncio.to_thread(_retrieve, self._parts, request, self._principal)
+
+    async def replay(self, receipt_id: str) -> ReplayReport:
+        """Answer a receipt's request again on its own version and say whether the result is the same."""
+        return await asyncio.to_thread(_replay, self._parts, ReceiptId(receipt_id), self._principal)
+
+    async def why(self, receipt_id: str, chunk_id: str) -> WhyReport:
+        """Say why a chunk is, or is not, in the answer of a receipt, and the smallest change that would have let it in."""
+        return await asyncio.to_thread(_why, self._parts, ReceiptId(receipt_id), ChunkId(chunk_id), self._principal)
+
+    async def verify(self, target: str | FragmentExport | EvidenceResponse | None = None) -> VerifyReport:
+        """Recompute custody of the whole base, of a document or chunk by its id, of an exported fragment, or of an answer."""
+        if isinstance(target, FragmentExport):
+            return verification.verify_export(target)
+        if isinstance(target, messages.EvidenceResponse):
+            return verify_response(target)
+        return await asyncio.to_thread(_verify, self._parts, target)
+
+    async def export(self, chunk_id: str) -> FragmentExport:
+        """Return a fragment with everything a stranger needs to check it offline."""
+        return await asyncio.to_thread(export_fragment, self._parts.reader, ChunkId(chunk_id))
+
+    async def consistency(self, first_size: int) -> ConsistencyProof:
+        """Return the proof that the event log of `first_size` entries is a prefix of the present one."""
+        return await asyncio.to_thread(_consistency, self._parts, first_size)
+
+    async def gc(self, *, keep_versions: int | None = None) -> GcReport:
+        """Remove all but the newest versions; the default is the setting `storage.keep_versions`."""
+        keep = self.settings.storage.keep_versions if keep_versions is None else keep_versions
+        return await asyncio.to_thread(_collect, self._parts, keep)
+
+    async def doctor(self) -> DoctorReport:
+        """Check the installation and the base, quickly; `verify` is the thorough check."""
+        return await asyncio.to_thread(check_up, self.path)
+
+    async def close(self) -> None:
+        """Give back what the base holds."""
+        await asyncio.to_thread(self._parts.close)
+
+    async def __aenter__(self) -> Self:
+        """Return the base itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the base."""
+        await self.close()
+
+
+def _open(path: Path, *, init: bool, principal: Principal | None) -> AsyncBase:
+    if init and not embedded.has_base(path):
+        embedded.create(path)
+    return AsyncBase(embedded.open_parts(path), principal=principal or local_owner())
+
+
+def _retrieve(parts: EmbeddedParts, request: EvidenceRequest, principal: Principal) -> EvidenceResponse:
+    return EvidenceResponse.of(parts.engine(parts.config).answer(request, principal=principal))
+
+
+def _replay(parts: EmbeddedParts, receipt_id: ReceiptId, asker: Principal) -> ReplayReport:
+    return parts.replayer().replay(receipt_id, asker=asker)
+
+
+def _why(parts: EmbeddedParts, receipt_id: ReceiptId, chunk_id: ChunkId, asker: Principal) -> WhyReport:
+    return parts.replayer().why(receipt_id, chunk_id, asker=asker)
+
+
+def _ingest(
+    parts: EmbeddedParts, paths: list[Path], options: IngestOptions, on_progress: Callable[[IngestProgress], None] | None
+) -> IngestReport:
+    from evidentia.ingest.pipeline import ingest_paths
+
+    writer = parts.writer()
+    try:
+        writer.register(SourceDescriptor(source_id=options.source, authority_tier=options.authority))
+        report = ingest_paths(
+            paths,
+            options=options,
+            settings=parts.settings.ingest,
+            language=LANGUAGE_CODES.get(parts.settings.text.language, "und"),
+            writer=writer,
+            clock=parts.clock,
+            on_progress=on_progress,
+        )
+    finally:
+        writer.close()
+    head = parts.reader.head()
+    return msgspec.structs.replace(report, corpus_version=head.corpus_version, evidence_state=head.evidence_state, sequence=head.sequence)
+
+
+def _commit(parts: EmbeddedParts, changes: ChangeSet) -> CommitSummary:
+    writer = parts.writer()
+    try:
+        return writer.commit(changes)
+    finally:
+        writer.close()
+
+
+def _verify(parts: EmbeddedParts, target: str | None) -> VerifyReport:
+    if target is not None and (chunk := parts.reader.chunk(ChunkId(target))) is not None:
+        return verification.verify_export(export_fragment(parts.reader, chunk.chunk_id))
+    archive = parts.archive()
+    try:
+        if target is None:
+            return verification.verify_base(archive)
+        report = verification.verify_document(archive, target)
+    finally:
+        archive.close()
+    if report.ok and not report.documents:
+        raise NotFoundError("document or chunk", target)
+    return report
+
+
+def _consistency(parts: EmbeddedParts, first_size: int) -> ConsistencyProof:
+    size = parts.reader.head().log_size
+    if not 0 <= first_size <= size:
+        raise InvalidFieldError("first_size", f"{first_size} is not between 0 and the log's {size} entries")
+    return parts.reader.consistency(first_size, size=size)
+
+
+def _collect(parts: EmbeddedParts, keep_versions: int) -> GcReport:
+    if keep_versions < 1:
+        raise InvalidFieldError("keep_versions", f"{keep_versions} is less than 1")
+    return parts.collector().collect(keep_versions=keep_versions)

@@ -1,0 +1,73 @@
+"""A quick check-up: is everything there that a base needs, and does the base open?"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import sqlite3
+import sys
+from typing import TYPE_CHECKING
+
+from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.reports import DoctorReport, Finding
+from evidentia.wiring import embedded
+from evidentia.wiring.settings_file import SETTINGS_NAME
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
+LOW_SPACE_BYTES = 256 * 1024 * 1024
+READERS = {
+    "pypdf": "PDF",
+    "docx": "Word",
+    "pptx": "PowerPoint",
+    "python_calamine": "spreadsheets",
+    "selectolax": "HTML",
+    "semantic_text_splitter": "chunking",
+}
+
+
+def check_up(path: Path) -> DoctorReport:
+    """Look at the installation and at the base in a directory."""
+    findings = [_python(), _sqlite(), _readers(), *_base(path)]
+    return DoctorReport(ok=all(finding.ok for finding in findings), findings=tuple(findings))
+
+
+def _python() -> Finding:
+    return Finding(
+        check="python", ok=sys.version_info >= (3, 11), detail=platform.python_version(), hint="Evidentia needs Python 3.11 or newer"
+    )
+
+
+def _sqlite() -> Finding:
+    is_new_enough = sqlite3.sqlite_version_info >= OLDEST_SQLITE
+    return Finding(check="sqlite", ok=is_new_enough, detail=sqlite3.sqlite_version, hint="SQLite 3.37 or newer is needed")
+
+
+def _readers() -> Finding:
+    missing = [kind for module, kind in READERS.items() if importlib.util.find_spec(module) is None]
+    detail = f"missing: {', '.join(missing)}" if missing else f"{len(READERS)} of {len(READERS)} there"
+    return Finding(check="readers", ok=not missing, detail=detail, hint="install evidentia again; these come with it")
+
+
+def _base(path: Path) -> list[Finding]:
+    if not embedded.has_base(path):
+        return [Finding(check="base", ok=False, detail=f"there is no base at '{path}'", hint="run `evidentia init`")]
+    try:
+        parts = embedded.open_parts(path)
+        try:
+            head = parts.reader.head()
+        finally:
+            parts.close()
+    except EvidentiaError as error:
+        return [Finding(check="base", ok=False, detail=str(error), hint=error.hint)]
+    free = shutil.disk_usage(path).free
+    return [
+        Finding(check="base", ok=True, detail=f"version {head.sequence}, corpus {head.corpus_version[:16]}, {head.log_size} events"),
+        Finding(check="settings", ok=True, detail=SETTINGS_NAME if (path / SETTINGS_NAME).exists() else "defaults"),
+        Finding(
+            check="space", ok=free >= LOW_SPACE_BYTES, detail=f"{free // 2**20} MiB free", hint="free some space, or run `evidentia gc`"
+        ),
+    ]

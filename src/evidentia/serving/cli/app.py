@@ -1,0 +1,62 @@
+"""Every command under its name, and the options that stand before it."""
+
+from typing import Annotated
+
+import typer
+
+from evidentia.serving.cli import demo, doctor, documents, export, gc, ingest, init, show, verify
+from evidentia.serving.cli.invocation import DEFAULT_BASE, ENVIRONMENT_BASE, Invocation, JsonOption, QuietOption
+from evidentia.serving.cli.output import put
+
+app = typer.Typer(
+    name="evidentia",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+BaseGlobal = Annotated[
+    str, typer.Option("--base", metavar="DIR", envvar=ENVIRONMENT_BASE, show_default=True, help="The directory of the base.")
+]
+VersionGlobal = Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and exit.")]
+
+
+@app.callback(invoke_without_command=True)
+def _globals(
+    context: typer.Context,
+    *,
+    base: BaseGlobal = DEFAULT_BASE,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+    version: VersionGlobal = False,
+) -> None:
+    """Evidence for agents: what may be used, where it came from, and how anyone can check both.
+
+    Data goes to stdout, notes and progress to stderr.
+    Exit codes: 0 done, 1 a check failed, 2 wrong usage or bad input, 3 the base is missing or damaged.
+    """
+    if version:
+        put(f"evidentia {_installed_version()}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
+    context.obj = Invocation.from_globals(base=base, quiet=quiet, json=json)
+
+
+def _installed_version() -> str:
+    from importlib.metadata import version
+
+    return version("evidentia")
+
+
+app.command("init")(init.init)
+app.command("ingest")(ingest.ingest)
+app.command("documents")(documents.documents)
+app.command("show")(show.show)
+app.command("verify")(verify.verify)
+app.command("export")(export.export)
+app.command("gc")(gc.gc)
+app.command("doctor")(doctor.doctor)
+app.command("demo")(demo.demo)

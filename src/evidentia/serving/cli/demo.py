@@ -1,0 +1,55 @@
+"""`evidentia demo`: a base made of the sample corpus, and a short tour through it."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.invocation import JsonOption, QuietOption
+
+MARKER = ".evidentia-demo"
+OWN_PARTS = ("base", "corpus", "tampered", "fragment.json", "fragment-tampered.json")
+
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Begin again: remove what an earlier demo left in DIR.")]
+DirectoryOption = Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where the demo keeps its base and its documents.")]
+
+
+def demo(
+    *,
+    fresh: FreshOption = False,
+    directory: DirectoryOption = Path(".demo"),
+    quiet: QuietOption = False,  # noqa: ARG001 - accepted like everywhere; the tour is data, not notes
+    json: JsonOption = False,  # noqa: ARG001 - decides the form of errors, which the entry reads from the arguments
+) -> None:
+    """Build a base from sample documents and show it.
+
+    The tour goes through ingest, access, verification, export and tampering.
+    Nothing outside DIR is touched. Run it again to see that what is unchanged is skipped.
+    """
+    from evidentia.serving.cli.demo_tour import walk_through
+
+    _claim(directory)
+    if fresh:
+        _remove_own_parts(directory)
+    walk_through(directory)
+
+
+def _claim(directory: Path) -> None:
+    """Mark a directory as the demo's; one with other people's files in it is refused."""
+    if directory.exists() and not directory.is_dir():
+        raise MistakeError(f"'{directory}' is not a directory", hint="pass --dir with a directory, which may be new")
+    if directory.is_dir() and not (directory / MARKER).exists() and any(directory.iterdir()):
+        raise MistakeError(f"'{directory}' is not empty and was not made by the demo", hint="pass --dir with a new directory")
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / MARKER).write_text("Made by `evidentia demo`, which may remove what is in here.\n", encoding="utf-8")
+
+
+def _remove_own_parts(directory: Path) -> None:
+    for name in OWN_PARTS:
+        part = directory / name
+        if part.is_dir() and not part.is_symlink():
+            shutil.rmtree(part)
+        else:
+            part.unlink(missing_ok=True)

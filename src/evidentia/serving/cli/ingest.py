@@ -1,0 +1,104 @@
+"""`evidentia ingest`: take in files, directories and corpora, and account for all of them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evidentia.contracts.vocabulary import AuthorityTier, Classification
+from evidentia.serving.cli.invocation import BaseOption, Invocation, JsonOption, QuietOption, invocation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evidentia.base.sync_base import Base
+    from evidentia.contracts.reports import IngestProgress, IngestReport
+
+TIERS = ", ".join(AuthorityTier.words())
+LEVELS = ", ".join(Classification.words())
+
+PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files, directories, and .jsonl corpora.")]
+SourceOption = Annotated[str, typer.Option("--source", metavar="NAME", help="The source it belongs to; ids begin with it.")]
+AuthorityOption = Annotated[str, typer.Option("--authority", metavar="TIER", help=f"How much its word weighs: {TIERS}.")]
+ClassificationOption = Annotated[str, typer.Option("--classification", metavar="LEVEL", help=f"How closely it is held: {LEVELS}.")]
+TenantOption = Annotated[str, typer.Option("--tenant", metavar="T", help="The tenant it belongs to.")]
+AclOption = Annotated[
+    list[str] | None,
+    typer.Option("--acl", metavar="ENTRY", help="Who may see it: user:NAME, group:NAME or role:NAME; repeatable.", show_default=False),
+]
+TagOption = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="T", help="A tag for every document; repeatable.", show_default=False)
+]
+PruneOption = Annotated[bool, typer.Option("--prune", help="Remove documents of this source whose file is gone.")]
+WatchOption = Annotated[bool, typer.Option("--watch", help="Look again every 2 seconds until interrupted.")]
+
+
+def ingest(
+    context: typer.Context,
+    *,
+    paths: PathsArgument,
+    source: SourceOption = "documents",
+    authority: AuthorityOption = "curated",
+    classification: ClassificationOption = "internal",
+    tenant: TenantOption = "default",
+    acl: AclOption = None,
+    tag: TagOption = None,
+    prune: PruneOption = False,
+    watch: WatchOption = False,
+    base: BaseOption = None,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Take in files, directories and corpora.
+
+    What is unchanged is skipped, and what cannot be read is reported with a reason; the rest gets in.
+    """
+    from evidentia.base.sync_base import connect
+    from evidentia.serving.cli.watch import keep_looking
+
+    call = invocation(context, base=base, quiet=quiet, json=json)
+    with connect(call.base) as opened:
+
+        def take_in(on_progress: "Callable[[IngestProgress], None]") -> "IngestReport":
+            report = opened.ingest(
+                paths,
+                source=source,
+                authority=authority,
+                classification=classification,
+                tenant=tenant,
+                acl=acl or (),
+                tags=tag or (),
+                prune=prune,
+                on_progress=on_progress,
+            )
+            return _with_version(report, opened)
+
+        first = _first_pass(call, take_in, is_watching=watch)
+        if watch:
+            keep_looking(call, take_in, first=first)
+
+
+def _first_pass(
+    call: Invocation, take_in: "Callable[[Callable[[IngestProgress], None]], IngestReport]", *, is_watching: bool
+) -> "IngestReport":
+    from evidentia.serving.cli.ingest_report import put_report
+    from evidentia.serving.cli.output import put_json
+    from evidentia.serving.cli.progress import IngestBar
+
+    with IngestBar(is_wanted=not call.is_quiet) as bar:
+        report = take_in(bar.update)
+    if call.is_json:
+        put_json(report, is_compact=is_watching)
+    else:
+        put_report(call, report)
+    return report
+
+
+def _with_version(report: "IngestReport", base: "Base") -> "IngestReport":
+    """Name the version in a report of a pass that committed nothing."""
+    import msgspec
+
+    if report.corpus_version:
+        return report
+    head = base.head()
+    return msgspec.structs.replace(report, corpus_version=head.corpus_version, evidence_state=head.evidence_state, sequence=head.sequence)

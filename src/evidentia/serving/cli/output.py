@@ -1,0 +1,82 @@
+"""What reaches stdout and stderr: lines, notes, tables and JSON. Text of documents is escaped on its way out."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from evidentia.serving.cli.escaping import printable, printable_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidentia.serving.cli.invocation import Invocation
+
+
+def put(line: str = "") -> None:
+    """Print one line of data on stdout."""
+    print(printable(line))  # noqa: T201 - a command line prints
+
+
+def note(call: Invocation, line: str) -> None:
+    """Print a remark on stderr, unless notes were declined."""
+    if not call.is_quiet:
+        print(f"note: {printable(line)}", file=sys.stderr)  # noqa: T201
+
+
+def put_json(message: object, *, is_compact: bool = False) -> None:
+    """Print a message as JSON on stdout, in UTF-8 whatever the terminal says, fields in their declared order."""
+    import msgspec
+
+    encoded = msgspec.json.encode(message, order="deterministic")
+    text = (encoded if is_compact else msgspec.json.format(encoded, indent=2)).decode()
+    put_bytes(f"{printable_json(text)}\n".encode())
+
+
+def put_bytes(content: bytes) -> None:
+    """Write bytes on stdout, all of them: with PYTHONUNBUFFERED, one write to a pipe may take only a part."""
+    sys.stdout.flush()
+    left = memoryview(content)
+    while left:
+        left = left[sys.stdout.buffer.write(left) :]
+    sys.stdout.buffer.flush()
+
+
+def put_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:
+    """Print a table on stdout: drawn on a terminal, aligned columns elsewhere. Numbers stand on the right."""
+    cells = [[printable(str(value)) for value in row] for row in rows]
+    is_number = [bool(rows) and all(isinstance(row[column], int) for row in rows) for column in range(len(header))]
+    if title:
+        put(title)
+    if sys.stdout.isatty():
+        _draw(header, cells, is_number)
+    else:
+        _align([list(header), *cells], is_number)
+
+
+def put_facts(facts: Sequence[tuple[str, object]]) -> None:
+    """Print names with their values, one pair a line."""
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        put(f"{name:<{width}}  {value}")
+
+
+def _align(lines: Sequence[Sequence[str]], is_number: Sequence[bool]) -> None:
+    widths = [max(len(line[column]) for line in lines) for column in range(len(is_number))]
+    for line in lines:
+        padded = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in zip(line, widths, is_number, strict=True))
+        print("  ".join(padded).rstrip())  # noqa: T201
+
+
+def _draw(header: Sequence[str], cells: Sequence[Sequence[str]], is_number: Sequence[bool]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name, right in zip(header, is_number, strict=True):
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(markup=False, highlight=False, emoji=False).print(table)

@@ -1,0 +1,67 @@
+"""A bar on stderr while an ingest runs; only on a terminal, and only when the work takes over a second."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Self
+
+from evidentia.serving.cli.escaping import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from evidentia.contracts.reports import IngestProgress
+
+PATIENCE_S = 1.0
+LONGEST_NAME = 40
+
+
+class IngestBar:
+    """Shows how far an ingest has come; `update` may be called from one other thread."""
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        self._is_wanted = is_wanted and sys.stderr.isatty()
+        self._began = time.perf_counter()
+        self._shown: tuple[Progress, TaskID] | None = None
+
+    def update(self, progress: IngestProgress) -> None:
+        """Show a new state; cheap when there is no bar."""
+        if not self._is_wanted or (self._shown is None and time.perf_counter() - self._began < PATIENCE_S):
+            return
+        if self._shown is None:
+            self._shown = _start()
+        bar, task = self._shown
+        bar.update(task, completed=progress.seen, total=progress.total, stored=progress.stored, current=_shortened(progress.current))
+
+    def __enter__(self) -> Self:
+        """Return the bar, which is not yet visible."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the bar off the terminal."""
+        self._is_wanted = False
+        if self._shown is not None:
+            self._shown[0].stop()
+
+
+def _start() -> tuple[Progress, TaskID]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("ingesting", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[stored]} stored", markup=False),
+        TextColumn("{task.fields[current]}", markup=False),
+    )
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    bar = Progress(*columns, console=console, transient=True)
+    bar.start()
+    return bar, bar.add_task("", total=None, stored=0, current="")
+
+
+def _shortened(name: str) -> str:
+    shown = printable(name)
+    return shown if len(shown) <= LONGEST_NAME else f"…{shown[-LONGEST_NAME + 1 :]}"

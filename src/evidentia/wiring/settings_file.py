@@ -1,0 +1,58 @@
+"""`evidentia.toml` to settings, with errors that name the file and the setting."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.contracts.errors import InvalidFieldError, UnknownSettingError
+from evidentia.contracts.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS_NAME = "evidentia.toml"
+_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]+)`(?: - at `\$\.?(?P<path>[^`]*)`)?")
+_PLACE = re.compile(r"(?P<problem>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
+
+
+def read_settings(directory: Path) -> Settings:
+    """Return the settings of a base; those of a base without a file are the defaults."""
+    path = directory / SETTINGS_NAME
+    if not path.is_file():
+        return Settings()
+    try:
+        stored = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidFieldError(SETTINGS_NAME, f"the file is not TOML: {error}") from error
+    try:
+        settings = msgspec.convert(stored, Settings)
+    except msgspec.ValidationError as error:
+        raise _meaning(str(error)) from error
+    if settings.ingest.chunk_max_chars < settings.ingest.chunk_chars:
+        raise InvalidFieldError("ingest.chunk_max_chars", "it is smaller than ingest.chunk_chars")
+    return settings
+
+
+def settings_template() -> str:
+    """Return a commented file in which every setting stands with its default."""
+    lines = ["# Settings of this base. Every line that is commented out shows its default."]
+    for section in msgspec.structs.fields(Settings):
+        lines += ["", f"[{section.name}]"]
+        for field in msgspec.structs.fields(section.default):
+            value = msgspec.json.encode(field.default).decode()
+            lines.append(f"# {field.name} = {value}")
+    return "\n".join(lines) + "\n"
+
+
+def _meaning(message: str) -> UnknownSettingError | InvalidFieldError:
+    unknown = _UNKNOWN.search(message)
+    if unknown:
+        name = ".".join(part for part in (unknown["path"], unknown["name"]) if part)
+        return UnknownSettingError(name, file=SETTINGS_NAME)
+    place = _PLACE.match(message)
+    path, problem = (place["path"], place["problem"]) if place else (None, message)
+    return InvalidFieldError(path or SETTINGS_NAME, f"{problem[:1].lower()}{problem[1:]}, in {SETTINGS_NAME}")

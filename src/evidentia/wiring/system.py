@@ -1,0 +1,35 @@
+"""The real clock and the real source of randomness, the only ones in the house."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime
+
+_POOL_BYTES = 4096
+
+
+class SystemClock:
+    """Implements `Clock`; whole microseconds, always UTC."""
+
+    def now(self) -> datetime:
+        """Return the present moment in UTC."""
+        return datetime.now(UTC)
+
+    def elapsed_ns(self) -> int:
+        """Return nanoseconds since some fixed moment, never going back."""
+        return time.perf_counter_ns()
+
+
+class SystemEntropy:
+    """Implements `Entropy` from the operating system, drawn in larger draughts. Not thread safe."""
+
+    def __init__(self) -> None:
+        self._pool = b""
+
+    def take(self, count: int) -> bytes:
+        """Return `count` unpredictable bytes."""
+        if len(self._pool) < count:
+            self._pool = os.urandom(max(count, _POOL_BYTES))
+        taken, self._pool = self._pool[:count], self._pool[count:]
+        return taken

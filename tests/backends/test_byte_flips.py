@@ -1,0 +1,116 @@
+"""Any byte of a base may rot: verification says so, or nothing that is read back has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sqlite3
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evidentia.contracts.access import AccessRule
+from evidentia.contracts.documents import AccessChange, ChangeSet
+from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.ids import DocumentId, SourceId
+from evidentia.contracts.sources import SourceDescriptor
+from evidentia.contracts.vocabulary import Classification
+from evidentia.provenance.verify import verify_base
+from evidentia.testing.documents import make_document
+from evidentia.testing.store_kit import many_documents
+from evidentia.wiring import embedded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FLIPS = 2_400
+SHARDS = 4
+TABLES = ("contents", "revisions", "chunks", "versions", "access_rules", "sources", "roots", "segments", "events", "log_tiles", "commits")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a closed base with every kind of record in it, and a log that fills a tile."""
+    directory = tmp_path_factory.mktemp("flips") / "base"
+    embedded.create(directory)
+    parts = embedded.open_parts(directory)
+    writer = parts.writer()
+    writer.register(SourceDescriptor(source_id=SourceId("test"), max_qps=10))
+    writer.commit(ChangeSet(documents=many_documents(140)))
+    writer.commit(ChangeSet(documents=(make_document("0", "a new text", root="/srv/corpus"), make_document("unicode", "naïve ☃ text"))))
+    writer.commit(ChangeSet(removals=(DocumentId("test:1"), DocumentId("test:2"))))
+    secret = AccessRule(classification=Classification.RESTRICTED, acl=("group:x",))
+    writer.commit(ChangeSet(access_changes=(AccessChange(document_id=DocumentId("test:3"), access=secret),)))
+    writer.close()
+    parts.collector().collect(keep_versions=3)
+    parts.close()
+    return directory
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_a_flipped_byte_is_detected_or_changes_nothing(base: Path, tmp_path: Path, shard: int) -> None:
+    files = sorted(path for path in base.rglob("*") if path.suffix in (".sqlite", ".seg"))
+    work = tmp_path / "base"
+    for path in base.rglob("*"):
+        if path.is_file():
+            target = work / path.relative_to(base)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    expected = _logical_values(work)
+    chance = random.Random(shard)
+    outcomes: Counter[str] = Counter()
+    for _ in range(FLIPS // SHARDS):
+        path = chance.choices(files, weights=[3 if file.suffix == ".sqlite" else 1 for file in files])[0]
+        original = path.read_bytes()
+        flipped = bytearray(original)
+        place = chance.randrange(len(flipped))
+        flipped[place] ^= 1 << chance.randrange(8)
+        target = work / path.relative_to(base)
+        target.write_bytes(flipped)
+        outcome = _outcome(work, expected)
+        target.write_bytes(original)
+        assert "missed" != outcome, f"byte {place} of {path.name}"
+        outcomes[outcome] += 1
+
+    assert "whole" == _verdict(work)
+    assert FLIPS // SHARDS == outcomes.total()
+    assert outcomes["detected"] > outcomes["harmless"]
+
+
+def _outcome(work: Path, expected: str) -> str:
+    if _verdict(work) == "broken":
+        return "detected"
+    return "harmless" if _logical_values(work) == expected else "missed"
+
+
+def _verdict(work: Path) -> str:
+    try:
+        parts = embedded.open_parts(work)
+        try:
+            archive = parts.archive()
+            try:
+                report = verify_base(archive)
+            finally:
+                archive.close()
+        finally:
+            parts.close()
+    except EvidentiaError:
+        return "broken"
+    return "whole" if report.ok else "broken"
+
+
+def _logical_values(work: Path) -> str:
+    """Return a digest of every value that can be read back."""
+    digest = hashlib.sha256()
+    database = sqlite3.connect(f"file:{work / 'evidentia.sqlite'}?mode=ro", uri=True)
+    try:
+        for table in TABLES:
+            for row in database.execute(f"SELECT * FROM {table}"):  # noqa: S608 - a constant list
+                digest.update(repr(row).encode())
+    finally:
+        database.close()
+    for segment in sorted((work / "segments").glob("*.seg")):
+        digest.update(segment.read_bytes())
+    return digest.hexdigest()

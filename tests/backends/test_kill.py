@@ -1,0 +1,26 @@
+"""An ingest that is killed at any moment loses nothing it acknowledged and leaves nothing half done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KILLS = 200
+SHARDS = 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_a_killed_ingest_keeps_every_acknowledged_document_and_no_half_of_one(tmp_path: Path, shard: int) -> None:
+    program = [sys.executable, str(Path(__file__).with_name("kill_loop.py")), str(tmp_path), str(KILLS // SHARDS), str(shard)]
+    run = subprocess.run(program, capture_output=True, text=True, check=False, timeout=600)
+
+    assert 0 == run.returncode, run.stderr[-2000:]
+    counts = json.loads(run.stdout)
+    assert KILLS // SHARDS == counts["kills"]
+    assert counts["interrupted"] > counts["kills"] // 2
+    assert counts["acknowledged"] > 0

@@ -1,0 +1,60 @@
+"""The demo tells what happens, finds its own tampering, and keeps its hands off what is not its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from serving.cli_runs import Run
+
+
+def test_demo_builds_verifies_exports_and_finds_tampering(run: Run, tmp_path: Path) -> None:
+    outcome = run("demo")
+
+    assert (0, "") == (outcome.exit_code, outcome.err)
+    assert 2 == outcome.out.count("everything holds")
+    assert 2 == outcome.out.count("  check    ")
+    assert "security:signing-key-custody.md  confidential    group:security" in outcome.out
+    assert "'expire after 30 days' becomes 'expire after 90 days'" in outcome.out
+    assert run("verify", "--base", ".demo/base").exit_code == 0
+    assert run("verify", "--base", ".demo/tampered").exit_code == 1
+    assert run("verify", tmp_path / ".demo" / "fragment.json").exit_code == 0
+    assert run("verify", tmp_path / ".demo" / "fragment-tampered.json").exit_code == 1
+
+
+def test_second_demo_finds_everything_unchanged_and_fresh_begins_again(run: Run, tmp_path: Path) -> None:
+    first = run("demo", "--dir", "here")
+    second = run("demo", "--dir", "here")
+    page = tmp_path / "here" / "corpus" / "handbook" / "overview.md"
+    page.write_text("# Changed\n", encoding="utf-8")
+    third = run("demo", "--dir", "here")
+    fourth = run("demo", "--dir", "here", "--fresh")
+
+    assert "Nothing has changed since the last run" not in first.out
+    assert "Nothing has changed since the last run" in second.out
+    assert "handbook   canonical      0        1          3" in third.out
+    assert "handbook   canonical      4        0          0" in fourth.out
+    assert "# Changed\n" != page.read_text(encoding="utf-8")
+
+
+def test_demo_keeps_out_of_directories_that_are_not_its_own(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "project" / "corpus").mkdir(parents=True)
+    (tmp_path / "project" / "corpus" / "mine.md").write_text("mine", encoding="utf-8")
+
+    outcome = run("demo", "--dir", "project", "--fresh")
+
+    assert 2 == outcome.exit_code
+    assert "'project' is not empty and was not made by the demo" in outcome.err
+    assert (tmp_path / "project" / "corpus" / "mine.md").exists()
+
+
+def test_demo_works_when_a_reader_has_rewritten_the_page_it_shows(run: Run, tmp_path: Path) -> None:
+    run("demo")
+    (tmp_path / ".demo" / "corpus" / "CHANGELOG.md").write_text("# Änderungen\n\nnothing here\n", encoding="utf-8")
+
+    outcome = run("demo")
+
+    assert 0 == outcome.exit_code
+    assert 2 == outcome.out.count("  check    ")

@@ -1,0 +1,1 @@
+"""How the pages of docs/reference are made from the code; nothing in them is written by hand."""
