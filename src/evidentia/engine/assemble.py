@@ -1,0 +1,106 @@
+"""Step 13, first half: a stored chunk becomes a fragment of an answer, with its whole account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evidentia.contracts.canonical import sha256_hex
+from evidentia.contracts.evidence import EvidenceFragment
+from evidentia.contracts.provenance import ProvenanceEntry, RetrievalContext, TrustMetadata
+from evidentia.provenance.chain import chain_of, chunk_record
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from evidentia.contracts.documents import DocumentMetadata, StoredChunk
+    from evidentia.contracts.evidence import EvidenceRequest, TermScore
+    from evidentia.contracts.search import LexicalHit, StoredFragment
+
+SCORE_ONE = 1 << 16
+PRIOR_CONFIDENCE = 0.5
+"""What is said before confidence has been fitted to judged data; `metadata["confidence_basis"]` says that too."""
+
+
+def assemble(
+    hit: LexicalHit,
+    stored: StoredFragment,
+    *,
+    rank: int,
+    request: EvidenceRequest,
+    retriever: str,
+    now: datetime,
+    explanation: tuple[TermScore, ...],
+) -> EvidenceFragment:
+    """Return the fragment at one rank of the answer."""
+    chunk = stored.chunk
+    score = hit.score / SCORE_ONE
+    as_of = request.as_of or now
+    extracted_at = chunk.custody.origin.extraction_timestamp
+    context = RetrievalContext(
+        query_hash=sha256_hex(request.query.text.encode()),
+        retriever_type=retriever,
+        retrieval_timestamp=now,
+        rank_position=rank,
+        relevance_score=score,
+        fusion_method=None,
+        final_rank=rank,
+    )
+    trust = TrustMetadata(
+        authority_tier=chunk.metadata.authority_tier,
+        confidence=PRIOR_CONFIDENCE,
+        staleness_s=max(0, int((as_of - extracted_at).total_seconds())),
+    )
+    return EvidenceFragment(
+        content=chunk.content,
+        source_id=chunk.source_id,
+        document_id=chunk.document_id,
+        chunk_id=chunk.chunk_id,
+        content_hash=chunk.content_hash,
+        position=chunk.position,
+        start=chunk.start,
+        end=chunk.end,
+        score=hit.score,
+        extraction_timestamp=extracted_at,
+        confidence=PRIOR_CONFIDENCE,
+        authority_tier=chunk.metadata.authority_tier,
+        relevance_score=score,
+        provenance_chain=_chain(chunk),
+        retrieval_context=context,
+        trust_metadata=trust,
+        metadata=_described(chunk.metadata),
+        event=stored.event,
+        inclusion=stored.inclusion,
+        is_live=chunk.is_live,
+        explanation=explanation,
+    )
+
+
+def _chain(chunk: StoredChunk) -> tuple[ProvenanceEntry, ...]:
+    last = chunk_record(
+        chunk.custody,
+        position=chunk.position,
+        start=chunk.start,
+        end=chunk.end,
+        text_hash=chunk.text_hash,
+        content_hash=chunk.content_hash,
+    )
+    return chain_of(chunk.custody, content=chunk.content.encode(), last=last)
+
+
+def _described(metadata: DocumentMetadata) -> dict[str, str]:
+    described = {
+        "confidence_basis": "prior",
+        "content_type": metadata.content_type.value,
+        "language": metadata.language,
+        "media_type": metadata.media_type,
+        "path": metadata.path,
+        "tags": ", ".join(metadata.tags),
+        "title": metadata.title,
+        "version": metadata.version or "",
+    }
+    if metadata.updated_at is not None:
+        described["updated_at"] = metadata.updated_at.isoformat()
+    if metadata.author is not None:
+        described["author"] = metadata.author
+    described |= {f"extra.{name}": value for name, value in metadata.extra.items()}
+    return {name: value for name, value in described.items() if value}

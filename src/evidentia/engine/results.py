@@ -1,0 +1,93 @@
+"""Hashes of what was asked and what was answered, over nothing that a clock, a cache or a machine decides.
+
+docs/custody.md specifies the bytes. Numbers that are not integers are counted in millionths, maps become sorted lists
+of pairs, so that every value is canonical.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.contracts.canonical import encode_record, sha256_hex
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evidentia.contracts.evidence import Conflict, CoverageReport, EvidenceFragment, EvidenceRequest, WithheldFragment
+    from evidentia.contracts.ids import Sha256, SourceId
+    from evidentia.contracts.receipts import EngineConfig
+
+_MILLION = 1_000_000
+_NOT_HASHED = ("corpus_version", "evidence_state", "receipt")
+"""The version that answered stands in the answer itself, whether or not the request named it."""
+
+
+def request_hash(request: EvidenceRequest) -> Sha256:
+    """Return the hash of a request in the form in which it was answered."""
+    fields = {name: plain(getattr(request, name)) for name in request.__struct_fields__ if name not in _NOT_HASHED}
+    return sha256_hex(encode_record(fields))
+
+
+def config_hash(config: EngineConfig) -> Sha256:
+    """Return the hash of the settings that shape an answer."""
+    return sha256_hex(encode_record({"config": plain(config)}))
+
+
+def result_hash(
+    *,
+    request: Sha256,
+    evidence_state: str,
+    config: Sha256,
+    fragments: Sequence[EvidenceFragment],
+    coverage: Mapping[SourceId, CoverageReport],
+    withheld: Sequence[WithheldFragment],
+    conflicts: Sequence[Conflict],
+    facets: Mapping[str, Mapping[str, int]],
+    truncation_applied: bool,
+) -> Sha256:
+    """Return the hash of an answer."""
+    record = {
+        "config_hash": config,
+        "conflicts": [plain(conflict) for conflict in conflicts],
+        "coverage": [[source, report.state.value] for source, report in sorted(coverage.items())],
+        "evidence_state": evidence_state,
+        "facets": [[field, [[value, count] for value, count in counts.items()]] for field, counts in sorted(facets.items())],
+        "fragments": [_fragment(fragment) for fragment in fragments],
+        "request_hash": request,
+        "truncation_applied": truncation_applied,
+        "withheld": [[each.chunk_id, each.reason] for each in withheld],
+    }
+    return sha256_hex(encode_record(record))
+
+
+def plain(value: object) -> object:
+    """Return a value in canonical terms."""
+    if isinstance(value, msgspec.Struct):
+        tag = {value.__struct_config__.tag_field: value.__struct_config__.tag} if value.__struct_config__.tag_field else {}
+        return tag | {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, dict):
+        return [[plain(key), plain(inner)] for key, inner in sorted(value.items())]
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    return _scalar(value)
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, float):
+        return round(value * _MILLION)
+    if isinstance(value, datetime):
+        return msgspec.to_builtins(value.astimezone(UTC))
+    return str(value) if isinstance(value, str) else value
+
+
+def _fragment(fragment: EvidenceFragment) -> dict[str, object]:
+    return {
+        "chunk_id": fragment.chunk_id,
+        "content_hash": fragment.content_hash,
+        "flags": list(fragment.flags),
+        "is_truncated": fragment.is_truncated,
+        "score": fragment.score,
+    }

@@ -1,0 +1,45 @@
+"""What each stage of one request did and how long it took; decisions are for receipts, times only for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evidentia.contracts.evidence import Decision
+
+if TYPE_CHECKING:
+    from evidentia.contracts.ports import Clock
+
+_NS_PER_MS = 1_000_000
+LATER = "passed through: this stage has nothing to do yet"
+
+
+class Trail:
+    """Collects the stages of one request in order."""
+
+    def __init__(self, clock: Clock, *, deadline_ms: int) -> None:
+        self._clock = clock
+        self._started = self._last = clock.elapsed_ns()
+        self._deadline_ms = deadline_ms
+        self.decisions: list[Decision] = []
+        self.latencies_ms: dict[str, float] = {}
+        self.degraded: list[str] = []
+
+    def mark(self, stage: str, note: str, *, remaining: int = 0) -> None:
+        """Close a stage: say what it did and how many candidates are left."""
+        now = self._clock.elapsed_ns()
+        self.decisions.append(Decision(stage=stage, note=note, remaining=remaining))
+        self.latencies_ms[stage] = (now - self._last) / _NS_PER_MS
+        self._last = now
+
+    def degrade(self, reason: str) -> None:
+        """Say what the answer lacks."""
+        self.degraded.append(reason)
+
+    def elapsed_ms(self) -> float:
+        """Return how long the request has taken so far."""
+        return (self._clock.elapsed_ns() - self._started) / _NS_PER_MS
+
+    def check_deadline(self) -> None:
+        """Say so when the answer comes after its deadline."""
+        if self.elapsed_ms() > self._deadline_ms:
+            self.degrade(f"deadline: the answer took longer than {self._deadline_ms} ms")

@@ -1,0 +1,127 @@
+"""May this caller see this document? The one rule, compiled once and decided purely.
+
+    allowed(d, c) = d.tenant = c.tenant  and  d.classification <= c.clearance  and  acl(d, c)  and  every rule over (c, d)
+
+An empty ACL asks nothing; otherwise one of its entries must be the caller's. The owner of a local base has every
+clearance and stands in every ACL, and is still confined to a tenant. Whatever is unknown is denied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.contracts.canonical import hash_record
+from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
+from evidentia.contracts.predicate_text import parse, render
+from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, check_fields, fields_of
+from evidentia.contracts.search import AccessScope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evidentia.contracts.access import AccessRule, Principal
+    from evidentia.contracts.predicates import Predicate, Value
+
+CALLER_PREFIX = "$caller."
+NEVER = Or(clauses=())
+"""The predicate that holds for nothing."""
+
+
+def access_scope(principal: Principal, *, acl_scope: Iterable[str] | None, rules: Iterable[str]) -> AccessScope:
+    """Return the scope of a caller: rights narrowed by `acl_scope`, rules with the caller's attributes put in."""
+    narrowed = None if acl_scope is None else tuple(sorted(set(acl_scope)))
+    compiled = () if principal.is_owner else tuple(_compiled(parse_rule(text), principal.attributes) for text in rules)
+    record = {
+        "acl_scope": None if narrowed is None else list(narrowed),
+        "clearance": principal.clearance,
+        "entries": list(entries_of(principal)),
+        "is_owner": principal.is_owner,
+        "rules": [render(rule) for rule in compiled],
+        "tenant": principal.tenant,
+    }
+    return AccessScope(principal=principal, acl_scope=narrowed, rules=compiled, fingerprint=hash_record(record))
+
+
+def is_allowed(rule: AccessRule, scope: AccessScope) -> bool:
+    """Tell whether a document's access rule admits the caller; `AccessScope.rules` are for whoever has the metadata."""
+    caller = scope.principal
+    if rule.tenant != caller.tenant or rule.classification.rank > caller.clearance.rank:
+        return False
+    if not rule.acl:
+        return True
+    if caller.is_owner and scope.acl_scope is None:
+        return True
+    held = set(entries_of(caller))
+    if scope.acl_scope is not None:
+        wanted = set(scope.acl_scope)
+        held = wanted if caller.is_owner else held & wanted
+    return not held.isdisjoint(rule.acl)
+
+
+def entries_of(principal: Principal) -> tuple[str, ...]:
+    """Return the ACL entries a caller matches."""
+    roles = [f"role:{role}" for role in principal.roles]
+    groups = [f"group:{group}" for group in principal.groups]
+    return tuple(sorted({f"user:{principal.principal_id}", *roles, *groups}))
+
+
+def parse_rule(text: str) -> Predicate:
+    """Return an access rule from its text form, naming the setting when it is wrong."""
+    try:
+        rule = parse(text)
+        for field in fields_of(rule):
+            check_fields(Exists(field))
+    except EvidentiaError as error:
+        raise InvalidFieldError("access.rules", f"'{text}' is not a rule: {error}") from error
+    return rule
+
+
+def bind_rule(rule: Predicate, attributes: Mapping[str, str]) -> Predicate:
+    """Put the caller's attributes where a rule asks for them; a comparison with an attribute the caller lacks never holds.
+
+    Under NOT such a comparison must not begin to hold, so the whole NOT is denied instead.
+    """
+    if isinstance(rule, And | Or):
+        return msgspec.structs.replace(rule, clauses=tuple(bind_rule(clause, attributes) for clause in rule.clauses))
+    if _lacks(rule, attributes):
+        return NEVER
+    if isinstance(rule, Not):
+        return Not(clause=bind_rule(rule.clause, attributes))
+    if isinstance(rule, Compare | Contains):
+        return msgspec.structs.replace(rule, value=_bound(rule.value, attributes))
+    if isinstance(rule, In | NotIn):
+        return msgspec.structs.replace(rule, values=tuple(_bound(value, attributes) for value in rule.values))
+    return rule
+
+
+def _compiled(rule: Predicate, attributes: Mapping[str, str]) -> Predicate:
+    bound = bind_rule(rule, attributes)
+    try:
+        check_fields(bound)
+    except InvalidFieldError:  # an attribute that is no value of the field: nothing can be known, so nothing is allowed
+        return NEVER
+    return bound
+
+
+def _lacks(rule: Predicate, attributes: Mapping[str, str]) -> bool:
+    if isinstance(rule, And | Or):
+        return any(_lacks(clause, attributes) for clause in rule.clauses)
+    if isinstance(rule, Not):
+        return _lacks(rule.clause, attributes)
+    if isinstance(rule, Compare | Contains):
+        return _is_missing(rule.value, attributes)
+    if isinstance(rule, In | NotIn):
+        return any(_is_missing(value, attributes) for value in rule.values)
+    return False
+
+
+def _is_missing(value: Value, attributes: Mapping[str, str]) -> bool:
+    return isinstance(value, str) and value.startswith(CALLER_PREFIX) and value.removeprefix(CALLER_PREFIX) not in attributes
+
+
+def _bound(value: Value, attributes: Mapping[str, str]) -> Value:
+    if isinstance(value, str) and value.startswith(CALLER_PREFIX):
+        return attributes[value.removeprefix(CALLER_PREFIX)]
+    return value
