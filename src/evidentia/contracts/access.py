@@ -17,7 +17,7 @@ LOCAL_OWNER = PrincipalId("local-owner")
 ACL_KINDS = ("user", "group", "role")
 
 
-class AccessRule(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class AccessRule(msgspec.Struct, frozen=True, kw_only=True, gc=False, order=True):
     """What a document demands: tenant, clearance and, when not empty, a matching ACL entry.
 
     ACL entries read `user:alice`, `group:oncall` or `role:auditor` and are kept sorted without duplicates.

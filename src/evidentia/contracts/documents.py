@@ -13,7 +13,7 @@ from evidentia.contracts.provenance import DocumentCustody
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType, DeprecationStatus
 
 
-class DocumentMetadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DocumentMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What is known about a document besides its text; part of `corpus_version`.
 
     `updated_at` comes from the document or its version control, never from a file's modification time.
@@ -36,7 +36,7 @@ class DocumentMetadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     extra: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-class PreparedChunk(msgspec.Struct, frozen=True, kw_only=True):
+class PreparedChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One stretch of a document's text, identified and chained, ready to be stored.
 
     `start` and `end` count characters of the document's text; the byte offsets count its UTF-8 form.
@@ -52,7 +52,7 @@ class PreparedChunk(msgspec.Struct, frozen=True, kw_only=True):
     custody_head: Sha256
 
 
-class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
+class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A document with everything a base has to store; the unit of a commit.
 
     `fingerprint` identifies what went in (original bytes, options, tools), so that an unchanged document is
@@ -108,7 +108,7 @@ class CommitSummary(msgspec.Struct, frozen=True, kw_only=True):
     access_changed: int = 0
 
 
-class StoredChunk(msgspec.Struct, frozen=True, kw_only=True):
+class StoredChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A chunk as read back from a base."""
 
     chunk_id: ChunkId

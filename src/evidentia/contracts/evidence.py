@@ -128,7 +128,7 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     decided_by: str
 
 
-class TermScore(msgspec.Struct, frozen=True, kw_only=True):
+class TermScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one query term gave to one chunk, and why; `documents` and `containing` count what the caller may see."""
 
     term: str
@@ -140,7 +140,7 @@ class TermScore(msgspec.Struct, frozen=True, kw_only=True):
     idf: int
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one stage did, in one line; a stage that passes everything through says so."""
 
     stage: str
@@ -148,7 +148,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     remaining: int
 
 
-class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True):
+class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A stretch of evidence with its custody and its standing in this answer."""
 
     content: str

@@ -11,7 +11,7 @@ from evidentia.contracts.ids import DocumentId, PrincipalId, SemanticVersion, Sh
 from evidentia.contracts.vocabulary import AuthorityTier, EventKind, FusionMethod, SourceType
 
 
-class OriginDescriptor(msgspec.Struct, frozen=True, kw_only=True):
+class OriginDescriptor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where a document came from; the first record of every chain.
 
     `content_hash` and `content_length` describe the original bytes as they were received, before extraction.
@@ -28,7 +28,7 @@ class OriginDescriptor(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str
 
 
-class TransformationRecord(msgspec.Struct, frozen=True, kw_only=True):
+class TransformationRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One step between the original bytes and the fragment, with the hashes of what went in and came out."""
 
     step: str
@@ -40,7 +40,7 @@ class TransformationRecord(msgspec.Struct, frozen=True, kw_only=True):
     parameters: Mapping[str, int | str] = msgspec.field(default_factory=dict)
 
 
-class ToolStamp(msgspec.Struct, frozen=True, kw_only=True):
+class ToolStamp(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Which tool did something, and when."""
 
     tool_id: ToolId
@@ -48,7 +48,7 @@ class ToolStamp(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: datetime
 
 
-class DocumentCustody(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentCustody(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The part of custody that all chunks of a document share; what cut it completes each chunk's chain."""
 
     origin: OriginDescriptor
@@ -56,7 +56,7 @@ class DocumentCustody(msgspec.Struct, frozen=True, kw_only=True):
     cut_by: ToolStamp
 
 
-class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True):
+class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a fragment was found during one request."""
 
     query_hash: Sha256
@@ -68,7 +68,7 @@ class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True):
     final_rank: int
 
 
-class TrustMetadata(msgspec.Struct, frozen=True, kw_only=True):
+class TrustMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known about how far a fragment can be trusted."""
 
     authority_tier: AuthorityTier
@@ -88,14 +88,14 @@ class ProvenanceRecord(msgspec.Struct, frozen=True, kw_only=True):
     trust_metadata: TrustMetadata | None = None
 
 
-class OriginEntry(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="origin"):
+class OriginEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="kind", tag="origin"):
     """The first link of a chain with its hash h0."""
 
     record: OriginDescriptor
     hash: Sha256
 
 
-class TransformationEntry(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="transformation"):
+class TransformationEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="kind", tag="transformation"):
     """A later link of a chain with its hash."""
 
     record: TransformationRecord
@@ -105,7 +105,7 @@ class TransformationEntry(msgspec.Struct, frozen=True, kw_only=True, tag_field="
 ProvenanceEntry = OriginEntry | TransformationEntry
 
 
-class IngestEvent(msgspec.Struct, frozen=True, kw_only=True):
+class IngestEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One entry of the event log; its canonical bytes are the leaf.
 
     A chunk that comes in has an event of its own (`added`, or `changed` when the document was there before) that
@@ -127,7 +127,7 @@ class IngestEvent(msgspec.Struct, frozen=True, kw_only=True):
     salt: str
 
 
-class InclusionProof(msgspec.Struct, frozen=True, kw_only=True):
+class InclusionProof(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """RFC 6962 audit path from one leaf to the root of a tree of `tree_size` leaves."""
 
     leaf_index: int

@@ -34,7 +34,7 @@ class LexicalQuery(msgspec.Struct, frozen=True, kw_only=True):
     phrases: tuple[tuple[str, ...], ...] = ()
 
 
-class LexicalHit(msgspec.Struct, frozen=True, kw_only=True):
+class LexicalHit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A chunk that matched; `place` is where this snapshot keeps it and means nothing elsewhere."""
 
     chunk_id: ChunkId
@@ -64,7 +64,7 @@ class ChunkStanding(msgspec.Struct, frozen=True, kw_only=True):
     """Position among all matches, from 1; None when it does not match."""
 
 
-class StoredFragment(msgspec.Struct, frozen=True, kw_only=True):
+class StoredFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A chunk with the event that entered it and the proof that the log holds that event."""
 
     chunk: StoredChunk

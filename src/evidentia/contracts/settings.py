@@ -46,8 +46,8 @@ class StorageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """How long a second writer waits before it gives up."""
     keep_versions: Annotated[int, msgspec.Meta(ge=1)] = 10
     """How many versions `gc` leaves readable."""
-    max_segments: Annotated[int, msgspec.Meta(ge=2, le=1_000)] = 24
-    """More segments than this are merged by the next `gc`."""
+    segments_per_size: Annotated[int, msgspec.Meta(ge=2, le=100)] = 4
+    """More segments than this of about the same size are merged at the end of an ingest."""
 
 
 class SearchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

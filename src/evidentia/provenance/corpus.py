@@ -61,6 +61,10 @@ class CorpusState:
         for total in _sums(members):
             self._lanes -= total
 
+    def join(self, other: CorpusState) -> None:
+        """Count in everything that another sum has counted."""
+        self._lanes += other._lanes
+
     @property
     def state(self) -> bytes:
         """Return the lanes as stored."""

@@ -8,10 +8,12 @@ Verification never raises for a bad proof: it answers False.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+Hash = TypeVar("Hash")
 
 HASH_SIZE = 32
 EMPTY_ROOT = hashlib.sha256(b"").digest()
@@ -67,19 +69,24 @@ def range_root(start: int, end: int, *, complete: Callable[[int, int], bytes]) -
     return root
 
 
-def inclusion_path(index: int, size: int, *, complete: Callable[[int, int], bytes]) -> tuple[bytes, ...]:
-    """Return the audit path of leaf `index` in the tree of `size` leaves, nearest sibling first."""
-    path: list[bytes] = []
-    start, end = 0, size
-    while end - start > 1:
-        split = start + _largest_power_below(end - start)
-        if index < split:
-            path.append(range_root(split, end, complete=complete))
-            end = split
-        else:
-            path.append(range_root(start, split, complete=complete))
-            start = split
-    return tuple(reversed(path))
+def inclusion_path(
+    index: int, size: int, *, complete: Callable[[int, int], Hash], ragged: Callable[[int], Hash], first_level: int = 0
+) -> tuple[Hash, ...]:
+    """Return the audit path of leaf `index` in the tree of `size` leaves, nearest sibling first.
+
+    `complete(level, index)` gives the hash of a complete subtree as in `range_root`, `ragged(start)` the root over all
+    leaves from `start` on; both may give hashes in any form the caller likes.
+    `first_level` leaves out the part below, for callers that have it at hand.
+    """
+    path: list[Hash] = []
+    for level in range(first_level, (size - 1).bit_length()):
+        sibling = (index >> level) ^ 1
+        start = sibling << level
+        if start + (1 << level) <= size:
+            path.append(complete(level, sibling))
+        elif start < size:
+            path.append(ragged(start))
+    return tuple(path)
 
 
 def consistency_path(first: int, second: int, *, complete: Callable[[int, int], bytes]) -> tuple[bytes, ...]:

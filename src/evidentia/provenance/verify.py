@@ -33,6 +33,8 @@ MOST_FAULTS = 20
 UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 """What code meets when a stored value is not of the kind it should be; for verification that is a finding, not a crash."""
 
+_PENDING_MEMBERS = 256
+
 _decode_event = msgspec.json.Decoder(IngestEvent).decode
 
 
@@ -53,7 +55,7 @@ def verify_export(export: FragmentExport) -> VerifyReport:
 
 
 class _BaseCheck:
-    """One walk over an archive; events are kept only as hashes of what documents must agree with."""
+    """One walk over an archive, in memory that does not grow with it."""
 
     def __init__(self, archive: CustodyArchive, *, target: str, only: str | None) -> None:
         self._archive = archive
@@ -61,7 +63,7 @@ class _BaseCheck:
         self._only = only
         self._broken: list[BrokenLink] = []
         self._commits: list[CommitRecord] = []
-        self._events: list[bytes] = []
+        self._events = 0
         self._documents = 0
         self._fragments = 0
 
@@ -82,7 +84,7 @@ class _BaseCheck:
             target=self._target,
             fragments=self._fragments,
             documents=self._documents,
-            events=len(self._events),
+            events=self._events,
             commits=len(self._commits),
             broken=tuple(self._broken),
         )
@@ -120,15 +122,14 @@ class _BaseCheck:
                 if leaf is None:
                     yield BrokenLink(check="event log", where=f"event {frontier.size}", problem="the entry is missing")
                     return
-                self._events.append(leaf)
+                self._events += 1
                 frontier.append(merkle.leaf_hash(leaf))
             if frontier.root().hex() != record.log_root:
                 yield BrokenLink(check="event log", where=f"commit {record.sequence}", problem="the log does not have the committed root")
                 return
 
     def _check_documents(self) -> Iterator[BrokenLink]:
-        changes: dict[int, tuple[list[bytes], list[bytes]]] = {}
-        oldest = self._commits[-1].oldest_readable
+        changes = _Changes(oldest=self._commits[-1].oldest_readable)
         for document in self._archive.documents():
             is_wanted = self._only is None or document.document_id == self._only
             if is_wanted:
@@ -136,9 +137,9 @@ class _BaseCheck:
                 self._documents += 1
                 self._fragments += len(document.chunks)
             if self._only is None:
-                _count_member(document, changes, oldest=oldest)
+                changes.count(document)
         if self._only is None:
-            yield from self._version_faults(changes, oldest=oldest)
+            yield from self._version_faults(changes)
 
     def _document_faults(self, document: StoredDocument) -> Iterator[BrokenLink]:
         where = f"document '{document.document_id}'"
@@ -171,10 +172,11 @@ class _BaseCheck:
                 yield BrokenLink(check="custody", where=f"chunk '{chunk.chunk_id}'", problem=problem)
 
     def _event_problem(self, index: int, **expected: str | int) -> str:
-        if not 0 <= index < len(self._events):
+        leaf = next(self._archive.log_leaves(index, index + 1), None) if 0 <= index < self._events else None
+        if leaf is None:
             return f"the log has no event {index}"
         try:
-            event = _decode_event(self._events[index])
+            event = _decode_event(leaf)
         except msgspec.MsgspecError as error:
             return f"event {index} cannot be read ({error})"
         if event.index != index:
@@ -182,15 +184,13 @@ class _BaseCheck:
         wrong = [name for name, value in expected.items() if getattr(event, name) != value]
         return f"event {index} records another {', '.join(wrong)}" if wrong else ""
 
-    def _version_faults(self, changes: dict[int, tuple[list[bytes], list[bytes]]], *, oldest: int) -> Iterator[BrokenLink]:
+    def _version_faults(self, changes: _Changes) -> Iterator[BrokenLink]:
         corpus = CorpusState()
         known = {record.sequence for record in self._commits}
-        for sequence in sorted(changes.keys() - known):
+        for sequence in sorted(changes.sequences - known):
             yield BrokenLink(check="version", where=f"commit {sequence}", problem="documents speak of a commit that is not there")
-        for record in self._commits[oldest:]:
-            coming, going = changes.get(record.sequence, ([], []))
-            corpus.add(coming)
-            corpus.remove(going)
+        for record in self._commits[changes.oldest :]:
+            changes.apply(record.sequence, corpus)
             where = f"commit {record.sequence}"
             if corpus.version != record.corpus_version:
                 yield BrokenLink(check="version", where=where, problem="the live documents do not have the committed corpus_version")
@@ -201,12 +201,45 @@ class _BaseCheck:
             yield BrokenLink(check="version", where="corpus state", problem="the stored running sum is not that of the live documents")
 
 
-def _count_member(document: StoredDocument, changes: dict[int, tuple[list[bytes], list[bytes]]], *, oldest: int) -> None:
-    marks = [(chunk.chunk_id, chunk.content_hash) for chunk in document.chunks]
-    member = member_bytes(document.document_id, metadata=document.metadata, access=document.access, chunks=marks)
-    changes.setdefault(max(document.added_at, oldest), ([], []))[0].append(member)
-    if document.removed_at is not None:
-        changes.setdefault(document.removed_at, ([], []))[1].append(member)
+class _Changes:
+    """What each commit added to and took from the corpus, as sums rather than lists."""
+
+    def __init__(self, *, oldest: int) -> None:
+        self.oldest = oldest
+        self._sums: dict[int, CorpusState] = {}
+        self._pending: dict[int, tuple[list[bytes], list[bytes]]] = {}
+
+    @property
+    def sequences(self) -> set[int]:
+        """Return the commits that documents speak of."""
+        return self._sums.keys() | self._pending.keys()
+
+    def count(self, document: StoredDocument) -> None:
+        """Take a version of a document into account; what was there before the oldest version counts from there on."""
+        marks = [(chunk.chunk_id, chunk.content_hash) for chunk in document.chunks]
+        member = member_bytes(document.document_id, metadata=document.metadata, access=document.access, chunks=marks)
+        self._note(max(document.added_at, self.oldest), member, side=0)
+        if document.removed_at is not None:
+            self._note(document.removed_at, member, side=1)
+
+    def apply(self, sequence: int, corpus: CorpusState) -> None:
+        """Bring the corpus from the commit before to this one."""
+        self._settle(sequence)
+        if sequence in self._sums:
+            corpus.join(self._sums[sequence])
+
+    def _note(self, sequence: int, member: bytes, *, side: int) -> None:
+        pending = self._pending.setdefault(sequence, ([], []))
+        pending[side].append(member)
+        if len(pending[side]) >= _PENDING_MEMBERS:
+            self._settle(sequence)
+
+    def _settle(self, sequence: int) -> None:
+        coming, going = self._pending.pop(sequence, ([], []))
+        if coming or going:
+            total = self._sums.setdefault(sequence, CorpusState())
+            total.add(coming)
+            total.remove(going)
 
 
 def _chunk_problem(document: StoredDocument, chunk: PreparedChunk, chain: DocumentChain) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evidentia.backends.embedded import rows, schema
 from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading, storage_errors
-from evidentia.backends.embedded.event_log import TILE_SIZE, EventLogReader, pack_tile, tile_levels
+from evidentia.backends.embedded.event_log import TILE_SIZE, pack_tile, tile_levels
 from evidentia.backends.embedded.seal import roots_hash, segments_hash, stored_head, stored_sources_hash
 from evidentia.backends.embedded.segments import Segment, hash_file
 from evidentia.contracts.documents import StoredDocument
@@ -142,17 +142,15 @@ class EmbeddedArchive:
             yield BrokenLink(check="event log", where="events", problem=f"there are {events} entries instead of {expected}")
 
     def _tile_faults(self) -> Iterator[BrokenLink]:
-        log = EventLogReader(self._database, size=stored_head(self._database)[0].log_size)
-        expected, level = 0, 0
-        entries = log.size
+        entries, expected = stored_head(self._database)[0].log_size, 0
         while entries >= TILE_SIZE:
-            expected += entries // TILE_SIZE
             entries //= TILE_SIZE
-        tiles = self._database.execute("SELECT level, tile, nodes FROM log_tiles ORDER BY level, tile").fetchall()
-        if len(tiles) != expected:
-            yield BrokenLink(check="event log", where="tiles", problem=f"there are {len(tiles)} stored tiles instead of {expected}")
+            expected += entries
+        (found,) = self._database.execute("SELECT count(*) FROM log_tiles").fetchone()
+        if found != expected:
+            yield BrokenLink(check="event log", where="tiles", problem=f"there are {found} stored tiles instead of {expected}")
             return
-        for level, tile, nodes in tiles:
+        for level, tile, nodes in self._database.execute("SELECT level, tile, nodes FROM log_tiles ORDER BY level, tile"):
             recomputed = tile_levels(self._tile_entries(level, tile))
             if pack_tile(recomputed) != nodes:
                 yield BrokenLink(

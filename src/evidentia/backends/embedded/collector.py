@@ -14,7 +14,7 @@ import numpy as np
 
 from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_writing, storage_errors, sync_directory
 from evidentia.backends.embedded.event_log import EventLogWriter
-from evidentia.backends.embedded.postings import merge
+from evidentia.backends.embedded.merging import LARGEST_MERGED, merge
 from evidentia.backends.embedded.seal import seal, stored_head
 from evidentia.backends.embedded.segments import Segment, write_segment
 from evidentia.backends.embedded.writer_lock import WriterLock
@@ -39,15 +39,19 @@ _SWEEPS = (
 class EmbeddedCollector:
     """Implements `Collector`; holds the writer's lock while it works."""
 
-    def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, wait_ms: int, max_segments: int) -> None:
+    def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, wait_ms: int, segments_per_size: int) -> None:
         self._directory = directory
         self._clock = clock
         self._entropy = entropy
         self._wait_ms = wait_ms
-        self._max_segments = max_segments
+        self._segments_per_size = segments_per_size
 
-    def collect(self, *, keep_versions: int) -> GcReport:
-        """Remove all but the newest versions and merge segments; the event log is never shortened."""
+    def tidy(self) -> GcReport:
+        """Merge segments when there are more than the settings allow; every version stays readable."""
+        return self.collect(keep_versions=None)
+
+    def collect(self, *, keep_versions: int | None) -> GcReport:
+        """Remove all but the newest versions and merge segments; the event log is never shortened. None keeps every version."""
         lock = WriterLock(self._directory, wait_ms=self._wait_ms)
         try:
             database = open_for_writing(self._directory)
@@ -59,7 +63,7 @@ class EmbeddedCollector:
         finally:
             lock.release()
 
-    def _collect(self, database: sqlite3.Connection, *, keep_versions: int) -> GcReport:
+    def _collect(self, database: sqlite3.Connection, *, keep_versions: int | None) -> GcReport:
         """Do the work.
 
         1. find the oldest version that stays, and drop what no version from there on can see
@@ -68,7 +72,7 @@ class EmbeddedCollector:
         """
         bytes_before = _size_of(self._directory)
         parent, parent_hash, state = stored_head(database)
-        oldest = max(parent.oldest_readable, parent.sequence - keep_versions + 1)
+        oldest = parent.oldest_readable if keep_versions is None else max(parent.oldest_readable, parent.sequence - keep_versions + 1)
         new_segments: list[Path] = []
         try:
             database.execute("BEGIN IMMEDIATE")
@@ -113,13 +117,14 @@ class EmbeddedCollector:
         """Replace segments that hold dropped chunks, or all of them when there are too many."""
         stored = database.execute("SELECT segment_key, name, chunk_count FROM segments ORDER BY segment_key").fetchall()
         alive = dict(database.execute("SELECT segment_key, count(*) FROM chunks GROUP BY segment_key"))
-        chosen = [(key, name) for key, name, count in stored if len(stored) > self._max_segments or alive.get(key, 0) < count]
+        surplus = _surplus({key: count for key, _, count in stored}, most=self._segments_per_size)
+        chosen = [(key, name) for key, name, count in stored if key in surplus or alive.get(key, 0) < count]
         if not chosen:
             return [], []
         database.executemany("DELETE FROM segments WHERE segment_key = ?", [(key,) for key, _ in chosen])
         written: list[Path] = []
         next_key = max(key for key, _, _ in stored) + 1
-        for segments in _by_tokeniser([Segment(self._directory / SEGMENTS_NAME / name) for _, name in chosen]):
+        for segments in _groups([Segment(self._directory / SEGMENTS_NAME / name) for _, name in chosen]):
             kept = [_kept(database, segment) for segment in segments]
             if any(bool(each.any()) for each in kept):
                 written.append(self._write_merged(database, segments, kept, key=next_key + len(written)))
@@ -138,12 +143,40 @@ class EmbeddedCollector:
         return path
 
 
-def _by_tokeniser(segments: list[Segment]) -> list[list[Segment]]:
-    """Group segments whose terms mean the same; others are never merged."""
-    groups: dict[str, list[Segment]] = {}
+def _surplus(sizes: dict[int, int], *, most: int) -> set[int]:
+    """Choose what to merge where more than `most` segments are of about the same size, smallest first.
+
+    Sizes count as about the same within a factor of four. What was merged moves up and may complete the next size, so a
+    base has a logarithmic number of segments, and each chunk is rewritten a logarithmic number of times.
+    """
+    tiers: dict[int, list[int]] = {}
+    for key, size in sizes.items():
+        if size <= LARGEST_MERGED // 2:
+            tiers.setdefault(_tier(size), []).append(key)
+    chosen: set[int] = set()
+    gathered = 0
+    for tier, keys in sorted(tiers.items()):
+        is_passed = bool(gathered) and _tier(gathered) > tier
+        is_crowded = len(keys) + (bool(gathered) and _tier(gathered) == tier) > most
+        if is_passed or is_crowded:
+            chosen.update(keys)
+            gathered += sum(sizes[key] for key in keys)
+    return chosen
+
+
+def _tier(size: int) -> int:
+    return (max(1, size).bit_length() - 1) // 2
+
+
+def _groups(segments: list[Segment]) -> list[list[Segment]]:
+    """Group what becomes one segment: terms that mean the same, and not too many chunks."""
+    groups: dict[str, list[list[Segment]]] = {}
     for segment in segments:
-        groups.setdefault(segment.header.tokeniser, []).append(segment)
-    return list(groups.values())
+        alike = groups.setdefault(segment.header.tokeniser, [[]])
+        if alike[-1] and sum(each.header.chunk_count for each in alike[-1]) + segment.header.chunk_count > LARGEST_MERGED:
+            alike.append([])
+        alike[-1].append(segment)
+    return [group for alike in groups.values() for group in alike]
 
 
 def _kept(database: sqlite3.Connection, segment: Segment) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ is a few array operations, exactly equal to deciding the filter document by docu
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -76,9 +77,11 @@ class Columns:
         codes = np.empty(len(self._loaded()), dtype=np.int32)
         for document, record in enumerate(self._loaded()):
             value = _value(record, field)
-            code = numbers.get(value)
+            # Equal instants with other offsets are equal keys, and then the first document would spell them for the rest.
+            spelling = value.isoformat() if isinstance(value, datetime) else value
+            code = numbers.get(spelling)
             if code is None:
-                code = numbers[value] = len(values)
+                code = numbers[spelling] = len(values)
                 values.append(value)
             codes[document] = code
         return Column(codes=codes, values=values)

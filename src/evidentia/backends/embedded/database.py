@@ -30,6 +30,7 @@ SEGMENTS_NAME = "segments"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _BUSY_TIMEOUT_MS = 10_000
+_CACHE_KIB = 65_536
 
 
 def database_path(directory: Path) -> Path:
@@ -116,6 +117,7 @@ def _connect(path: Path, *, mode: str) -> sqlite3.Connection:
     database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
     database.execute("PRAGMA trusted_schema = OFF")
     database.execute("PRAGMA cell_size_check = ON")
+    database.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return database
 
 

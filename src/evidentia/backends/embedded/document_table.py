@@ -27,6 +27,7 @@ _DOCUMENTS = f"""SELECT v.version_key, v.document_id, v.source_id, v.access_key,
     FROM versions v JOIN revisions r USING (revision_key) WHERE {_VISIBLE} ORDER BY v.version_key"""
 _METADATA = f"SELECT v.document_id, v.metadata, v.access_key FROM versions v WHERE {_VISIBLE} ORDER BY v.version_key"
 _PER_QUERY = 500
+_MOST_POSITION_DIGITS = 12
 
 
 class DocumentTable:
@@ -68,7 +69,8 @@ class DocumentTable:
         """Return where a chunk lies, or None when this version does not show it."""
         document_id, _, rest = chunk_id.rpartition("#")
         position = rest.partition("@")[0]
-        document = self.number_of(DocumentId(document_id)) if position.isdecimal() else None
+        is_position = position.isdecimal() and len(position) <= _MOST_POSITION_DIGITS
+        document = self.number_of(DocumentId(document_id)) if is_position else None
         if document is None:
             return None
         found = np.flatnonzero(self.chunk_keys == self.first_chunks[document] + int(position))

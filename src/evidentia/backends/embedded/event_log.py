@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 TILE_LEVELS = 8
 TILE_SIZE = 1 << TILE_LEVELS
+_TILE_SHIFT = 3  # log2 of TILE_LEVELS
 _CACHED_TILES = 512
+_CACHED_PATHS = 4096
 
 
 class EventLogReader:
@@ -29,6 +31,9 @@ class EventLogReader:
         self._database = database
         self.size = size
         self._tile = lru_cache(maxsize=_CACHED_TILES)(self._load_tile)
+        self._written_tile = lru_cache(maxsize=_CACHED_TILES)(self._write_tile)
+        self._written_edge = lru_cache(maxsize=_CACHED_TILES)(self._write_edge)
+        self._path_above = lru_cache(maxsize=_CACHED_PATHS)(self._find_path_above)
 
     def node(self, level: int, index: int) -> bytes:
         """Return the hash of the complete subtree of 2**level leaves that starts at leaf index * 2**level."""
@@ -42,8 +47,13 @@ class EventLogReader:
 
     def inclusion(self, index: int) -> InclusionProof:
         """Return the proof that leaf `index` is in the log."""
-        path = merkle.inclusion_path(index, self.size, complete=self.node)
-        return InclusionProof(leaf_index=index, tree_size=self.size, hashes=_hex(path), root=Sha256(self.root().hex()))
+        tile, inner = divmod(index, TILE_SIZE)
+        if (tile + 1) << TILE_LEVELS > self.size:  # in the tile that is still filling
+            path = self._path(index, first_level=0)
+        else:
+            nodes = self._written_tile(0, tile)
+            path = (*[nodes[level][(inner >> level) ^ 1] for level in range(TILE_LEVELS)], *self._path_above(tile))
+        return InclusionProof(leaf_index=index, tree_size=self.size, hashes=path, root=self._written_edge(0))
 
     def consistency(self, first_size: int) -> ConsistencyProof:
         """Return the proof that the log of `first_size` leaves is a prefix of this one."""
@@ -56,6 +66,25 @@ class EventLogReader:
             first_root=Sha256(first_root.hex()),
             second_root=Sha256(self.root().hex()),
         )
+
+    def _path(self, index: int, *, first_level: int) -> tuple[Sha256, ...]:
+        return merkle.inclusion_path(index, self.size, complete=self._written_node, ragged=self._written_edge, first_level=first_level)
+
+    def _find_path_above(self, tile: int) -> tuple[Sha256, ...]:
+        """Return the part of the path that all leaves of a full tile share."""
+        return self._path(tile << TILE_LEVELS, first_level=TILE_LEVELS)
+
+    def _written_node(self, level: int, index: int) -> Sha256:
+        """Return a node as proofs write it; tiles are kept in that form, since a proof needs one node of each of many."""
+        inner = level & (TILE_LEVELS - 1)
+        first = index << inner
+        return self._written_tile(level >> _TILE_SHIFT, first >> TILE_LEVELS)[inner][(first & (TILE_SIZE - 1)) >> inner]
+
+    def _write_tile(self, level: int, tile: int) -> tuple[Sequence[Sha256], ...]:
+        return tuple(_hex(nodes) for nodes in self._tile(level, tile))
+
+    def _write_edge(self, start: int) -> Sha256:
+        return Sha256(merkle.range_root(start, self.size, complete=self.node).hex())
 
     def _load_tile(self, level: int, tile: int) -> tuple[Sequence[bytes], ...]:
         row = self._database.execute("SELECT nodes FROM log_tiles WHERE level = ? AND tile = ?", (level, tile)).fetchone()

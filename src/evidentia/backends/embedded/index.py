@@ -71,7 +71,9 @@ class EmbeddedIndex:
                 if commit.sequence < oldest:
                     raise VersionCollectedError(evidence_state or commit.corpus_version)
                 return SnapshotVersion(commit=commit, commit_hash=Sha256(record_hash.hex()))
-        raise NotFoundError("version", evidence_state or corpus_version or "newest")
+        if evidence_state is not None:
+            raise NotFoundError("evidence_state", evidence_state)
+        raise NotFoundError("corpus_version", corpus_version or "")
 
     def _open(self, version: SnapshotVersion, search: SearchSettings) -> EmbeddedSnapshot:
         """Open the segments that are named now; a collection may just be replacing them, so look again."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evidentia.backends.embedded.segments import Array, Segment
+    from evidentia.backends.embedded.segments import Array
     from evidentia.text.tokens import Tokeniser
 
 POSITION_BITS = 20
@@ -48,28 +48,6 @@ class PostingsBuilder:
         return arrays | {"chunk_keys": np.asarray(chunk_keys, dtype=np.int64), "lengths": encoded.lengths}
 
 
-def merge(segments: Sequence[Segment], *, keep: Sequence[NDArray[np.bool_]]) -> dict[str, Array]:
-    """Return the arrays of one segment with the chunks of several that are marked to be kept."""
-    numbers: dict[str, int] = {}
-    term_parts, ordinal_parts, position_parts, key_parts, length_parts = [], [], [], [], []
-    base = 0
-    for segment, kept in zip(segments, keep, strict=True):
-        renumbered = np.cumsum(kept, dtype=np.int64) - 1 + base
-        local = np.asarray([numbers.setdefault(term, len(numbers)) for term in segment.terms()], dtype=np.int64)
-        counts = segment.array("counts").astype(np.int64)
-        occurrences = np.repeat(kept[segment.array("ordinals")], counts)
-        posting_terms = np.repeat(local, np.diff(segment.array("posting_offsets")))
-        term_parts.append(np.repeat(posting_terms, counts)[occurrences])
-        ordinal_parts.append(np.repeat(renumbered[segment.array("ordinals")], counts)[occurrences])
-        position_parts.append(segment.array("positions")[occurrences])
-        key_parts.append(segment.array("chunk_keys")[kept])
-        length_parts.append(segment.array("lengths")[kept])
-        base += int(kept.sum())
-    ordinals = np.concatenate(ordinal_parts).astype(np.uint64)
-    arrays = _layout(np.concatenate(term_parts), ordinals, np.concatenate(position_parts), terms=list(numbers))
-    return arrays | {"chunk_keys": np.concatenate(key_parts), "lengths": np.concatenate(length_parts)}
-
-
 def _layout(term_ids: Array, ordinals: NDArray[np.uint64], positions: Array, *, terms: Sequence[str]) -> dict[str, Array]:
     used = np.flatnonzero(np.bincount(term_ids, minlength=len(terms)))
     encoded = sorted((terms[number].encode(), number) for number in used.tolist())
@@ -78,12 +56,13 @@ def _layout(term_ids: Array, ordinals: NDArray[np.uint64], positions: Array, *, 
     places = np.minimum(positions, _MAX_POSITION).astype(np.uint64)
     keys = (rank[term_ids] << np.uint64(POSITION_BITS + ORDINAL_BITS)) | (ordinals << np.uint64(POSITION_BITS)) | places
     keys.sort()
-    return _vocabulary([term for term, _ in encoded]) | _postings(keys, term_count=len(encoded))
+    return vocabulary_arrays([term for term, _ in encoded]) | _postings(keys, term_count=len(encoded))
 
 
-def _vocabulary(terms: Sequence[bytes]) -> dict[str, Array]:
+def vocabulary_arrays(terms: Sequence[bytes]) -> dict[str, Array]:
+    """Return the vocabulary of a segment as stored; terms come in the order of their bytes."""
     lengths = np.fromiter((len(term) for term in terms), dtype=np.int64, count=len(terms))
-    return {"term_bytes": np.frombuffer(b"".join(terms), dtype=np.uint8), "term_offsets": _offsets(lengths)}
+    return {"term_bytes": np.frombuffer(b"".join(terms), dtype=np.uint8), "term_offsets": offsets_of(lengths)}
 
 
 def _postings(keys: NDArray[np.uint64], *, term_count: int) -> dict[str, Array]:
@@ -92,13 +71,14 @@ def _postings(keys: NDArray[np.uint64], *, term_count: int) -> dict[str, Array]:
     counts = np.diff(np.append(starts, len(pairs)))
     posting_terms = (pairs[starts] >> np.uint64(ORDINAL_BITS)).astype(np.int64)
     return {
-        "posting_offsets": _offsets(np.bincount(posting_terms, minlength=term_count)),
+        "posting_offsets": offsets_of(np.bincount(posting_terms, minlength=term_count)),
         "ordinals": (pairs[starts] & np.uint64(MAX_CHUNKS - 1)).astype(np.int32),
         "counts": counts.astype(np.int32),
-        "position_offsets": _offsets(np.bincount(posting_terms, weights=counts, minlength=term_count).astype(np.int64)),
+        "position_offsets": offsets_of(np.bincount(posting_terms, weights=counts, minlength=term_count).astype(np.int64)),
         "positions": (keys & np.uint64(_MAX_POSITION)).astype(np.int32),
     }
 
 
-def _offsets(lengths: Array) -> NDArray[np.int64]:
+def offsets_of(lengths: Array) -> NDArray[np.int64]:
+    """Return where each of several stretches begins when they follow each other, and where the last ends."""
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])

@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -57,9 +58,13 @@ class EmbeddedReceipts:
         with self._lock, storage_errors(self._directory):
             file = self._file or self._open()
             digest = _seal(self._previous, encoded)
-            file.write(_encoder.encode(_Line(hash=digest, previous=self._previous, receipt=msgspec.Raw(encoded))) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+            try:
+                file.write(_encoder.encode(_Line(hash=digest, previous=self._previous, receipt=msgspec.Raw(encoded))) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                self._abandon(file)
+                raise
             self._previous = digest
             self._lines += 1
             return ReceiptId(f"r-{self._log}-{self._lines}")
@@ -92,7 +97,14 @@ class EmbeddedReceipts:
         self._log, self._lines, self._previous = self._entropy.take(_LOG_ID_BYTES).hex(), 0, ""
         self._file = (folder / f"{self._log}.jsonl").open("xb")
         sync_directory(folder)
+        sync_directory(self._directory)
         return self._file
+
+    def _abandon(self, file: BinaryIO) -> None:
+        """Leave a file whose last line may be torn: nothing is written after it, and the next receipt begins another."""
+        self._file = None
+        with suppress(OSError):  # closing tries once more to write what is left over
+            file.close()
 
 
 def _read(line: bytes, *, previous: str, where: str) -> _Line:

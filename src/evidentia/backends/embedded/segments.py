@@ -54,11 +54,10 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_segment(path: Path, *, tokeniser: str, chunk_count: int, arrays: Mapping[str, Array]) -> bytes:
     """Write and sync a segment; return its SHA-256. A failure leaves no file behind."""
-    parts = list(_parts(tokeniser=tokeniser, chunk_count=chunk_count, arrays=arrays))
     digest = hashlib.sha256()
     try:
         with path.open("xb") as file:
-            for part in parts:
+            for part in _parts(tokeniser=tokeniser, chunk_count=chunk_count, arrays=arrays):
                 file.write(part)
                 digest.update(part)
             file.flush()
@@ -118,7 +117,7 @@ def _parts(*, tokeniser: str, chunk_count: int, arrays: Mapping[str, Array]) -> 
     for array in stored.values():
         yield bytes(-written % ALIGNMENT)
         written += -written % ALIGNMENT
-        yield array.tobytes()
+        yield array.data.cast("B") if array.size else b""
         written += array.nbytes
 
 

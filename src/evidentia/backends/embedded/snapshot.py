@@ -7,7 +7,7 @@ memory maps outlive a collection that deletes their files.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from evidentia.backends.embedded.document_table import DocumentTable
 from evidentia.backends.embedded.event_log import EventLogReader
 from evidentia.backends.embedded.view import Matches, View
 from evidentia.backends.embedded.vocabulary import Vocabulary
+from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.documents import StoredChunk
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.evidence import TermScore
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId
 from evidentia.contracts.search import ChunkStanding, LexicalHit, LexicalHits, SnapshotVersion, StoredFragment
+from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.policy.access import is_allowed
 
 if TYPE_CHECKING:
@@ -35,14 +37,15 @@ if TYPE_CHECKING:
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.search import AccessScope, LexicalQuery
     from evidentia.contracts.settings import SearchSettings
-    from evidentia.contracts.vocabulary import AuthorityTier
 
 KEPT_VIEWS = 16
 KEPT_NARROWINGS = 32
-_FRAGMENT = f"""SELECT v.metadata, r.custody, r.text_hash, {rows.CHUNK_COLUMNS},
+_FRAGMENTS = f"""SELECT chunk_key, r.custody, r.text_hash, {rows.CHUNK_COLUMNS},
     substr(t.body, byte_start + 1, byte_stop - byte_start), e.leaf
-    FROM versions v JOIN revisions r USING (revision_key) JOIN chunks USING (revision_key) JOIN contents t USING (text_hash)
-    JOIN events e ON e.event_index = chunks.event_index WHERE v.version_key = ? AND chunk_key = ?"""
+    FROM chunks JOIN revisions r USING (revision_key) JOIN contents t USING (text_hash)
+    JOIN events e ON e.event_index = chunks.event_index WHERE chunk_key IN (%s)"""
+_METADATA = "SELECT version_key, metadata FROM versions WHERE version_key IN (%s)"
+_PER_QUERY = 500
 
 
 class EmbeddedSnapshot:
@@ -66,7 +69,7 @@ class EmbeddedSnapshot:
         self._columns = Columns(self._load_records)
         self._log = EventLogReader(database, size=version.commit.log_size)
         self._views: OrderedDict[str, View] = OrderedDict()
-        self._narrowings: OrderedDict[Predicate, NDArray[np.bool_]] = OrderedDict()
+        self._narrowings: OrderedDict[bytes, NDArray[np.bool_]] = OrderedDict()
 
     @property
     def version(self) -> SnapshotVersion:
@@ -89,8 +92,19 @@ class EmbeddedSnapshot:
 
     def fragments(self, hits: Sequence[LexicalHit]) -> Sequence[StoredFragment]:
         """Return the chunks behind hits with their proofs, in the same order."""
+        keys = self._table.chunk_keys[[hit.place for hit in hits]].tolist()
+        documents = self._table.document_of[[hit.place for hit in hits]]
+        versions = self._table.version_keys[documents].tolist()
         with self._lock:
-            return [self._fragment(hit) for hit in hits]
+            chunks = {row[0]: row[1:] for row in self._rows(_FRAGMENTS, keys)}
+            metadata = dict(self._rows(_METADATA, versions))
+            if len(chunks) < len(set(keys)) or len(metadata) < len(set(versions)):
+                raise VersionCollectedError(self._version.commit.corpus_version)
+            rules = [self._table.rules[key] for key in self._table.access_keys[documents].tolist()]
+            return [
+                self._fragment(hit, chunks[key], metadata=metadata[version], rule=rule)
+                for hit, key, version, rule in zip(hits, keys, versions, rules, strict=True)
+            ]
 
     def standing(self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId) -> ChunkStanding | None:
         """Return how a chunk stands towards a query; None when the scope does not show it."""
@@ -121,14 +135,11 @@ class EmbeddedSnapshot:
 
     def sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
         """Return the sources of which the scope shows at least one document, with their highest authority."""
-        seen = np.unique(self._table.document_of[self.view(scope).mask])
-        tiers = self._columns.column("authority_tier")
-        highest: dict[SourceId, AuthorityTier] = {}
-        for source, tier in sorted(set(zip(self._table.source_codes[seen].tolist(), tiers.codes[seen].tolist(), strict=True))):
-            name, found = self._table.sources[source], tiers.values[tier]
-            if name not in highest or found.rank > highest[name].rank:
-                highest[name] = found
-        return dict(sorted(highest.items()))
+        view = self.view(scope)
+        with self._lock:
+            if view.sources is None:
+                view.sources = self._visible_sources(view)
+        return view.sources
 
     def shows(self, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
         """Tell whether a scope shows a document; None when this version does not hold it."""
@@ -149,6 +160,16 @@ class EmbeddedSnapshot:
             else:
                 self._views.move_to_end(scope.fingerprint)
             return kept
+
+    def _visible_sources(self, view: View) -> Mapping[SourceId, AuthorityTier]:
+        seen = np.unique(self._table.document_of[view.mask])
+        tiers = self._columns.column("authority_tier")
+        highest: dict[SourceId, AuthorityTier] = {}
+        for source, tier in sorted(set(zip(self._table.source_codes[seen].tolist(), tiers.codes[seen].tolist(), strict=True))):
+            name, found = self._table.sources[source], tiers.values[tier]
+            if isinstance(found, AuthorityTier) and (name not in highest or found.rank > highest[name].rank):
+                highest[name] = found
+        return dict(sorted(highest.items()))
 
     def _load_records(self) -> Sequence[Mapping[str, object]]:
         with self._lock:
@@ -173,11 +194,12 @@ class EmbeddedSnapshot:
     def _keep(self, narrowing: Predicate | None) -> NDArray[np.bool_] | None:
         if narrowing is None:
             return None
+        key = encode_struct(narrowing)  # Python holds 1 and True to be equal, the bytes do not
         with self._lock:
-            kept = self._narrowings.get(narrowing)
+            kept = self._narrowings.get(key)
             if kept is None:
                 decided = np.append(self._columns.decide(narrowing), np.False_)
-                kept = self._narrowings[narrowing] = decided[self._table.document_of]
+                kept = self._narrowings[key] = decided[self._table.document_of]
                 while len(self._narrowings) > KEPT_NARROWINGS:
                     self._narrowings.popitem(last=False)
             return kept
@@ -223,15 +245,13 @@ class EmbeddedSnapshot:
                 counts[str(member)] = counts.get(str(member), 0) + count
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
-    def _fragment(self, hit: LexicalHit) -> StoredFragment:
-        document = int(self._table.document_of[hit.place])
-        row = self._database.execute(
-            _FRAGMENT,
-            (int(self._table.version_keys[document]), int(self._table.chunk_keys[hit.place])),
-        ).fetchone()
-        if row is None:
-            raise VersionCollectedError(self._version.commit.corpus_version)
-        metadata, custody, text_hash, *chunk_row, content, leaf = row
+    def _rows(self, statement: str, keys: Sequence[int]) -> Iterator[tuple[Any, ...]]:  # Any: columns of schema.py
+        for start in range(0, len(keys), _PER_QUERY):
+            part = keys[start : start + _PER_QUERY]
+            yield from self._database.execute(statement % ",".join("?" * len(part)), part)
+
+    def _fragment(self, hit: LexicalHit, row: tuple[Any, ...], *, metadata: bytes, rule: bytes) -> StoredFragment:
+        custody, text_hash, *chunk_row, content, leaf = row
         chunk = rows.chunk_from_row(tuple(chunk_row), hit.document_id)
         event = rows.decode_event(leaf)
         stored = StoredChunk(
@@ -247,7 +267,7 @@ class EmbeddedSnapshot:
             custody_head=chunk.custody_head,
             event_index=event.index,
             metadata=rows.decode_metadata(metadata),
-            access=rows.decode_access(self._table.rules[int(self._table.access_keys[document])]),
+            access=rows.decode_access(rule),
             custody=rows.decode_custody(custody),
             is_live=True,
         )

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.segments import Array
     from evidentia.backends.embedded.vocabulary import Vocabulary
+    from evidentia.contracts.ids import SourceId
     from evidentia.contracts.settings import SearchSettings
+    from evidentia.contracts.vocabulary import AuthorityTier
 
 KEPT_BYTES = 128 * 1024 * 1024
 """How much of postings and impacts one view keeps."""
 COMMON_SHARE = 16
 """A term in more than one place out of this many is common."""
+SAMPLE, SAMPLE_PER_RESULT = 4096, 32
+"""How many places are looked at for a first bound on the best scores: the former, or the latter per result asked for."""
 
 
 class TermPostings(NamedTuple):
@@ -41,6 +45,7 @@ class TermPostings(NamedTuple):
     frequencies: NDArray[np.int32]
     impacts: Array
     idf: int
+    is_positive: bool
     spread: Array | None
     occupied: NDArray[np.bool_] | None
 
@@ -67,6 +72,7 @@ class View:
         self._vocabulary = vocabulary
         self._search = search
         self.lengths = lengths
+        self.sources: Mapping[SourceId, AuthorityTier] | None = None
         total_length = int(lengths[mask].sum(dtype=np.int64))
         self._bm25 = Bm25.of(total_length=total_length, documents=max(1, self.documents), k1_milli=search.k1_milli, b_milli=search.b_milli)
         self._norms = self._bm25.norms(lengths) if search.weighting == "bm25" else None
@@ -108,12 +114,16 @@ class View:
         """
         found = [(self.term(term), times) for term, times in terms.items()]
         totals, touched = self._buffers(wide=self._may_overflow(found))
+        is_positive = all(postings.is_positive for postings, _ in found)
         try:
             for postings, times in found:
-                _add(totals, touched, postings, times)
-            if keep is None and not phrases and not listed:
-                return self._best_of_all(found, totals, touched, limit=limit)
-            chosen = self._narrow(np.flatnonzero(touched), phrases=phrases, keep=keep)
+                _add(totals, postings, times)
+                if not is_positive:
+                    _touch(touched, postings)
+            if keep is None and not phrases and not listed and is_positive:
+                return self._best_of_all(found, totals, limit=limit)
+            matching = np.flatnonzero(totals if is_positive else touched)
+            chosen = self._narrow(matching, phrases=phrases, keep=keep)
             scores = totals[chosen]
             best = _best(scores, limit)
             return Matches(places=chosen[best], scores=scores[best], total=len(chosen), matching=chosen)
@@ -121,16 +131,15 @@ class View:
             totals.fill(0)
             touched.fill(0)
 
-    def _best_of_all(self, found: Sequence[tuple[TermPostings, int]], totals: Array, touched: NDArray[np.bool_], *, limit: int) -> Matches:
-        """Find the best without listing everything: the best of one term's places bound the best of all from below."""
-        total = int(np.count_nonzero(touched))
-        rare = min((postings.places for postings, _ in found if len(postings.places) >= limit), key=len, default=None)
-        floor = 0 if rare is None else int(_nth_largest(totals[rare], limit))
-        # Untouched places hold 0 and must not be taken for matches.
-        chosen = np.flatnonzero(totals >= floor) if floor > 0 else np.flatnonzero(touched)
+    def _best_of_all(self, found: Sequence[tuple[TermPostings, int]], totals: Array, *, limit: int) -> Matches:
+        """Find the best without listing everything: the best of some places bound the best of all from below."""
+        longest = max((postings.places for postings, _ in found), key=len, default=np.empty(0, dtype=np.int32))
+        some = longest[:: max(1, len(longest) // max(SAMPLE, SAMPLE_PER_RESULT * limit))]
+        floor = _nth_largest(totals[some], limit) if len(some) >= limit else 1
+        chosen = np.flatnonzero(totals >= max(1, floor))
         scores = totals[chosen]
         best = _best(scores, limit)
-        return Matches(places=chosen[best], scores=scores[best], total=total, matching=None)
+        return Matches(places=chosen[best], scores=scores[best], total=int(np.count_nonzero(totals)), matching=None)
 
     def contributions(self, place: int, terms: Mapping[str, int]) -> list[tuple[str, TermPostings, int, int]]:
         """Return (term, postings, frequency, score) of each query term that occurs at a place."""
@@ -167,11 +176,15 @@ class View:
         else:
             idf = idf_fixed(self._search.idf, documents=documents, containing=len(places))
             impacts = self._bm25.impacts(frequencies, self._norms[places], idf=idf)
+        is_positive = bool((impacts > 0).all())
         spread = occupied = None
         if len(places) * COMMON_SHARE > len(self.mask):
-            spread, occupied = np.zeros(len(self.mask), dtype=impacts.dtype), np.zeros(len(self.mask), dtype=np.bool_)
-            spread[places], occupied[places] = impacts, True
-        return TermPostings(places, frequencies, impacts, idf, spread, occupied)
+            spread = np.zeros(len(self.mask), dtype=impacts.dtype)
+            spread[places] = impacts
+            if not is_positive:
+                occupied = np.zeros(len(self.mask), dtype=np.bool_)
+                occupied[places] = True
+        return TermPostings(places, frequencies, impacts, idf, is_positive, spread, occupied)
 
     def _may_overflow(self, found: Sequence[tuple[TermPostings, int]]) -> bool:
         return self._norms is None or sum(times for _, times in found) > QUERY_TERM_LIMIT
@@ -189,12 +202,18 @@ class View:
         return totals, touched
 
 
-def _add(totals: Array, touched: NDArray[np.bool_], postings: TermPostings, times: int) -> None:
-    if postings.spread is not None and postings.occupied is not None:
-        totals += postings.spread if times == 1 else postings.spread * times
+def _add(totals: Array, postings: TermPostings, times: int) -> None:
+    if postings.spread is not None:
+        totals += postings.spread if times == 1 else np.multiply(postings.spread, times, dtype=totals.dtype)
+    else:
+        totals[postings.places] += postings.impacts if times == 1 else np.multiply(postings.impacts, times, dtype=totals.dtype)
+
+
+def _touch(touched: NDArray[np.bool_], postings: TermPostings) -> None:
+    """Note where a term stands, for queries whose scores alone do not tell: some impacts are zero or negative."""
+    if postings.occupied is not None:
         touched |= postings.occupied
     else:
-        totals[postings.places] += postings.impacts if times == 1 else postings.impacts * times
         touched[postings.places] = True
 
 

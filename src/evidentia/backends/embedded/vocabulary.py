@@ -96,7 +96,7 @@ class Vocabulary:
         starts: NDArray[np.int64] | None = None
         for offset, term in enumerate(terms):
             shifted = self._occurrences(term) - offset
-            starts = shifted if starts is None else np.intersect1d(starts, shifted, assume_unique=True)
+            starts = shifted if starts is None else np.intersect1d(starts, shifted)  # a whole and its first part may be cut to one term
             if not len(starts):
                 break
         return np.empty(0, dtype=np.int64) if starts is None else np.unique(starts >> _POSITION_BITS)
