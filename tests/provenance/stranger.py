@@ -1,4 +1,4 @@
-"""A checker of exported fragments written from docs/custody.md alone; it uses nothing but the standard library."""
+"""A checker of exported fragments and of answers written from docs/custody.md alone; it uses nothing but the standard library."""
 
 from __future__ import annotations
 
@@ -29,6 +29,41 @@ def problems(export: dict[str, Any]) -> list[str]:
         "commit": commit_agrees(export),
     }
     return [name for name, holds in checks.items() if not holds]
+
+
+def answer_problems(answer: dict[str, Any]) -> list[str]:
+    """Return what is wrong with an answer."""
+    found = []
+    for number, fragment in enumerate(answer["fragments"]):
+        export = fragment | {"format": "evidentia-fragment/1", "commit": answer["commit"], "commit_hash": answer["commit_hash"]}
+        found += [f"fragment {number}: {problem}" for problem in problems(export)]
+        if fragment["content_hash"] != sha256(fragment["content"].encode()).hex():
+            found.append(f"fragment {number}: content hash")
+    commit = answer["commit"]
+    checks = {
+        "commit": sha256(canonical(commit)).hex() == answer["commit_hash"],
+        "state": (commit["corpus_version"], commit["evidence_state"]) == (answer["corpus_version"], answer["evidence_state"]),
+        "result": sha256(canonical(result_record(answer))).hex() == answer["result_hash"],
+    }
+    return found + [name for name, holds in checks.items() if not holds]
+
+
+def result_record(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the record whose hash is `result_hash`."""
+    sealed = ("chunk_id", "content_hash", "flags", "is_truncated", "score")
+    told = ("decided_by", "losers", "subject", "winner")
+    given = {name: answer[name] for name in ("config_hash", "evidence_state", "request_hash", "truncation_applied")}
+    return given | {
+        "conflicts": [{name: conflict[name] for name in told} for conflict in answer["conflicts"]],
+        "coverage": [[source, report["state"]] for source, report in sorted(answer["source_coverage"].items())],
+        "facets": [[field, in_order(counts)] for field, counts in sorted(answer["facets"].items())],
+        "fragments": [{name: fragment[name] for name in sealed} for fragment in answer["fragments"]],
+        "withheld": [[each["chunk_id"], each["reason"]] for each in answer["withheld"]],
+    }
+
+
+def in_order(counts: dict[str, int]) -> list[list[Any]]:
+    return [[value, counts[value]] for value in sorted(counts, key=lambda value: (-counts[value], value))]
 
 
 def chain_holds(chain: list[dict[str, Any]], content: bytes) -> bool:

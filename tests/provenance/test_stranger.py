@@ -14,7 +14,10 @@ import msgspec
 import pytest
 import stranger
 
-from evidentia import FragmentExport, connect
+from evidentia import EvidenceResponse, FragmentExport, connect
+from evidentia.contracts.evidence import Conflict
+from evidentia.engine.results import result_hash
+from evidentia.engine.verifying import verify_response
 from evidentia.provenance.verify import verify_export
 
 if TYPE_CHECKING:
@@ -63,6 +66,189 @@ def test_the_stranger_and_we_reject_every_mutation(exports: list[dict[str, Any]]
             missed.append(("we", path))
 
     assert [] == missed
+
+
+# --- answers ---
+
+UNCOVERED = {
+    ("request_id",),
+    ("receipt_id",),
+    ("as_of",),
+    ("latency_ms",),
+    ("stage_latencies_ms", "*"),
+    ("cache_hit_ratio",),
+    ("degraded", "*"),
+    ("decisions", "*", "*"),
+    ("total_candidates",),
+    ("tokens_used",),
+    *{("source_coverage", "*", name) for name in ("reason", "candidates", "searched_share", "data_age_s", "elapsed_ms")},
+    *{("fragments", "*", name) for name in ("authority_tier", "confidence", "extraction_timestamp", "is_live")},
+    *{("fragments", "*", name) for name in ("relevance_score", "token_count")},
+    *{("fragments", "*", name, "*") for name in ("metadata", "retrieval_context", "trust_metadata")},
+    ("fragments", "*", "explanation", "*", "*"),
+}
+"""What docs/custody.md says the hash of an answer does not cover; a star stands for any name or number."""
+ASKED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "facets": {"facets": ["tags", "language", "source_id", "extra.none"], "explain": True, "limit": 3},
+    "withheld": {"token_budget": 40, "limit": 9},
+    "filtered": {"filter": 'language = "de" AND tags contains "a"', "facets": ["language"]},
+    "policy": {"source_policy": {"denied_sources": ["notes"], "minimum_authority": "user"}},
+    "denied": {"source_policy": {"allowed_sources": ["pages", "nowhere"]}},
+    "everything": {"facets": ["tags"], "token_budget": 60, "filter": 'language = "en"', "explain": True, "limit": 4},
+    "empty": {"filter": 'language = "fr"', "facets": ["language"]},
+}
+
+
+@pytest.fixture(scope="module")
+def responses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, EvidenceResponse]:
+    """Return answers with everything an answer can have today."""
+    folder = tmp_path_factory.mktemp("answers")
+    for source, count in (("pages", 6), ("notes", 3)):
+        (folder / source).mkdir()
+        for number in range(count):
+            front = f"---\nlanguage: {'de' if number % 2 else 'en'}\ntags: [a, t{number}]\n---\n"
+            (folder / source / f"{number}.md").write_text(f'{front}Keys \N{SNOWMAN} \\ "{number}" rotate {"keys " * number}')
+    with connect(folder / "base", init=True) as base:
+        for source in ("pages", "notes"):
+            base.ingest([folder / source], source=source)
+        return {name: base.retrieve("keys", as_of="2026-01-01T00:00:00Z", **fields) for name, fields in ASKED.items()}
+
+
+def test_the_stranger_accepts_every_answer(responses: dict[str, EvidenceResponse]) -> None:
+    answers = {name: _parsed(response) for name, response in responses.items()}
+
+    assert {name: [] for name in answers} == {name: stranger.answer_problems(answer) for name, answer in answers.items()}
+    assert all(verify_response(response).ok for response in responses.values())
+    assert answers["facets"]["facets"]["tags"]
+    assert answers["withheld"]["withheld"]
+    assert answers["denied"]["source_coverage"]["nowhere"]["state"] == "denied"
+    assert answers["empty"]["fragments"] == []
+
+
+def test_the_order_of_keys_in_json_does_not_matter(responses: dict[str, EvidenceResponse]) -> None:
+    """JSON objects have no order, and many a tool sorts them."""
+    for name, response in responses.items():
+        reordered = json.loads(json.dumps(_parsed(response), sort_keys=True))
+
+        assert stranger.answer_problems(reordered) == [], name
+        assert _accept_answer(reordered), name
+
+
+def test_conflicts_flags_and_cuts_are_hashed_as_the_page_says(responses: dict[str, EvidenceResponse]) -> None:
+    """No stage makes these yet, so they are put into an answer that is then sealed by our own function."""
+    response = responses["plain"]
+    first, second, *rest = response.fragments
+    flagged = msgspec.structs.replace(first, flags=("stale", "\N{SNOWMAN}"), is_truncated=True)
+    conflict = Conflict(subject="keys \N{SNOWMAN}", winner=first.chunk_id, losers=(second.chunk_id,), decided_by="authority")
+    made = msgspec.structs.replace(response, fragments=(flagged, second, *rest), conflicts=(conflict,), truncation_applied=True)
+    resealed = result_hash(
+        request=made.request_hash,
+        evidence_state=made.evidence_state,
+        config=made.config_hash,
+        fragments=made.fragments,
+        coverage=made.source_coverage,
+        withheld=made.withheld,
+        conflicts=made.conflicts,
+        facets=made.facets,
+        truncation_applied=made.truncation_applied,
+    )
+    sealed = _parsed(msgspec.structs.replace(made, result_hash=resealed))
+
+    assert ["result"] == stranger.answer_problems(_parsed(made))
+    assert [] == stranger.answer_problems(sealed)
+    assert [] == _missed(sealed)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_every_scalar_of_an_answer_is_covered_or_listed_as_not(responses: dict[str, EvidenceResponse], name: str) -> None:
+    assert [] == _missed(_parsed(responses[name]))
+
+
+def test_what_is_listed_as_not_covered_occurs(responses: dict[str, EvidenceResponse]) -> None:
+    """A field that is listed and never occurs would be a claim that nobody checks."""
+    seen = {pattern for response in responses.values() for path in _scalars(_parsed(response)) if (pattern := _uncovered(path))}
+
+    assert seen == UNCOVERED
+
+
+def test_what_is_taken_out_put_in_or_moved_is_found(responses: dict[str, EvidenceResponse]) -> None:
+    missed, tried = [], 0
+    for name, response in responses.items():
+        for label, mutated in _rearranged(_parsed(response)):
+            tried += 1
+            if not stranger.answer_problems(mutated):
+                missed.append((name, label, "stranger"))
+            if _accept_answer(mutated):
+                missed.append((name, label, "we"))
+
+    assert [] == missed
+    assert tried > 100
+
+
+def test_a_fragment_of_another_answer_does_not_fit(responses: dict[str, EvidenceResponse]) -> None:
+    plain, other = _parsed(responses["plain"]), _parsed(responses["filtered"])
+    plain["fragments"][0] = other["fragments"][-1]
+
+    assert ["result"] == stranger.answer_problems(plain)
+
+
+def _parsed(response: EvidenceResponse) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(response.to_json())
+    return parsed
+
+
+def _missed(answer: dict[str, Any]) -> list[tuple[str, tuple[Any, ...]]]:
+    """Change each scalar in turn; return where a change of what is covered is accepted, or one of what is not is rejected."""
+    missed = []
+    for path in _scalars(answer):
+        mutated = copy.deepcopy(answer)
+        _change(mutated, path)
+        is_covered = _uncovered(path) is None
+        if bool(stranger.answer_problems(mutated)) != is_covered:
+            missed.append(("stranger", path))
+        if is_covered and _accept_answer(mutated):
+            missed.append(("we", path))
+    return missed
+
+
+def _uncovered(path: tuple[Any, ...]) -> tuple[str, ...] | None:
+    """Return the entry of the list that a path falls under."""
+    fitting = (each for each in UNCOVERED if len(each) == len(path))
+    return next((each for each in fitting if all(mark in ("*", step) for mark, step in zip(each, path, strict=True))), None)
+
+
+def _rearranged(answer: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for field in ("fragments", "withheld"):
+        given = answer[field]
+        for number in range(len(given)):
+            yield f"{field} without {number}", answer | {field: given[:number] + given[number + 1 :]}
+            yield f"{field} with {number} twice", answer | {field: [*given, given[number]]}
+        if len(given) > 1:
+            yield f"{field} reversed", answer | {field: given[::-1]}
+    for field in ("facets", "source_coverage"):
+        for name in answer[field]:
+            rest = {key: value for key, value in answer[field].items() if key != name}
+            yield f"{field} without {name}", answer | {field: rest}
+            yield f"{field} with {name} renamed", answer | {field: rest | {f"{name}x": answer[field][name]}}
+    for name, counts in answer["facets"].items():
+        yield f"{name} with another value", answer | {"facets": answer["facets"] | {name: counts | {"new": 1}}}
+        for value in counts:
+            rest = {key: count for key, count in counts.items() if key != value}
+            yield f"{name} without {value}", answer | {"facets": answer["facets"] | {name: rest}}
+    if answer["fragments"]:
+        moved = {"chunk_id": answer["fragments"][0]["chunk_id"], "reason": "moved"}
+        yield "a fragment withheld", answer | {"fragments": answer["fragments"][1:], "withheld": [*answer["withheld"], moved]}
+
+
+def _accept_answer(mutated: dict[str, Any]) -> bool:
+    try:
+        return verify_response(msgspec.convert(mutated, EvidenceResponse)).ok
+    except msgspec.ValidationError:
+        return False
+
+
+# --- changes ---
 
 
 def _accept(mutated: dict[str, Any]) -> bool:

@@ -38,7 +38,7 @@ class EvidenceResponse(messages.EvidenceResponse, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:  # Any: the values of JSON
         """Return the answer as plain values, times as strings."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
+        plain: dict[str, Any] = msgspec.json.decode(self.to_json())
         return plain
 
     def to_json(self) -> str:

@@ -209,6 +209,7 @@ def _ingest(
         )
     finally:
         writer.close()
+    parts.collector().tidy()
     head = parts.reader.head()
     return msgspec.structs.replace(report, corpus_version=head.corpus_version, evidence_state=head.evidence_state, sequence=head.sequence)
 

@@ -9,7 +9,7 @@ import msgspec
 from evidentia.contracts.evidence import EvidenceFragment, WithheldFragment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
 OVER_BUDGET = "it does not fit the token budget"
@@ -23,22 +23,35 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     tokens_used: int
 
 
-def fit_budget(fragments: Sequence[EvidenceFragment], *, token_budget: int | None, count: Callable[[str], int], basis: str) -> Fitted:
-    """Take fragments in order, each one that still fits; the budget is never exceeded and nothing is cut.
-
-    `basis` says whether `count` is exact or estimated, and is noted on every fragment.
-    """
-    counted = [
-        msgspec.structs.replace(fragment, token_count=count(fragment.content), metadata={**fragment.metadata, "token_count_basis": basis})
-        for fragment in fragments
-    ]
+def fit_budget(fragments: Sequence[EvidenceFragment], *, token_budget: int | None) -> Fitted:
+    """Take fragments in order, each one that still fits; the budget is never exceeded and nothing is cut."""
     if token_budget is None:
-        return Fitted(fragments=tuple(counted), withheld=(), tokens_used=sum(fragment.token_count for fragment in counted))
+        return Fitted(fragments=tuple(fragments), withheld=(), tokens_used=sum(fragment.token_count for fragment in fragments))
     taken, withheld, used = [], [], 0
-    for fragment in counted:
+    for fragment in fragments:
         if used + fragment.token_count <= token_budget:
             taken.append(fragment)
             used += fragment.token_count
         else:
             withheld.append(WithheldFragment(chunk_id=fragment.chunk_id, reason=OVER_BUDGET))
     return Fitted(fragments=tuple(taken), withheld=tuple(withheld), tokens_used=used)
+
+
+def smallest_budget(counts: Sequence[int], *, least: int) -> int:
+    """Return the smallest budget from `least` on under which the last of these counts is taken, in this order.
+
+    More budget can let an earlier fragment in and so keep the last one out; nothing changes between the budgets at
+    which one more fragment fits, so only those are looked at.
+    """
+    *earlier, last = counts
+    budget = least
+    while True:
+        used, next_change = 0, None
+        for count in earlier:
+            if used + count <= budget:
+                used += count
+            else:
+                next_change = min(used + count, next_change or used + count)
+        if used + last <= budget:
+            return budget
+        budget = min(used + last, next_change or used + last)

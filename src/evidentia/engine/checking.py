@@ -6,10 +6,12 @@ Field ranges stand on the types; here is what spans fields or needs another read
 from __future__ import annotations
 
 import math
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from evidentia.contracts.canonical import SAFE_INTEGER
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.predicate_text import parse
@@ -37,16 +39,15 @@ def request_from(query: str | EvidenceRequest, fields: Mapping[str, object]) -> 
     for name in fields:
         if name not in EvidenceRequest.__struct_fields__ or name == "query":
             raise InvalidFieldError(name, "a request has no such field")
-    plain = {name: msgspec.to_builtins(value) for name, value in fields.items() if value is not None}
-    try:
-        return msgspec.convert({"query": {"text": query}, **plain}, EvidenceRequest, strict=True)
-    except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        raise InvalidFieldError(place.strip("`.") or "request", f"{problem[:1].lower()}{problem[1:]}") from error
+    return _read({"query": {"text": query}} | {name: value for name, value in fields.items() if value is not None})
 
 
 def check_request(request: EvidenceRequest, *, search: SearchSettings, now: datetime) -> EvidenceRequest:
-    """Return the request in the form in which it is answered and hashed: filter as a tree, `as_of` filled in."""
+    """Return the request in the form in which it is answered and hashed: filter as a tree, `as_of` filled in.
+
+    A request that was made as an object was never checked, so its fields are read again.
+    """
+    request = _read({name: getattr(request, name) for name in request.__struct_fields__})
     _check_query(request.query, search=search)
     _check_weights(request)
     _check_times(request)
@@ -65,15 +66,55 @@ def check_request(request: EvidenceRequest, *, search: SearchSettings, now: date
     return msgspec.structs.replace(request, filter=narrowing, as_of=request.as_of or now)
 
 
+def _read(fields: Mapping[str, object]) -> EvidenceRequest:
+    """Return a request from values of any kind, or name the first field that has no place in one."""
+    plain = {name: _plain(name, value) for name, value in fields.items()}
+    try:
+        request = msgspec.convert(plain, EvidenceRequest, strict=True)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        raise InvalidFieldError(place.strip("`.") or "request", f"{problem[:1].lower()}{problem[1:]}") from error
+    except RecursionError as error:
+        raise InvalidFieldError("filter", "it is nested too deeply") from error
+    for name, value in plain.items():
+        if name != "filter":  # a filter's own types refuse what they do not know
+            _refuse_unknown(value, msgspec.to_builtins(getattr(request, name)), place=name)
+    return request
+
+
+def _plain(name: str, value: object) -> object:
+    """Return a value in the terms of JSON, if it has such a form."""
+    try:
+        plain: object = msgspec.to_builtins(value, order="deterministic")  # a set has no order of its own
+        msgspec.json.encode(plain)
+    except UnicodeEncodeError as error:
+        raise InvalidFieldError(name, "it holds an unpaired surrogate") from error
+    except RecursionError as error:
+        raise InvalidFieldError(name, "it is nested too deeply") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidFieldError(name, f"a request cannot hold it ({error})") from error
+    if isinstance(plain, int) and abs(plain) > SAFE_INTEGER:
+        raise InvalidFieldError(name, f"{plain} is more than {SAFE_INTEGER}")
+    return plain
+
+
+def _refuse_unknown(given: object, known: object, *, place: str) -> None:
+    """Refuse a name that reading would have passed over: a misspelt restriction must not be none."""
+    if isinstance(given, dict) and isinstance(known, dict):
+        for name, value in given.items():
+            if name not in known:
+                raise InvalidFieldError(f"{place}.{name}", "a request has no such field")
+            _refuse_unknown(value, known[name], place=f"{place}.{name}")
+    elif isinstance(given, list | tuple) and isinstance(known, list | tuple):
+        for index, (value, inner) in enumerate(zip(given, known, strict=True)):
+            _refuse_unknown(value, inner, place=f"{place}[{index}]")
+
+
 def _check_query(query: DecomposedQuery, *, search: SearchSettings) -> None:
     if not query.text.strip():
         raise InvalidFieldError("query", "it is empty")
     if len(query.text) > search.max_query_chars:
         raise InvalidFieldError("query", f"{len(query.text)} characters are more than search.max_query_chars, {search.max_query_chars}")
-    try:
-        query.text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidFieldError("query", "it holds an unpaired surrogate") from error
 
 
 def _check_weights(request: EvidenceRequest) -> None:
@@ -92,7 +133,13 @@ def _check_times(request: EvidenceRequest) -> None:
     window = request.time_window
     times = {"as_of": request.as_of} | ({"time_window.start": window.start, "time_window.end": window.end} if window else {})
     for name, moment in times.items():
-        if moment is not None and moment.tzinfo is None:
+        if moment is None:
+            continue
+        if moment.tzinfo is None:
             raise InvalidFieldError(name, f"'{moment.isoformat()}' has no time zone; add Z for UTC")
+        try:
+            moment.astimezone(UTC)
+        except OverflowError as error:
+            raise InvalidFieldError(name, f"'{moment.isoformat()}' is not within the years 1 to 9999 in UTC") from error
     if window and window.start and window.end and window.start > window.end:
         raise InvalidFieldError("time_window", "it ends before it starts")

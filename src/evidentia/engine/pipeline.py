@@ -10,7 +10,6 @@ Steps whose time has not come say so in `decisions`. The flow is a written funct
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -21,7 +20,7 @@ from evidentia.contracts.evidence import CoverageReport, EvidenceResponse
 from evidentia.contracts.ids import CorpusVersion, EvidenceState, RequestId
 from evidentia.contracts.receipts import EngineConfig, Receipt
 from evidentia.contracts.vocabulary import CoverageState, RetrievalMode
-from evidentia.engine.assemble import assemble
+from evidentia.engine.assemble import Assembler
 from evidentia.engine.budget import fit_budget
 from evidentia.engine.checking import check_request
 from evidentia.engine.plan import plan_sources
@@ -29,15 +28,14 @@ from evidentia.engine.results import config_hash, request_hash, result_hash
 from evidentia.engine.trail import LATER, Trail
 from evidentia.policy.access import access_scope
 from evidentia.query.lexical import lexical_query
-from evidentia.text.counting import basis_of, count_tokens
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest
-    from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, TermScore
+    from evidentia.contracts.ids import ChunkId, SourceId
     from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, EvidenceSnapshot, ReceiptLog
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.search import AccessScope, LexicalHits, LexicalQuery
@@ -50,7 +48,6 @@ NO_VECTORS = "dense: this base holds no vectors, so only words were searched"
 ESTIMATE = "chars4"
 """How tokens are counted where no budget depends on it; the fragment says so."""
 _REQUEST_ID_BYTES = 8
-_COUNTED_TEXTS = 4096
 
 
 class Question(NamedTuple):
@@ -119,26 +116,23 @@ class Engine:
         return hits
 
     def _assemble(self, question: Question, hits: LexicalHits) -> list[EvidenceFragment]:
-        now = self._clock.now()
-        assembled = []
-        for rank, (hit, stored) in enumerate(zip(hits.hits, question.snapshot.fragments(hits.hits), strict=True), start=1):
-            standing = (
-                question.snapshot.standing(question.query, scope=question.scope, narrowing=question.narrowing, chunk_id=hit.chunk_id)
-                if question.request.explain
-                else None
-            )
-            terms = standing.terms if standing else ()
-            fragment = assemble(
-                hit, stored, rank=rank, request=question.request, retriever=self._config.search.weighting, now=now, explanation=terms
-            )
-            assembled.append(fragment)
-        return assembled
+        request = question.request
+        tokenizer = ESTIMATE if request.token_budget is None else request.tokenizer
+        assembler = Assembler(request, retriever=self._config.search.weighting, now=self._clock.now(), tokenizer=tokenizer)
+        stored = question.snapshot.fragments(hits.hits)
+        return [
+            assembler.assemble(hit, fragment, rank=rank, explanation=self._explain(question, hit.chunk_id))
+            for rank, (hit, fragment) in enumerate(zip(hits.hits, stored, strict=True), start=1)
+        ]
+
+    def _explain(self, question: Question, chunk_id: ChunkId) -> tuple[TermScore, ...]:
+        if not question.request.explain:
+            return ()
+        standing = question.snapshot.standing(question.query, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id)
+        return standing.terms if standing else ()
 
     def _fit(self, request: EvidenceRequest, fragments: list[EvidenceFragment], trail: Trail) -> Fitted:
-        tokenizer = ESTIMATE if request.token_budget is None else request.tokenizer
-        fitted = fit_budget(
-            fragments, token_budget=request.token_budget, count=lambda text: _counted(text, tokenizer), basis=basis_of(tokenizer)
-        )
+        fitted = fit_budget(fragments, token_budget=request.token_budget)
         note = f"{fitted.tokens_used} tokens" if request.token_budget is None else f"{fitted.tokens_used} of {request.token_budget} tokens"
         trail.mark("budget", note, remaining=len(fitted.fragments))
         return fitted
@@ -212,8 +206,3 @@ def _coverage(plan: SourcePlan, hits: LexicalHits, *, elapsed_ms: float) -> Mapp
         for source in plan.searched
     }
     return dict(sorted({**plan.skipped, **searched}.items()))
-
-
-@lru_cache(maxsize=_COUNTED_TEXTS)
-def _counted(text: str, tokenizer: str) -> int:
-    return count_tokens(text, tokenizer)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.contracts.canonical import encode_record, sha256_hex
+from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +23,30 @@ if TYPE_CHECKING:
 _MILLION = 1_000_000
 _NOT_HASHED = ("corpus_version", "evidence_state", "receipt")
 """The version that answered stands in the answer itself, whether or not the request named it."""
+
+
+class _Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """A fragment as the hash of an answer sees it."""
+
+    chunk_id: str
+    content_hash: str
+    flags: tuple[str, ...]
+    is_truncated: bool
+    score: int
+
+
+class _Result(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer as its hash sees it."""
+
+    config_hash: str
+    conflicts: list[object]
+    coverage: list[tuple[str, str]]
+    evidence_state: str
+    facets: list[tuple[str, list[tuple[str, int]]]]
+    fragments: list[_Mark]
+    request_hash: str
+    truncation_applied: bool
+    withheld: list[tuple[str, str]]
 
 
 def request_hash(request: EvidenceRequest) -> Sha256:
@@ -49,18 +73,27 @@ def result_hash(
     truncation_applied: bool,
 ) -> Sha256:
     """Return the hash of an answer."""
-    record = {
-        "config_hash": config,
-        "conflicts": [plain(conflict) for conflict in conflicts],
-        "coverage": [[source, report.state.value] for source, report in sorted(coverage.items())],
-        "evidence_state": evidence_state,
-        "facets": [[field, [[value, count] for value, count in counts.items()]] for field, counts in sorted(facets.items())],
-        "fragments": [_fragment(fragment) for fragment in fragments],
-        "request_hash": request,
-        "truncation_applied": truncation_applied,
-        "withheld": [[each.chunk_id, each.reason] for each in withheld],
-    }
-    return sha256_hex(encode_record(record))
+    result = _Result(
+        config_hash=config,
+        conflicts=[plain(conflict) for conflict in conflicts],
+        coverage=[(source, report.state.value) for source, report in sorted(coverage.items())],
+        evidence_state=evidence_state,
+        facets=[(field, _ordered(counts)) for field, counts in sorted(facets.items())],
+        fragments=[
+            _Mark(
+                chunk_id=fragment.chunk_id,
+                content_hash=fragment.content_hash,
+                flags=fragment.flags,
+                is_truncated=fragment.is_truncated,
+                score=fragment.score,
+            )
+            for fragment in fragments
+        ],
+        request_hash=request,
+        truncation_applied=truncation_applied,
+        withheld=[(each.chunk_id, each.reason) for each in withheld],
+    )
+    return sha256_hex(encode_struct(result))
 
 
 def plain(value: object) -> object:
@@ -83,11 +116,6 @@ def _scalar(value: object) -> object:
     return str(value) if isinstance(value, str) else value
 
 
-def _fragment(fragment: EvidenceFragment) -> dict[str, object]:
-    return {
-        "chunk_id": fragment.chunk_id,
-        "content_hash": fragment.content_hash,
-        "flags": list(fragment.flags),
-        "is_truncated": fragment.is_truncated,
-        "score": fragment.score,
-    }
+def _ordered(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return a facet in the order in which it is shown, whatever became of the order of its keys on the way."""
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.provenance import BrokenLink, FragmentExport, VerifyReport
 from evidentia.engine.results import result_hash
 from evidentia.provenance.verify import EXPORT_FORMAT, verify_export
@@ -17,6 +18,9 @@ def verify_response(response: EvidenceResponse) -> VerifyReport:
     broken: list[BrokenLink] = []
     for fragment in response.fragments:
         broken += verify_export(exported(fragment, response)).broken
+        if sha256_hex(fragment.content.encode()) != fragment.content_hash:
+            where = f"fragment '{fragment.chunk_id}'"
+            broken.append(BrokenLink(check="identity", where=where, problem="the content does not have its content_hash"))
     recomputed = result_hash(
         request=response.request_hash,
         evidence_state=response.evidence_state,
@@ -30,6 +34,8 @@ def verify_response(response: EvidenceResponse) -> VerifyReport:
     )
     if recomputed != response.result_hash:
         broken.append(BrokenLink(check="result", where="answer", problem="the result_hash is not that of this answer"))
+    if sha256_hex(encode_struct(response.commit)) != response.commit_hash:
+        broken.append(BrokenLink(check="commit", where=f"commit {response.commit.sequence}", problem="the record does not have its hash"))
     state = (response.commit.corpus_version, response.commit.evidence_state)
     if state != (response.corpus_version, response.evidence_state):
         broken.append(BrokenLink(check="commit", where=f"commit {response.commit.sequence}", problem="the commit is of another version"))

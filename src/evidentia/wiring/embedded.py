@@ -75,7 +75,11 @@ class EmbeddedParts:
         """Return what removes old versions."""
         storage = self.settings.storage
         return EmbeddedCollector(
-            self.directory, clock=self.clock, entropy=self._entropy, wait_ms=storage.writer_wait_ms, max_segments=storage.max_segments
+            self.directory,
+            clock=self.clock,
+            entropy=self._entropy,
+            wait_ms=storage.writer_wait_ms,
+            segments_per_size=storage.segments_per_size,
         )
 
     def close(self) -> None:

@@ -1,0 +1,239 @@
+"""Small random worlds for the noninterference test: corpora with a history, people, and what they ask.
+
+Texts repeat on purpose, so that equal scores are common and the order between them is put to the test. The same instant
+is written with several offsets, and the same free value as text, number and flag, because two spellings of one value
+are where a neighbour could show through.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import msgspec
+from access_oracle import RULES
+
+from evidentia.contracts.access import AccessRule, Principal
+from evidentia.contracts.documents import AccessChange, ChangeSet, DocumentMetadata
+from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, TimeWindow
+from evidentia.contracts.ids import PrincipalId, SemanticVersion, SourceId, TenantId
+from evidentia.contracts.settings import AccessSettings, SearchSettings, Settings
+from evidentia.contracts.sources import SourcePolicy
+from evidentia.contracts.vocabulary import AuthorityTier, Classification, ContentType, DeprecationStatus, RetrievalMode
+from evidentia.testing.documents import make_document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from random import Random
+
+    from access_oracle import Rule
+
+    from evidentia.contracts.documents import PreparedDocument
+    from evidentia.contracts.ids import DocumentId
+
+Choice = TypeVar("Choice")
+
+WORDS = ("pier", "dock", "crane", "cargo", "tide", "beacon", "rope", "anchor")
+ABSENT = ("zeppelin", "quasar")
+SOURCES = ("wiki", "code", "mail", "logs")
+TENANTS = ("default", "default", "default", "default", "other")
+TAGS = ("ops", "open", "draft", "legal")
+REGIONS = ("eu", "us")
+ENTRIES = ("user:ann", "user:bob", "group:ops", "group:legal", "role:auditor", "role:pilot")
+NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)
+MOMENTS = (
+    NOON,
+    NOON.astimezone(timezone(timedelta(hours=2))),
+    NOON.astimezone(timezone(timedelta(hours=-5))),
+    datetime(2025, 3, 1, 10, tzinfo=UTC),
+    datetime(2023, 1, 1, tzinfo=UTC),
+)
+AS_OF = datetime(2026, 2, 1, tzinfo=UTC)
+FACETS = (
+    "source_id", "document_id", "title", "path", "content_type", "language", "created_at", "updated_at", "author", "classification",
+    "tags", "version", "deprecation_status", "authority_tier", "tenant", "media_type", "extra.region", "extra.level",
+)  # fmt: skip
+FILTERS = (
+    'source_id = "wiki"', 'source_id not in ("wiki", "logs")', 'document_id contains "a"', 'title contains "pier"', 'path < "m"',
+    'content_type in ("runbook", "log")', 'language != "de"', 'created_at < "2025-01-01"', 'updated_at = "2024-06-01T12:00:00Z"',
+    "author exists", 'author = "ann"', 'classification <= "internal"', 'classification = "restricted"', 'tags contains "ops"',
+    'tags != "draft"', 'version >= "1.2"', 'deprecation_status = "active"', 'authority_tier >= "curated"', 'tenant = "default"',
+    'media_type = "text/plain"', 'extra.region = "eu"', "extra.level >= 2", "extra.level = 1", "extra.level = true",
+    "extra.level in (1, 2)", "extra.level in (true, 2)", 'extra.level = "1"', "NOT extra.region exists", "FALSE",
+)  # fmt: skip
+
+
+class World(NamedTuple):
+    """A corpus with its past: the commits that made it, and what was live after each of them."""
+
+    settings: Settings
+    rules: tuple[Rule, ...]
+    commits: tuple[ChangeSet, ...]
+    versions: tuple[Mapping[DocumentId, PreparedDocument], ...]
+
+    @property
+    def documents(self) -> Mapping[DocumentId, PreparedDocument]:
+        """Return what is live at the end."""
+        return self.versions[-1]
+
+
+def make_world(rng: Random) -> World:
+    """Return a world of 3 to 12 documents at each moment of a history of three commits."""
+    texts = [_text(rng) for _ in range(rng.randint(2, 6))]
+    rules = tuple(rng.sample(RULES, rng.choice((0, 0, 0, 1, 1, 2))))
+    settings = Settings(search=_search(rng), access=AccessSettings(rules=tuple(rule.text for rule in rules)))
+    live: dict[DocumentId, PreparedDocument] = {}
+    commits, versions = [], []
+    for stage in range(3):
+        changes = _changes(rng, live, texts=texts, is_first=stage == 0)
+        live = _applied(live, changes)
+        commits.append(changes)
+        versions.append(live)
+    return World(settings=settings, rules=rules, commits=tuple(commits), versions=tuple(versions))
+
+
+def make_principal(rng: Random) -> Principal:
+    """Return someone with random rights; one in ten is an owner."""
+    attributes = {
+        "team": rng.choice(TAGS),
+        "region": rng.choice(REGIONS),
+        "banned": rng.choice(TAGS),
+        "language": rng.choice(("en", "de")),
+        "since": rng.choice(("2024-01-01", "2025-03-01T12:00:00+02:00", "soon")),
+        "ceiling": rng.choice(("internal", "Confidential", "restricted", "cosmic")),
+        "login": rng.choice(("ann", "bob")),
+        "mark": rng.choice(("a", "wiki", "$caller.team")),
+    }
+    return Principal(
+        principal_id=PrincipalId(rng.choice(("ann", "bob", "cid"))),
+        tenant=TenantId(rng.choice(TENANTS)),
+        clearance=rng.choice((*Classification, Classification.CONFIDENTIAL, Classification.RESTRICTED)),
+        roles=tuple(rng.sample(("auditor", "pilot", "cook"), rng.randint(0, 2))),
+        groups=tuple(rng.sample(("ops", "legal", "choir"), rng.randint(0, 2))),
+        attributes={name: value for name, value in attributes.items() if rng.random() < 0.8},
+        is_owner=rng.random() < 0.1,
+    )
+
+
+def make_request(rng: Random) -> EvidenceRequest:
+    """Return a request that leaves no field of the contract unused for long."""
+    return EvidenceRequest(
+        query=DecomposedQuery(text=_query(rng)),
+        source_policy=_policy(rng),
+        token_budget=_maybe(rng, 0.3, rng.randint(1, 15)),
+        tokenizer=rng.choice(("chars4", "o200k_base")),
+        as_of=_maybe(rng, 0.5, AS_OF),
+        time_window=_maybe(rng, 0.15, _window(rng)),
+        filter=_maybe(rng, 0.35, _filter(rng)),
+        facets=tuple(rng.sample(FACETS, rng.choice((0, 1, 3)))),
+        mode=rng.choice((RetrievalMode.HYBRID, RetrievalMode.LEXICAL)),
+        limit=rng.choice((1, 2, 3, 5, 10, 20)),
+        explain=rng.random() < 0.4,
+        receipt=False,
+    )
+
+
+def make_documents(rng: Random, count: int, *, text: str) -> list[PreparedDocument]:
+    """Return documents with one text and every kind of access and metadata."""
+    return [make_document_named(rng, source=rng.choice(SOURCES), own_id=f"{rng.choice('abcxyz')}{n}", text=text) for n in range(count)]
+
+
+def make_document_named(rng: Random, *, source: str, own_id: str, text: str) -> PreparedDocument:
+    """Return a document with random access and metadata, one chunk per line."""
+    spans, start = [], 0
+    for line in text.splitlines(keepends=True):
+        spans.append((start, start + len(line)))
+        start += len(line)
+    return make_document(own_id, text, source=source, access=make_access(rng), metadata=_metadata(rng, source), spans=spans)
+
+
+def make_access(rng: Random) -> AccessRule:
+    """Return an access rule; half of them have no ACL."""
+    return AccessRule(
+        tenant=TenantId(rng.choice(TENANTS)),
+        classification=rng.choice((*Classification, Classification.PUBLIC, Classification.PUBLIC, Classification.INTERNAL)),
+        acl=tuple(sorted(rng.sample(ENTRIES, rng.choice((0, 0, 0, 1, 2, 3))))),
+    )
+
+
+def _changes(rng: Random, live: Mapping[DocumentId, PreparedDocument], *, texts: Sequence[str], is_first: bool) -> ChangeSet:
+    """Return a commit: at first only new documents, later also other texts, other access and removals."""
+    documents: dict[DocumentId, PreparedDocument] = {}
+    for _ in range(rng.randint(4, 9) if is_first else rng.randint(1, 4)):
+        own_id = f"{rng.choice('abxy')}{rng.randint(1, 3)}"
+        made = make_document_named(rng, source=rng.choice(SOURCES), own_id=own_id, text=rng.choice(texts))
+        documents[made.document_id] = made
+    untouched = [document_id for document_id in live if document_id not in documents]
+    rng.shuffle(untouched)
+    removed = 0 if is_first else rng.randint(0, min(2, len(untouched)))
+    moved = 0 if is_first else rng.randint(0, min(3, len(untouched) - removed))
+    moves = tuple(AccessChange(document_id=each, access=make_access(rng)) for each in untouched[removed : removed + moved])
+    return ChangeSet(documents=tuple(documents.values()), removals=tuple(untouched[:removed]), access_changes=moves)
+
+
+def _applied(live: Mapping[DocumentId, PreparedDocument], changes: ChangeSet) -> dict[DocumentId, PreparedDocument]:
+    after = dict(live) | {document.document_id: document for document in changes.documents}
+    for change in changes.access_changes:
+        after[change.document_id] = msgspec.structs.replace(after[change.document_id], access=change.access)
+    return {document_id: document for document_id, document in after.items() if document_id not in changes.removals}
+
+
+def _text(rng: Random) -> str:
+    return "\n".join(" ".join(rng.choices(WORDS, k=rng.randint(2, 9))) for _ in range(rng.randint(1, 3)))
+
+
+def _search(rng: Random) -> SearchSettings:
+    search = SearchSettings(weighting=rng.choice(("bm25", "bm25", "tfidf")), idf=rng.choice(("lucene", "robertson")))
+    return msgspec.structs.replace(search, b_milli=rng.choice((750, 0, 1000)))
+
+
+def _metadata(rng: Random, source: str) -> DocumentMetadata:
+    extra = {"region": rng.choice(REGIONS), "team": rng.choice((*TAGS, "shared")), "level": rng.choice(("1", "2", "true", "1.0"))}
+    return DocumentMetadata(
+        source_id=SourceId(source),
+        title=rng.choice(("", "The pier", "A crane")),
+        path=rng.choice(("", "a/b.md", "z.md")),
+        media_type=rng.choice(("text/plain", "text/markdown")),
+        content_type=rng.choice(tuple(ContentType)),
+        authority_tier=rng.choice(tuple(AuthorityTier)),
+        language=rng.choice(("en", "en", "de")),
+        created_at=_maybe(rng, 0.7, rng.choice(MOMENTS)),
+        updated_at=_maybe(rng, 0.7, rng.choice(MOMENTS)),
+        author=_maybe(rng, 0.6, PrincipalId(rng.choice(("ann", "bob")))),
+        tags=tuple(sorted(rng.sample(TAGS, rng.randint(0, 3)))),
+        version=_maybe(rng, 0.5, SemanticVersion(rng.choice(("1.0.0", "1.2.0", "1.10.0")))),
+        deprecation_status=rng.choice(tuple(DeprecationStatus)),
+        extra={name: value for name, value in extra.items() if rng.random() < 0.7},
+    )
+
+
+def _query(rng: Random) -> str:
+    words = rng.choices((*WORDS, *ABSENT) if rng.random() < 0.3 else WORDS, k=rng.randint(1, 4))
+    phrase = f'"{" ".join(rng.choices(WORDS, k=2))}"' if rng.random() < 0.15 else ""
+    return f"{' '.join(words)} {phrase}".strip()
+
+
+def _policy(rng: Random) -> SourcePolicy:
+    allowed = tuple(SourceId(each) for each in rng.sample((*SOURCES, "nowhere"), rng.randint(1, 4)))
+    denied = tuple(SourceId(each) for each in rng.sample((*SOURCES, "nowhere"), rng.randint(0, 2)))
+    return SourcePolicy(
+        allowed_sources=_maybe(rng, 0.15, allowed),
+        denied_sources=denied if rng.random() < 0.2 else (),
+        minimum_authority=rng.choice(tuple(AuthorityTier)) if rng.random() < 0.2 else AuthorityTier.EPHEMERAL,
+        acl_scope=_maybe(rng, 0.25, tuple(rng.sample(ENTRIES, rng.randint(0, 4)))),
+    )
+
+
+def _window(rng: Random) -> TimeWindow:
+    start, end = sorted((rng.choice(MOMENTS), rng.choice(MOMENTS)))
+    return TimeWindow(start=_maybe(rng, 0.7, start), end=_maybe(rng, 0.7, end))
+
+
+def _filter(rng: Random) -> str:
+    parts = rng.sample(FILTERS, rng.choice((1, 1, 2)))
+    joined = f" {rng.choice(('AND', 'OR'))} ".join(parts)
+    return f"NOT ({joined})" if rng.random() < 0.2 else joined
+
+
+def _maybe(rng: Random, share: float, value: Choice) -> Choice | None:
+    return value if rng.random() < share else None
