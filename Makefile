@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := test
-.PHONY: demo test check small bench bench-ingest docs clean
+.PHONY: demo test check small bench bench-ingest bench-lexical bench-quality docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,7 +31,15 @@ check: $(STAMP)
 small: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-bench: bench-ingest
+bench: bench-ingest bench-lexical bench-quality
+
+bench-quality: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	$(BIN)/python benchmarks/quality.py
+
+bench-lexical: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	$(BIN)/python benchmarks/lexical.py
 
 bench-ingest: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench

@@ -14,7 +14,7 @@ def test_demo_builds_verifies_exports_and_finds_tampering(run: Run, tmp_path: Pa
     outcome = run("demo")
 
     assert (0, "") == (outcome.exit_code, outcome.err)
-    assert 2 == outcome.out.count("everything holds")
+    assert 3 == outcome.out.count("everything holds")
     assert 2 == outcome.out.count("  check    ")
     assert "security:signing-key-custody.md  confidential    group:security" in outcome.out
     assert "'expire after 30 days' becomes 'expire after 90 days'" in outcome.out
@@ -22,6 +22,27 @@ def test_demo_builds_verifies_exports_and_finds_tampering(run: Run, tmp_path: Pa
     assert run("verify", "--base", ".demo/tampered").exit_code == 1
     assert run("verify", tmp_path / ".demo" / "fragment.json").exit_code == 0
     assert run("verify", tmp_path / ".demo" / "fragment-tampered.json").exit_code == 1
+
+
+def test_demo_asks_as_two_people_and_only_one_learns_of_the_page(run: Run) -> None:
+    out = run("demo").out
+    _, insider, outsider = out.split("  evidentia search ", 3)[1:4]
+
+    assert "handbook:security-basics.md" in out.split("3. Access")[0]
+    assert "security:signing-key-custody.md" in insider
+    assert "signing-key-custody" not in outsider.split("4. Verify")[0]
+    assert "What tells alice that there is such a page? Nothing:" in outsider
+    assert ": the same answer, result " in out
+
+
+def test_demo_has_nothing_to_hide_when_the_page_was_opened(run: Run, tmp_path: Path) -> None:
+    run("demo")
+    (tmp_path / ".demo" / "corpus" / "security" / "signing-key-custody.md").write_text("# Kittiwake\n\nis open\n", encoding="utf-8")
+
+    outcome = run("demo")
+
+    assert 0 == outcome.exit_code
+    assert "there is nothing to keep from anyone" in outcome.out
 
 
 def test_second_demo_finds_everything_unchanged_and_fresh_begins_again(run: Run, tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ def test_help_costs_less_than_150_ms_of_cpu() -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    program = "import sys; from evidentia.serving.cli import main; main(['ingest', '--help']); print(*sys.modules, file=sys.stderr)"
+    commands = "main(['ingest', '--help']); main(['search', '--help']); main(['eval', 'run', '--help'])"
+    program = f"import sys; from evidentia.serving.cli import main; {commands}; print(*sys.modules, file=sys.stderr)"
     ran = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
 
     assert set() == HEAVY & set(ran.stderr.split())
@@ -109,6 +110,32 @@ def test_terminal_gets_a_drawn_table_without_escapes_from_names(base: Path, tmp_
     assert "─" in shown
     assert "documents:x\\x1b[31m.md" in shown
     assert "\x1b[31m" not in shown
+
+
+def test_terminal_gets_marked_words_in_a_drawn_answer(base: Path) -> None:
+    environment = {**os.environ, "EVIDENTIA_BASE": str(base), "TERM": "xterm", "COLUMNS": "120"}
+    environment.pop("NO_COLOR", None)
+
+    shown = _on_a_terminal([*COMMAND, "search", "when do keys expire", "--facet", "source_id"], environment)
+    plain = _on_a_terminal([*COMMAND, "search", "when do keys expire"], {**environment, "TERM": "dumb"})
+
+    assert "─" in shown
+    assert "\x1b[1mexpire\x1b[0m" in shown
+    assert "\x1b[1m" not in plain
+
+
+def test_terminal_gets_a_table_of_measures(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "text": "word"}\n', encoding="utf-8")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "word"}\n', encoding="utf-8")
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n", encoding="utf-8")
+    environment = {**os.environ, "TERM": "dumb", "COLUMNS": "120"}
+
+    shown = _on_a_terminal([*COMMAND, "eval", "run", str(tmp_path)], environment)
+
+    assert "nDCG@10" in shown
+    assert "1.0000" in shown
+    assert "{" not in shown
 
 
 def _on_a_terminal(arguments: list[str], environment: dict[str, str]) -> str:

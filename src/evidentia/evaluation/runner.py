@@ -51,8 +51,12 @@ def collect_run(
     depth: int = 100,
     tag: str = "evidentia",
     score_bits: int = DEFAULT_SCORE_BITS,
+    on_answer: Callable[[int, int], None] | None = None,
 ) -> CollectedRun:
-    """Return the first `depth` documents for every query, each at its best rank; the time includes `search` and nothing else."""
+    """Return the first `depth` documents for every query, each at its best rank; the time includes `search` and nothing else.
+
+    `on_answer` is called between queries with how many are answered and how many there are.
+    """
     rankings: dict[str, tuple[ScoredDocument, ...]] = {}
     latencies_ns = []
     for query in dataset.queries:
@@ -60,6 +64,8 @@ def collect_run(
         candidates = search(query.text)
         latencies_ns.append(timer_ns() - start_ns)
         rankings[query.query_id] = fold_to_documents(candidates, depth=depth)
+        if on_answer is not None:
+            on_answer(len(rankings), len(dataset.queries))
     return CollectedRun(
         run=Run(tag=tag, rankings=rankings, score_bits=score_bits),
         depth=depth,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from evidentia.serving.cli import demo, doctor, documents, export, gc, ingest, init, show, verify
+from evidentia.serving.cli import demo, doctor, documents, evaluate, export, gc, ingest, init, replay, search, show, verify, why
 from evidentia.serving.cli.invocation import DEFAULT_BASE, ENVIRONMENT_BASE, Invocation, JsonOption, QuietOption
 from evidentia.serving.cli.output import put
 
@@ -55,8 +55,12 @@ app.command("init")(init.init)
 app.command("ingest")(ingest.ingest)
 app.command("documents")(documents.documents)
 app.command("show")(show.show)
+app.command("search")(search.search)
+app.command("replay")(replay.replay)
+app.command("why")(why.why)
 app.command("verify")(verify.verify)
 app.command("export")(export.export)
 app.command("gc")(gc.gc)
 app.command("doctor")(doctor.doctor)
+app.add_typer(evaluate.group, name="eval")
 app.command("demo")(demo.demo)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.serving.cli.escaping import printable
 from evidentia.serving.cli.output import put_json
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 WRONG_USAGE = 2
+LONGEST_MESSAGE = 600
+"""Characters of a message that are shown; some repeat what was typed, which may be anything."""
 
 
 class MistakeError(typer.TyperException):
@@ -36,10 +41,11 @@ class Complaint(NamedTuple):
 def complaint_of(error: EvidentiaError | typer.TyperException | OSError) -> Complaint:
     """Return what to tell the user about an error."""
     if isinstance(error, EvidentiaError):
-        return Complaint(code=error.code, message=str(error), hint=error.hint, exit_code=error.exit_code)
+        return Complaint(code=error.code, message=_shortened(str(error)), hint=error.hint, exit_code=error.exit_code)
     if isinstance(error, OSError):
         return Complaint(code="operating_system", message=_os_message(error), hint="check the path and its permissions", exit_code=2)
-    return Complaint(code="usage", message=_sentence(error.format_message()), hint=_usage_hint(error), exit_code=WRONG_USAGE)
+    message = _shortened(_sentence(error.format_message()))
+    return Complaint(code="usage", message=message, hint=_usage_hint(error), exit_code=WRONG_USAGE)
 
 
 def complain(complaint: Complaint, *, is_json: bool) -> None:
@@ -50,6 +56,16 @@ def complain(complaint: Complaint, *, is_json: bool) -> None:
         put_json({"error": {"code": complaint.code, "message": complaint.message, "hint": complaint.hint}})
 
 
+def require_text(**fields: str | Sequence[str] | None) -> None:
+    """Refuse what was typed as bytes that are no UTF-8, where it is not the name of a file."""
+    for name, typed in fields.items():
+        for text in (typed,) if isinstance(typed, str) else typed or ():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise InvalidFieldError(name, f"'{text}' is not UTF-8") from error
+
+
 def os_problem(error: OSError) -> str:
     """Return what the operating system says, in lower case."""
     said = error.strerror or str(error) or type(error).__name__
@@ -58,6 +74,10 @@ def os_problem(error: OSError) -> str:
 
 def _os_message(error: OSError) -> str:
     return f"'{error.filename}': {os_problem(error)}" if error.filename else os_problem(error)
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"
 
 
 def _usage_hint(error: typer.TyperException) -> str:

@@ -12,8 +12,10 @@ import msgspec
 from evidentia.base.sync_base import connect
 from evidentia.provenance.verify import verify_export
 from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES, copy_samples
-from evidentia.serving.cli.export_files import read_export, write_export
+from evidentia.serving.cli.demo_questions import ask, ask_as_two, check_answer
+from evidentia.serving.cli.export_files import write_export
 from evidentia.serving.cli.output import put, put_table
+from evidentia.serving.cli.proof_files import read_export
 from evidentia.serving.cli.tampering import change_stored_byte
 from evidentia.serving.cli.verify_report import checked, put_link
 
@@ -31,17 +33,21 @@ SHOWN_SENTENCE = re.compile(r"expire after \d+ days")
 def walk_through(directory: Path) -> None:
     """Build the base and show what it is good for.
 
-    1. ingest the sample corpus  2. look at access  3. verify the whole base  4. export a fragment and check it offline
-    5. tamper with copies and have it found  6. say what to try next
+    1. ingest the sample corpus  2. ask a question  3. look at access, and ask for a secret as two people
+    4. verify the whole base, and the answer again  5. export a fragment and check it offline
+    6. tamper with copies and have it found  7. say what to try next
     """
     with connect(directory / "base", init=True) as base:
         _ingest(base, corpus=directory / "corpus")
+        answer = ask(base)
         _look_at_access(base)
+        ask_as_two(base)
         _verify(base)
+        check_answer(base, answer)
         fragment = _export(base, file=directory / "fragment.json")
     _tamper_with_export(fragment, file=directory / "fragment-tampered.json")
     _tamper_with_base(fragment, original=directory / "base", copy=directory / "tampered")
-    _say_what_is_next(directory)
+    _say_what_is_next(directory, receipt_id=answer.receipt_id or "")
 
 
 def _ingest(base: Base, *, corpus: Path) -> None:
@@ -71,7 +77,7 @@ def _ingest(base: Base, *, corpus: Path) -> None:
 def _look_at_access(base: Base) -> None:
     held = [(document_id, access) for document_id, access, _ in base.documents() if access.acl]
     put()
-    put("2. Access")
+    put("3. Access")
     put("Everything came in as internal. A document can ask to be held more closely, never less:")
     put()
     put_table(
@@ -85,7 +91,7 @@ def _verify(base: Base) -> None:
     report = base.verify()
     elapsed_ms = round((time.perf_counter() - began) * 1000)
     put()
-    put("3. Verify")
+    put("4. Verify")
     put("Every hash is computed again from the stored bytes: texts, chains, the event log, commits, files.")
     put(f"checked {checked(report)} in {elapsed_ms} ms: {_verdict(report)}")
 
@@ -94,7 +100,7 @@ def _export(base: Base, *, file: Path) -> FragmentExport:
     chunk = _shown_chunk(base)
     write_export(file, base.export(chunk.chunk_id), is_forced=True)
     put()
-    put("4. Export")
+    put("5. Export")
     put("A fragment can leave with its proof, for someone who has neither the base nor any reason to trust us:")
     put(f"  chunk  {chunk.chunk_id}")
     put(f"  file   {file}")
@@ -110,7 +116,7 @@ def _tamper_with_export(fragment: FragmentExport, *, file: Path) -> None:
     after = _with_another_digit(before)
     write_export(file, msgspec.structs.replace(fragment, content=fragment.content.replace(before, after, 1)), is_forced=True)
     put()
-    put("5. Tamper")
+    put("6. Tamper")
     put(f"In a copy of the export, '{before}' becomes '{after}'. Verification stops at this link:")
     _put_first_broken(verify_export(read_export(file)))
 
@@ -127,10 +133,12 @@ def _tamper_with_base(fragment: FragmentExport, *, original: Path, copy: Path) -
     put("The base itself was not touched.")
 
 
-def _say_what_is_next(directory: Path) -> None:
+def _say_what_is_next(directory: Path, *, receipt_id: str) -> None:
     base = directory / "base"
     put()
     put("Next")
+    put(f"  evidentia --base {base} search 'what to do when the scan queue stalls' --facet source_id")
+    put(f"  evidentia --base {base} replay {receipt_id}")
     put(f"  evidentia --base {base} documents")
     put(f"  evidentia --base {base} show {SHOWN_DOCUMENT}")
     put(f"  evidentia --base {base} verify")

@@ -11,7 +11,6 @@ from evidentia.serving.cli.invocation import BaseOption, Invocation, JsonOption,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evidentia.base.sync_base import Base
     from evidentia.contracts.reports import IngestProgress, IngestReport
 
 TIERS = ", ".join(AuthorityTier.words())
@@ -60,7 +59,7 @@ def ingest(
     with connect(call.base) as opened:
 
         def take_in(on_progress: "Callable[[IngestProgress], None]") -> "IngestReport":
-            report = opened.ingest(
+            return opened.ingest(
                 paths,
                 source=source,
                 authority=authority,
@@ -71,7 +70,6 @@ def ingest(
                 prune=prune,
                 on_progress=on_progress,
             )
-            return _with_version(report, opened)
 
         first = _first_pass(call, take_in, is_watching=watch)
         if watch:
@@ -92,13 +90,3 @@ def _first_pass(
     else:
         put_report(call, report)
     return report
-
-
-def _with_version(report: "IngestReport", base: "Base") -> "IngestReport":
-    """Name the version in a report of a pass that committed nothing."""
-    import msgspec
-
-    if report.corpus_version:
-        return report
-    head = base.head()
-    return msgspec.structs.replace(report, corpus_version=head.corpus_version, evidence_state=head.evidence_state, sequence=head.sequence)

@@ -12,6 +12,15 @@ ENVIRONMENT_BASE = "EVIDENTIA_BASE"
 BaseOption = Annotated[Path | None, typer.Option("--base", metavar="DIR", help="The directory of the base.", show_default=False)]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Leave out notes and progress; data and errors remain.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+AsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        metavar="PRINCIPAL",
+        help="Who asks, such as alice or 'alice clearance=confidential groups=oncall'; default: the owner.",
+        show_default=False,
+    ),
+]
 
 
 class Invocation(NamedTuple):

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.serving.cli.escaping import printable, printable_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.text import Text
+
     from evidentia.serving.cli.invocation import Invocation
+
+MARK_STYLE = "bold"
+
+
+class MarkedText(NamedTuple):
+    """A cell of a table in which some stretches stand out on a terminal; elsewhere it is plain text."""
+
+    pieces: tuple[tuple[str, bool], ...]
+
+    def __str__(self) -> str:
+        """Return the text without marks."""
+        return "".join(text for text, _ in self.pieces)
 
 
 def put(line: str = "") -> None:
@@ -29,8 +43,18 @@ def put_json(message: object, *, is_compact: bool = False) -> None:
     import msgspec
 
     encoded = msgspec.json.encode(message, order="deterministic")
-    text = (encoded if is_compact else msgspec.json.format(encoded, indent=2)).decode()
-    put_bytes(f"{printable_json(text)}\n".encode())
+    _put_encoded(encoded if is_compact else msgspec.json.format(encoded, indent=2))
+
+
+def put_answer(message: object) -> None:
+    """Print an answer as JSON on stdout with its maps in the order they have: facets are hashed in that order."""
+    import msgspec
+
+    _put_encoded(msgspec.json.format(msgspec.json.encode(message), indent=2))
+
+
+def _put_encoded(encoded: bytes) -> None:
+    put_bytes(f"{printable_json(encoded.decode())}\n".encode())
 
 
 def put_bytes(content: bytes) -> None:
@@ -49,7 +73,7 @@ def put_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, title:
     if title:
         put(title)
     if sys.stdout.isatty():
-        _draw(header, cells, is_number)
+        _draw(header, rows, is_number)
     else:
         _align([list(header), *cells], is_number)
 
@@ -68,15 +92,22 @@ def _align(lines: Sequence[Sequence[str]], is_number: Sequence[bool]) -> None:
         print("  ".join(padded).rstrip())  # noqa: T201
 
 
-def _draw(header: Sequence[str], cells: Sequence[Sequence[str]], is_number: Sequence[bool]) -> None:
+def _draw(header: Sequence[str], rows: Sequence[Sequence[object]], is_number: Sequence[bool]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name, right in zip(header, is_number, strict=True):
         table.add_column(name, justify="right" if right else "left", overflow="fold")
-    for row in cells:
-        table.add_row(*(Text(cell) for cell in row))
+    for row in rows:
+        table.add_row(*(_styled(value) for value in row))
     Console(markup=False, highlight=False, emoji=False).print(table)
+
+
+def _styled(value: object) -> Text:
+    from rich.text import Text
+
+    if not isinstance(value, MarkedText):
+        return Text(printable(str(value)))
+    return Text.assemble(*((printable(text), MARK_STYLE if is_marked else "") for text, is_marked in value.pieces))

@@ -1,4 +1,4 @@
-"""A bar on stderr while an ingest runs; only on a terminal, and only when the work takes over a second."""
+"""Bars on stderr while something long runs; only on a terminal, and only when the work takes over a second."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ PATIENCE_S = 1.0
 LONGEST_NAME = 40
 
 
-class IngestBar:
-    """Shows how far an ingest has come; `update` may be called from one other thread."""
+class Bar:
+    """Shows how far something has come; may be moved from one other thread."""
 
-    def __init__(self, *, is_wanted: bool) -> None:
+    def __init__(self, action: str, *, is_wanted: bool) -> None:
+        self._action = action
         self._is_wanted = is_wanted and sys.stderr.isatty()
         self._began = time.perf_counter()
         self._shown: tuple[Progress, TaskID] | None = None
 
-    def update(self, progress: IngestProgress) -> None:
+    def move(self, done: int, total: int | None, *, remark: str = "") -> None:
         """Show a new state; cheap when there is no bar."""
         if not self._is_wanted or (self._shown is None and time.perf_counter() - self._began < PATIENCE_S):
             return
         if self._shown is None:
-            self._shown = _start()
+            self._shown = _start(self._action)
         bar, task = self._shown
-        bar.update(task, completed=progress.seen, total=progress.total, stored=progress.stored, current=_shortened(progress.current))
+        bar.update(task, completed=done, total=total, remark=remark)
 
     def __enter__(self) -> Self:
         """Return the bar, which is not yet visible."""
@@ -45,21 +46,31 @@ class IngestBar:
             self._shown[0].stop()
 
 
-def _start() -> tuple[Progress, TaskID]:
+class IngestBar(Bar):
+    """Shows how far an ingest has come."""
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        super().__init__("ingesting", is_wanted=is_wanted)
+
+    def update(self, progress: IngestProgress) -> None:
+        """Show a new state."""
+        self.move(progress.seen, progress.total, remark=f"{progress.stored} stored {_shortened(progress.current)}")
+
+
+def _start(action: str) -> tuple[Progress, TaskID]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (
-        TextColumn("ingesting", markup=False),
+        TextColumn(action, markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[stored]} stored", markup=False),
-        TextColumn("{task.fields[current]}", markup=False),
+        TextColumn("{task.fields[remark]}", markup=False),
     )
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     bar = Progress(*columns, console=console, transient=True)
     bar.start()
-    return bar, bar.add_task("", total=None, stored=0, current="")
+    return bar, bar.add_task("", total=None, remark="")
 
 
 def _shortened(name: str) -> str:

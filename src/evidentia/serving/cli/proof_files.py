@@ -1,0 +1,104 @@
+"""Files that carry their own proof, from anywhere: exported fragments and saved answers, told apart by their fields.
+
+Whatever is not exactly such a message is refused: what the proof does not speak about could be taken for proved.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from evidentia.contracts.evidence import EvidenceResponse
+from evidentia.contracts.provenance import FragmentExport
+from evidentia.serving.cli.complaints import MistakeError, os_problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LARGEST_PROOF_BYTES = 256 * 1024 * 1024
+MOST_SHOWN = 200
+"""Characters of a parser's message that are shown; some repeat what they could not parse."""
+ANSWER_FIELDS = frozenset({"fragments", "result_hash", "request_hash", "source_coverage"})
+"""Fields of an answer that no exported fragment has."""
+FRAGMENT_NAME = "an exported fragment"
+ANSWER_NAME = "an answer"
+
+_Proof = TypeVar("_Proof", FragmentExport, EvidenceResponse)
+
+
+def read_proof(path: Path) -> FragmentExport | EvidenceResponse:
+    """Read an exported fragment or a saved answer."""
+    stored = _read(path)
+    found = _parsed(path, stored)
+    if isinstance(found, dict) and ANSWER_FIELDS & found.keys():
+        return _strictly(path, stored, found, kind=EvidenceResponse, name=ANSWER_NAME)
+    return _strictly(path, stored, found, kind=FragmentExport, name=FRAGMENT_NAME)
+
+
+def read_export(path: Path) -> FragmentExport:
+    """Read an exported fragment."""
+    stored = _read(path)
+    return _strictly(path, stored, _parsed(path, stored), kind=FragmentExport, name=FRAGMENT_NAME)
+
+
+def _parsed(path: Path, stored: bytes) -> object:
+    try:
+        return json.loads(stored, object_pairs_hook=_without_repetition)
+    except (ValueError, RecursionError) as error:
+        raise _malformed(path, f"it is not JSON: {error}") from error
+
+
+def _strictly(path: Path, stored: bytes, found: object, *, kind: type[_Proof], name: str) -> _Proof:
+    try:
+        proof = msgspec.json.decode(stored, type=kind)
+        expected = msgspec.json.decode(msgspec.json.encode(proof))
+    except msgspec.ValidationError as error:
+        raise _malformed(path, f"it is not {name}: {error}") from error
+    except (ValueError, msgspec.MsgspecError, RecursionError, OverflowError) as error:
+        raise _malformed(path, f"it is not JSON: {error}") from error
+    if place := _first_difference(found, expected, "$"):
+        raise _malformed(path, f"it is not {name}: there is something else at `{place}`")
+    return proof
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise MistakeError(f"'{path}' is a directory", hint="name one exported file")
+        with path.open("rb") as file:
+            stored = file.read(LARGEST_PROOF_BYTES + 1)
+    except OSError as error:
+        raise MistakeError(f"'{path}' cannot be read: {os_problem(error)}", hint="name an exported file, or an id in the base") from error
+    if len(stored) > LARGEST_PROOF_BYTES:
+        raise _malformed(path, f"it is larger than {LARGEST_PROOF_BYTES // 2**20} MiB")
+    return stored
+
+
+def _malformed(path: Path, problem: str) -> MistakeError:
+    shown = problem if len(problem) <= MOST_SHOWN else f"{problem[: MOST_SHOWN - 1]}…"
+    return MistakeError(
+        f"'{path}' cannot be verified: {shown}", hint="name a file that `evidentia export` or `evidentia search --json` wrote"
+    )
+
+
+def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Refuse a name that is there twice: one reader would see the first value, another the last."""
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name '{repeated}' is there twice in one object")
+    return record
+
+
+def _first_difference(found: object, expected: object, place: str) -> str:
+    if isinstance(found, dict) and isinstance(expected, dict):
+        names = sorted({*found, *expected})
+        places = (_first_difference(found.get(name), expected.get(name), f"{place}.{name}") for name in names)
+        return next((each for each in places if each), "")
+    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        pairs = enumerate(zip(found, expected, strict=True))
+        return next((each for index, (a, b) in pairs if (each := _first_difference(a, b, f"{place}[{index}]"))), "")
+    return "" if type(found) is type(expected) and found == expected else place

@@ -1,0 +1,95 @@
+"""`evidentia search`: a question to ranked fragments, with their custody in `--json`."""
+
+from typing import Annotated
+
+import typer
+
+from evidentia.contracts.vocabulary import RetrievalMode
+from evidentia.serving.cli.invocation import AsOption, BaseOption, JsonOption, QuietOption, invocation
+
+MODES = ", ".join(RetrievalMode.words())
+
+QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="The question; words in double quotes must stand together.")]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", metavar="N", help="At most this many fragments; default: 10.", show_default=False)
+]
+TokensOption = Annotated[
+    int | None, typer.Option("--tokens", metavar="N", help="At most this many tokens of content in all.", show_default=False)
+]
+DeadlineOption = Annotated[
+    int | None, typer.Option("--deadline-ms", metavar="N", help="When the answer is due; default: 500.", show_default=False)
+]
+ModeOption = Annotated[str | None, typer.Option("--mode", metavar="M", help=f"{MODES}; default: hybrid.", show_default=False)]
+FilterOption = Annotated[
+    str | None, typer.Option("--filter", metavar="EXPR", help="Which documents take part, as in docs/filters.md.", show_default=False)
+]
+FacetOption = Annotated[
+    list[str] | None, typer.Option("--facet", metavar="F", help="Count what matches by this field; repeatable.", show_default=False)
+]
+SourceOption = Annotated[
+    list[str] | None, typer.Option("--source", metavar="S", help="Search this source and no other; repeatable.", show_default=False)
+]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="TIME", help="The moment the question is asked at; default: now.", show_default=False),
+]
+VersionOption = Annotated[
+    str | None, typer.Option("--corpus-version", metavar="V", help="Ask this version instead of the newest.", show_default=False)
+]
+ExplainOption = Annotated[bool, typer.Option("--explain", help="Say what each word gave to each fragment, and what each stage did.")]
+NoReceiptOption = Annotated[bool, typer.Option("--no-receipt", help="Write no receipt; the answer cannot be replayed.")]
+
+
+def search(
+    context: typer.Context,
+    *,
+    query: QueryArgument,
+    limit: LimitOption = None,
+    tokens: TokensOption = None,
+    deadline_ms: DeadlineOption = None,
+    mode: ModeOption = None,
+    narrowing: FilterOption = None,
+    facet: FacetOption = None,
+    source: SourceOption = None,
+    caller: AsOption = None,
+    as_of: AsOfOption = None,
+    corpus_version: VersionOption = None,
+    explain: ExplainOption = False,
+    no_receipt: NoReceiptOption = False,
+    base: BaseOption = None,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Answer a question with ranked fragments.
+
+    Whoever asks sees only what they may see, and nothing else has any influence on the answer.
+    """
+    from evidentia.base.options import word
+    from evidentia.serving.cli.asking import asking
+    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.output import put_answer
+    from evidentia.serving.cli.search_report import put_response
+    from evidentia.serving.cli.snippets import SnippetCutter
+
+    call = invocation(context, base=base, quiet=quiet, json=json)
+    require_text(filter=narrowing, facets=facet, source_policy=source, corpus_version=corpus_version)
+    fields = {
+        "limit": limit,
+        "token_budget": tokens,
+        "latency_deadline_ms": deadline_ms,
+        "mode": None if mode is None else word(RetrievalMode, mode, field="mode"),
+        "filter": narrowing,
+        "facets": facet,
+        "source_policy": {"allowed_sources": source} if source else None,
+        "as_of": as_of,
+        "corpus_version": corpus_version,
+        "explain": explain,
+        "receipt": not no_receipt,
+    }
+    with asking(call, caller) as opened:
+        response = opened.retrieve(query, **fields)
+        language = opened.settings.text.language
+    if call.is_json:
+        put_answer(response)
+    else:
+        put_response(call, response, cutter=SnippetCutter(query, language=language))

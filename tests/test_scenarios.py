@@ -1,0 +1,202 @@
+"""Scenarios: documents in, questions asked through every door, one and the same answer out. STYLE.md shows the form.
+
+`given` fills a base; `when` is one step or a list of steps; `then` has as many expectations. Every step is asked through each door, and
+the doors must agree on the hash of the result, or on the code and the sentence of the error.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+import pytest
+import yaml
+
+from evidentia import EvidentiaError, Principal, connect
+from evidentia.serving.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.yaml"))
+AS_OF = "2026-01-01T00:00:00Z"
+"""When nothing else is said; without it two doors would ask at two moments, which are two questions."""
+OPTIONS = {
+    "limit": "--limit",
+    "token_budget": "--tokens",
+    "latency_deadline_ms": "--deadline-ms",
+    "mode": "--mode",
+    "filter": "--filter",
+    "facets": "--facet",
+    "as_of": "--as-of",
+    "corpus_version": "--corpus-version",
+}
+
+Answer = dict[str, Any]  # JSON: an EvidenceResponse, a ReplayReport, or {"error": ...}
+
+
+class Door(Protocol):
+    """A way to ask a base."""
+
+    def search(self, query: str, fields: Mapping[str, Any], caller: tuple[str, Mapping[str, Any]] | None) -> Answer:
+        """Return the answer, or the error under `error`."""
+        ...
+
+    def replay(self, receipt_id: str) -> Answer:
+        """Return the report of a replay by the owner."""
+        ...
+
+
+class InProcess:
+    """The Python door."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+
+    def search(self, query: str, fields: Mapping[str, Any], caller: tuple[str, Mapping[str, Any]] | None) -> Answer:
+        principal = None if caller is None else msgspec.convert({"principal_id": caller[0], **caller[1]}, Principal)
+        try:
+            with connect(self._base, principal=principal) as base:
+                return base.retrieve(query, **fields).to_dict()
+        except EvidentiaError as error:
+            return {"error": {"code": error.code, "message": str(error)}}
+
+    def replay(self, receipt_id: str) -> Answer:
+        with connect(self._base) as base:
+            report: Answer = msgspec.to_builtins(base.replay(receipt_id))
+            return report
+
+
+class CommandLine:
+    """The door of the terminal; callers are typed in words."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+
+    def search(self, query: str, fields: Mapping[str, Any], caller: tuple[str, Mapping[str, Any]] | None) -> Answer:
+        arguments = ["search", query]
+        for name, value in fields.items():
+            if name == "explain":
+                arguments += ["--explain"] if value else []
+                continue
+            for each in value if isinstance(value, list) else [value]:
+                arguments += [OPTIONS[name], str(each)]
+        if caller is not None:
+            arguments += ["--as", _typed(*caller)]
+        return self._run(arguments)
+
+    def replay(self, receipt_id: str) -> Answer:
+        return self._run(["replay", receipt_id])
+
+    def _run(self, arguments: list[str]) -> Answer:
+        printed, remarks = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(remarks):
+            exit_code = main(["--json", "--base", str(self._base), *arguments])
+        printed.seek(0)
+        answer: Answer = json.loads(printed.read())
+        assert ("error" in answer) == (exit_code == 2), remarks.getvalue()
+        return answer
+
+
+def _typed(name: str, facts: Mapping[str, Any]) -> str:
+    return " ".join([name, *(f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in facts.items())])
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_scenario(path: Path, tmp_path: Path) -> None:
+    scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
+    base, folder = tmp_path / "base", tmp_path / "documents"
+    connect(base, init=True).close()
+    _ingest(base, scenario["given"]["documents"], folder=folder)
+    steps, expectations = _listed(scenario["when"]), _listed(scenario["then"])
+    assert len(steps) == len(expectations)
+
+    earlier: list[Answer] = []
+    for step, expected in zip(steps, expectations, strict=True):
+        earlier.append(_step(base, step, expected, principals=scenario["given"].get("principals", {}), earlier=earlier, folder=folder))
+
+
+def test_there_are_scenarios() -> None:
+    assert len(SCENARIOS) >= 12
+
+
+def _listed(part: Any) -> list[Any]:
+    return part if isinstance(part, list) else [part]
+
+
+def _ingest(base: Path, documents: list[dict[str, Any]], *, folder: Path) -> None:
+    with connect(base) as opened:
+        for document in documents:
+            options = {name: value for name, value in document.items() if name not in {"name", "text"}}
+            file = folder / options.get("source", "documents") / document["name"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(document["text"], encoding="utf-8")
+            report = opened.ingest([file], **options)
+            assert 1 == report.added + report.changed, report
+
+
+def _step(
+    base: Path, step: Mapping[str, Any], expected: Mapping[str, Any], *, principals: Mapping[str, Any], earlier: list[Answer], folder: Path
+) -> Answer:
+    """Ask one question through every door, compare the doors, then compare with what is expected."""
+    asked = dict(step["search"])
+    query, name = asked.pop("query"), asked.pop("as", None)
+    caller = None if name is None else (name, {"clearance": "internal"} | principals[name])
+    doors: tuple[Door, ...] = (InProcess(base), CommandLine(base))
+    answers = [door.search(query, {"as_of": AS_OF} | asked, caller) for door in doors]
+    if "error" in expected:
+        for answer in answers:
+            assert expected["error"]["code"] == answer["error"]["code"]
+            assert answer["error"]["message"].startswith(expected["error"]["message"])
+        assert 1 == len({answer["error"]["message"] for answer in answers})
+        return answers[0]
+    assert 1 == len({answer["result_hash"] for answer in answers}), "the doors give different answers"
+    for answer in answers:
+        _check_answer(answer, expected, earlier=earlier)
+    if "change" in step:
+        _change(base, step["change"], folder=folder)
+    if step.get("replay"):
+        for replayed in (door.replay(answer["receipt_id"]) for door in doors for answer in answers):
+            _check_replay(replayed, expected, recorded=answers[0])
+    return answers[0]
+
+
+def _change(base: Path, change: Mapping[str, Any], *, folder: Path) -> None:
+    _ingest(base, change.get("documents", []), folder=folder)
+    with connect(base) as opened:
+        opened.remove(change.get("remove", []))
+
+
+def _check_answer(answer: Answer, expected: Mapping[str, Any], *, earlier: list[Answer]) -> None:
+    found = {
+        "documents": [fragment["document_id"] for fragment in answer["fragments"]],
+        "total": answer["total_candidates"],
+        "facets": answer["facets"],
+        "sources": sorted(answer["source_coverage"]),
+        "withheld": [each["chunk_id"].rpartition("#")[0] for each in answer["withheld"]],
+        "is_truncated": answer["truncation_applied"],
+        "as_of": answer["as_of"],
+        "degraded": list(answer["degraded"]),
+    }
+    assert {name: value for name, value in expected.items() if name in found} == {
+        name: value for name, value in found.items() if name in expected
+    }
+    if "facets" in expected:
+        assert [list(counts) for counts in expected["facets"].values()] == [list(counts) for counts in answer["facets"].values()]
+    written = json.dumps(answer, ensure_ascii=False)
+    assert [] == [word for word in expected.get("absent", ()) if word in written]
+    if "same_result_as" in expected:
+        assert earlier[expected["same_result_as"]]["result_hash"] == answer["result_hash"]
+    if "other_result_than" in expected:
+        assert earlier[expected["other_result_than"]]["result_hash"] != answer["result_hash"]
+
+
+def _check_replay(replayed: Answer, expected: Mapping[str, Any], *, recorded: Answer) -> None:
+    assert expected["is_same"] == replayed["is_same"]
+    assert expected.get("hidden", 0) == replayed["hidden"]
+    assert recorded["result_hash"] == replayed["result_hash"]
+    assert [each["chunk_id"] for each in recorded["fragments"]] == [each["chunk_id"] for each in replayed["response"]["fragments"]]
