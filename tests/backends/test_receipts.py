@@ -55,6 +55,7 @@ def _receipt(text: str) -> Receipt:
         principal_fingerprint=Sha256("0" * 64),
         corpus_version=CorpusVersion("1" * 64),
         evidence_state=EvidenceState("2" * 64),
+        access_state=EvidenceState("2" * 64),
         config=config,
         config_hash=Sha256("3" * 64),
         decisions=(),

@@ -76,6 +76,10 @@ class World(NamedTuple):
         """Return what is live at the end."""
         return self.versions[-1]
 
+    def last_known(self, document_id: DocumentId) -> PreparedDocument:
+        """Return a document as it was last, whether or not it is still live."""
+        return next(version[document_id] for version in reversed(self.versions) if document_id in version)
+
 
 def make_world(rng: Random) -> World:
     """Return a world of 3 to 12 documents at each moment of a history of three commits."""

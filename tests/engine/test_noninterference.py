@@ -164,7 +164,12 @@ def compare_case(
 ) -> None:
     """Compare one answer; every other time, what `acl_scope` leaves out is left out of the restricted base too."""
     scope = request.source_policy.acl_scope if rng.random() < 0.5 else None
-    visible = {key: each for key, each in world.versions[version].items() if may_see(person, each, rules=world.rules, acl_scope=scope)}
+    visible = {
+        key: each
+        for key, each in world.versions[version].items()
+        if may_see(person, each, rules=world.rules, acl_scope=scope)
+        and (version == 2 or may_see(person, world.last_known(key), rules=world.rules, acl_scope=request.source_policy.acl_scope))
+    }
     pinned = request if version == 2 else msgspec.structs.replace(request, corpus_version=whole.corpus_versions[version])
     answer = whole.answer(pinned, principal=person)
     other = restricted.base(visible).answer(request, principal=person)
@@ -272,8 +277,10 @@ class Leaky:
     def fragments(self, hits: Sequence[LexicalHit]) -> Sequence[StoredFragment]:
         return self._inner.fragments(hits)
 
-    def standing(self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId) -> ChunkStanding | None:
-        return self._inner.standing(query, scope=scope, narrowing=narrowing, chunk_id=chunk_id)
+    def standing(
+        self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId, ranked: bool = True
+    ) -> ChunkStanding | None:
+        return self._inner.standing(query, scope=scope, narrowing=narrowing, chunk_id=chunk_id, ranked=ranked)
 
     def sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
         return self._inner.sources(scope)
@@ -326,10 +333,12 @@ class GlobalSources(Leaky):
 class GlobalExplanations(Leaky):
     """Explains scores with what everybody holds."""
 
-    def standing(self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId) -> ChunkStanding | None:
-        if super().standing(query, scope=scope, narrowing=narrowing, chunk_id=chunk_id) is None:
+    def standing(
+        self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId, ranked: bool = True
+    ) -> ChunkStanding | None:
+        if super().standing(query, scope=scope, narrowing=narrowing, chunk_id=chunk_id, ranked=ranked) is None:
             return None
-        return super().standing(query, scope=_owner_of(scope), narrowing=narrowing, chunk_id=chunk_id)
+        return super().standing(query, scope=_owner_of(scope), narrowing=narrowing, chunk_id=chunk_id, ranked=ranked)
 
 
 class OneTooMany(Leaky):
@@ -354,9 +363,15 @@ class LeakyIndex:
         self._leak = leak
 
     def at(
-        self, *, search: SearchSettings, corpus_version: CorpusVersion | None = None, evidence_state: EvidenceState | None = None
+        self,
+        *,
+        search: SearchSettings,
+        corpus_version: CorpusVersion | None = None,
+        evidence_state: EvidenceState | None = None,
+        access_state: EvidenceState | None = None,
     ) -> EvidenceSnapshot:
-        return self._leak(self._inner.at(search=search, corpus_version=corpus_version, evidence_state=evidence_state))
+        inner = self._inner.at(search=search, corpus_version=corpus_version, evidence_state=evidence_state, access_state=access_state)
+        return self._leak(inner)
 
     def visibility(self, document_id: DocumentId, *, scope: AccessScope, evidence_state: EvidenceState | None = None) -> bool | None:
         asked = _owner_of(scope) if self._leak is ShownToAll else scope

@@ -50,7 +50,7 @@ def answer_problems(answer: dict[str, Any]) -> list[str]:
 
 def result_record(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the record whose hash is `result_hash`."""
-    sealed = ("chunk_id", "content_hash", "flags", "is_truncated", "score")
+    sealed = ("authority_tier", "chunk_id", "content_hash", "flags", "is_truncated", "score")
     told = ("decided_by", "losers", "subject", "winner")
     given = {name: answer[name] for name in ("config_hash", "evidence_state", "request_hash", "truncation_applied")}
     return given | {

@@ -82,7 +82,7 @@ UNCOVERED = {
     ("total_candidates",),
     ("tokens_used",),
     *{("source_coverage", "*", name) for name in ("reason", "candidates", "searched_share", "data_age_s", "elapsed_ms")},
-    *{("fragments", "*", name) for name in ("authority_tier", "confidence", "extraction_timestamp", "is_live")},
+    *{("fragments", "*", name) for name in ("confidence", "extraction_timestamp", "is_live")},
     *{("fragments", "*", name) for name in ("relevance_score", "token_count")},
     *{("fragments", "*", name, "*") for name in ("metadata", "retrieval_context", "trust_metadata")},
     ("fragments", "*", "explanation", "*", "*"),

@@ -16,15 +16,16 @@ from evidentia.base.checkup import check_up
 from evidentia.base.exporting import export_fragment
 from evidentia.base.options import ingest_options
 from evidentia.contracts import evidence as messages
-from evidentia.contracts.access import local_owner
+from evidentia.contracts.access import local_owner, normalised
 from evidentia.contracts.documents import AccessChange, ChangeSet, CommitSummary
-from evidentia.contracts.errors import InvalidFieldError, NotFoundError
+from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, NotFoundError
 from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId
 from evidentia.contracts.ingestion import DEFAULT_SOURCE
 from evidentia.contracts.provenance import FragmentExport
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.engine.checking import request_from
 from evidentia.engine.verifying import verify_response
+from evidentia.policy.access import access_scope, is_allowed
 from evidentia.provenance import verify as verification
 from evidentia.wiring import embedded
 
@@ -90,6 +91,7 @@ class AsyncBase:
 
         `on_progress` is called from a worker thread, and with a commit whenever a batch has become durable.
         """
+        self._require_owner("ingest")
         options = ingest_options(
             source=source, authority=authority, classification=classification, tenant=tenant, acl=acl, tags=tags, prune=prune
         )
@@ -98,11 +100,13 @@ class AsyncBase:
 
     async def remove(self, document_ids: Iterable[str]) -> CommitSummary:
         """Remove documents; their old versions stay readable until `gc`."""
+        self._require_owner("remove documents")
         changes = ChangeSet(removals=tuple(DocumentId(each) for each in document_ids))
         return await asyncio.to_thread(_commit, self._parts, changes)
 
     async def set_access(self, document_ids: Iterable[str], access: AccessRule) -> CommitSummary:
         """Give documents another access rule, as a new version."""
+        self._require_owner("change access")
         changes = ChangeSet(access_changes=tuple(AccessChange(document_id=DocumentId(each), access=access) for each in document_ids))
         return await asyncio.to_thread(_commit, self._parts, changes)
 
@@ -112,18 +116,17 @@ class AsyncBase:
 
     async def documents(self) -> list[tuple[DocumentId, AccessRule, int]]:
         """Return every live document with its access rule and its number of chunks, ordered by id."""
-        return await asyncio.to_thread(lambda: list(self._parts.reader.documents()))
+        return await asyncio.to_thread(_documents, self._parts, self._principal)
 
     async def chunks(self, document_id: str) -> list[StoredChunk]:
         """Return the live chunks of a document in order of position."""
-        found = await asyncio.to_thread(self._parts.reader.chunks_of, DocumentId(document_id))
-        if not found:
-            raise NotFoundError("document", document_id)
-        return list(found)
+        return await asyncio.to_thread(_chunks, self._parts, DocumentId(document_id), self._principal)
 
     async def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""
         request = request_from(query, fields)
+        if request.principal is not None and not self._principal.is_owner:
+            self._require_owner("ask as somebody else")
         return await asyncio.to_thread(_retrieve, self._parts, request, self._principal)
 
     async def replay(self, receipt_id: str) -> ReplayReport:
@@ -140,11 +143,13 @@ class AsyncBase:
             return verification.verify_export(target)
         if isinstance(target, messages.EvidenceResponse):
             return verify_response(target)
-        return await asyncio.to_thread(_verify, self._parts, target)
+        if target is None:
+            self._require_owner("verify the whole base")
+        return await asyncio.to_thread(_verify, self._parts, target, self._principal)
 
     async def export(self, chunk_id: str) -> FragmentExport:
         """Return a fragment with everything a stranger needs to check it offline."""
-        return await asyncio.to_thread(export_fragment, self._parts.reader, ChunkId(chunk_id))
+        return await asyncio.to_thread(_export, self._parts, ChunkId(chunk_id), self._principal)
 
     async def consistency(self, first_size: int) -> ConsistencyProof:
         """Return the proof that the event log of `first_size` entries is a prefix of the present one."""
@@ -152,6 +157,7 @@ class AsyncBase:
 
     async def gc(self, *, keep_versions: int | None = None) -> GcReport:
         """Remove all but the newest versions; the default is the setting `storage.keep_versions`."""
+        self._require_owner("collect versions")
         keep = self.settings.storage.keep_versions if keep_versions is None else keep_versions
         return await asyncio.to_thread(_collect, self._parts, keep)
 
@@ -162,6 +168,10 @@ class AsyncBase:
     async def close(self) -> None:
         """Give back what the base holds."""
         await asyncio.to_thread(self._parts.close)
+
+    def _require_owner(self, act: str) -> None:
+        if not self._principal.is_owner:
+            raise NotAllowedError(act)
 
     async def __aenter__(self) -> Self:
         """Return the base itself."""
@@ -175,7 +185,7 @@ class AsyncBase:
 def _open(path: Path, *, init: bool, principal: Principal | None) -> AsyncBase:
     if init and not embedded.has_base(path):
         embedded.create(path)
-    return AsyncBase(embedded.open_parts(path), principal=principal or local_owner())
+    return AsyncBase(embedded.open_parts(path), principal=normalised(principal or local_owner()))
 
 
 def _retrieve(parts: EmbeddedParts, request: EvidenceRequest, principal: Principal) -> EvidenceResponse:
@@ -222,9 +232,45 @@ def _commit(parts: EmbeddedParts, changes: ChangeSet) -> CommitSummary:
         writer.close()
 
 
-def _verify(parts: EmbeddedParts, target: str | None) -> VerifyReport:
-    if target is not None and (chunk := parts.reader.chunk(ChunkId(target))) is not None:
-        return verification.verify_export(export_fragment(parts.reader, chunk.chunk_id))
+def _sees(parts: EmbeddedParts, principal: Principal, document_id: DocumentId) -> bool:
+    """Tell whether a caller may see a document by the last rule it had; the owner sees to the whole base."""
+    if principal.is_owner:
+        return True
+    scope = access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
+    return parts.index.visibility(document_id, scope=scope) is True
+
+
+def _documents(parts: EmbeddedParts, principal: Principal) -> list[tuple[DocumentId, AccessRule, int]]:
+    return [each for each in parts.reader.documents() if _sees(parts, principal, each[0])]
+
+
+def _chunks(parts: EmbeddedParts, document_id: DocumentId, principal: Principal) -> list[StoredChunk]:
+    found = list(parts.reader.chunks_of(document_id)) if _sees(parts, principal, document_id) else []
+    if not found:
+        raise NotFoundError("document", document_id)
+    return found
+
+
+def _export(parts: EmbeddedParts, chunk_id: ChunkId, principal: Principal) -> FragmentExport:
+    if not _sees_chunk(parts, principal, chunk_id):
+        raise NotFoundError("chunk", chunk_id)
+    return export_fragment(parts.reader, chunk_id)
+
+
+def _sees_chunk(parts: EmbeddedParts, principal: Principal, chunk_id: ChunkId) -> bool:
+    """Tell whether a caller may see a chunk: by the rule it was stored under, and by the last one its document had."""
+    chunk = parts.reader.chunk(chunk_id)
+    if chunk is None or principal.is_owner:
+        return chunk is not None
+    scope = access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
+    return is_allowed(chunk.access, scope) and _sees(parts, principal, chunk.document_id)
+
+
+def _verify(parts: EmbeddedParts, target: str | None, principal: Principal) -> VerifyReport:
+    if target is not None and _sees_chunk(parts, principal, ChunkId(target)):
+        return verification.verify_export(export_fragment(parts.reader, ChunkId(target)))
+    if target is not None and not _sees(parts, principal, DocumentId(target)):
+        raise NotFoundError("document or chunk", target)
     archive = parts.archive()
     try:
         if target is None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.vocabulary import Classification
 
@@ -38,7 +39,16 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...] = ()
     attributes: Mapping[str, str] = msgspec.field(default_factory=dict)
     is_owner: bool = False
-    """The local owner of a base sees every tenant and every ACL; a server never grants this."""
+    """The owner of a local base stands in every ACL and outside attribute rules, within one tenant; a server never grants this."""
+
+
+def normalised(principal: Principal) -> Principal:
+    """Return a principal in its one form: words as members, roles and groups sorted without duplicates."""
+    try:
+        read = msgspec.convert(msgspec.to_builtins(principal), Principal)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise InvalidFieldError("principal", str(error)) from error
+    return msgspec.structs.replace(read, roles=tuple(sorted(set(read.roles))), groups=tuple(sorted(set(read.groups))))
 
 
 def local_owner() -> Principal:

@@ -7,6 +7,7 @@
     │   ├── UnknownSettingError         evidentia.toml names a setting that does not exist
     │   ├── DocumentUnreadableError     a file cannot become a document
     │   ├── DuplicateDocumentError      two roots or records give one document id
+    │   ├── NotAllowedError             the caller is not the owner of the base
     │   ├── NotFoundError               a document, chunk, version or receipt the caller may see is not there
     │   └── MissingExtraError           an optional dependency is not installed
     ├── BaseStateError              the base cannot be used as it is (exit code 3, HTTP 503)
@@ -96,6 +97,16 @@ class DuplicateDocumentError(InputError):
 
     def __init__(self, document_id: str, *, first: str, second: str) -> None:
         super().__init__(f"document id '{document_id}' comes from both '{first}' and '{second}'")
+
+
+class NotAllowedError(InputError):
+    """The caller is not the owner of the base, which this needs."""
+
+    code = "not_allowed"
+    hint = "connect without a principal to act as the owner of a local base"
+
+    def __init__(self, act: str) -> None:
+        super().__init__(f"only the owner of the base may {act}")
 
 
 class NotFoundError(InputError):

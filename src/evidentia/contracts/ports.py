@@ -194,8 +194,10 @@ class EvidenceSnapshot(Protocol):
         """Return the chunks behind hits with their proofs, in the same order."""
         ...
 
-    def standing(self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId) -> ChunkStanding | None:
-        """Return how a chunk stands towards a query; None when the scope does not show it."""
+    def standing(
+        self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId, ranked: bool = True
+    ) -> ChunkStanding | None:
+        """Return how a chunk stands towards a query; None when the scope does not show it. The rank costs a whole search."""
         ...
 
     def sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
@@ -207,13 +209,21 @@ class EvidenceIndex(Protocol):
     """Opens snapshots of a base's own evidence."""
 
     def at(
-        self, *, search: SearchSettings, corpus_version: CorpusVersion | None = None, evidence_state: EvidenceState | None = None
+        self,
+        *,
+        search: SearchSettings,
+        corpus_version: CorpusVersion | None = None,
+        evidence_state: EvidenceState | None = None,
+        access_state: EvidenceState | None = None,
     ) -> EvidenceSnapshot:
-        """Return the newest version with these hashes, scored as `search` says; without hashes, the newest of all."""
+        """Return the newest version with these hashes, scored as `search` says; without hashes, the newest of all.
+
+        What it shows is what its own access rules and those of `access_state` (the newest version by default) both allow.
+        """
         ...
 
     def visibility(self, document_id: DocumentId, *, scope: AccessScope, evidence_state: EvidenceState | None = None) -> bool | None:
-        """Tell whether a scope shows a document in a version, the newest by default; None when the version does not hold it."""
+        """Tell whether a scope shows a document in a version, else by the last rule it had; None when there is no such document."""
         ...
 
 

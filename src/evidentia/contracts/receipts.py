@@ -27,6 +27,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     principal_fingerprint: Sha256
     corpus_version: CorpusVersion
     evidence_state: EvidenceState
+    access_state: EvidenceState
     config: EngineConfig
     config_hash: Sha256
     decisions: tuple[Decision, ...]

@@ -13,7 +13,7 @@ import msgspec
 from evidentia.contracts.access import Principal
 from evidentia.contracts.documents import StoredChunk
 from evidentia.contracts.evidence import TermScore
-from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId
+from evidentia.contracts.ids import ChunkId, DocumentId, EvidenceState, Sha256, SourceId
 from evidentia.contracts.predicates import Predicate
 from evidentia.contracts.provenance import CommitRecord, InclusionProof, IngestEvent
 
@@ -77,3 +77,5 @@ class SnapshotVersion(msgspec.Struct, frozen=True, kw_only=True):
 
     commit: CommitRecord
     commit_hash: Sha256
+    access_state: EvidenceState
+    """The version whose access rules apply besides its own: an old version does not reopen what was closed since."""

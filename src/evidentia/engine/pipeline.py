@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.access import local_owner
+from evidentia.contracts.access import normalised
 from evidentia.contracts.errors import BaseStateError
 from evidentia.contracts.evidence import CoverageReport, EvidenceResponse
 from evidentia.contracts.ids import CorpusVersion, EvidenceState, RequestId
@@ -77,10 +77,13 @@ class Engine:
         self._entropy = entropy
         self._tokeniser = Tokeniser(config.text.language)
 
-    def answer(self, request: EvidenceRequest, *, principal: Principal | None = None) -> EvidenceResponse:
-        """Answer a request as its principal, else as `principal`, else as the local owner."""
+    def answer(self, request: EvidenceRequest, *, principal: Principal, access_state: EvidenceState | None = None) -> EvidenceResponse:
+        """Answer a request as its principal, else as `principal`.
+
+        A request for an old version is answered under the access of that version and of `access_state`, the newest by default.
+        """
         trail = Trail(self._clock, deadline_ms=request.latency_deadline_ms)
-        question = self.understand(request, principal=principal, trail=trail)
+        question = self.understand(request, principal=principal, trail=trail, access_state=access_state)
         trail.mark("cache", LATER)
         trail.mark("sources", f"{len(question.plan.searched)} searched, {len(question.plan.skipped)} left out")
         hits = self._search(question, trail)
@@ -91,17 +94,24 @@ class Engine:
         trail.mark("govern", LATER, remaining=len(fitted.fragments))
         return self._seal(question, hits, fitted, trail)
 
-    def understand(self, request: EvidenceRequest, *, principal: Principal | None, trail: Trail) -> Question:
+    def understand(
+        self, request: EvidenceRequest, *, principal: Principal, trail: Trail, access_state: EvidenceState | None = None
+    ) -> Question:
         """Do what comes before searching: check, scope, understand, plan."""
         checked = check_request(request, search=self._config.search, now=self._clock.now())
-        caller = checked.principal or principal or local_owner()
+        caller = normalised(checked.principal or principal)
         checked = msgspec.structs.replace(checked, principal=caller)
         trail.mark("check", "the request can be answered")
         scope = access_scope(caller, acl_scope=checked.source_policy.acl_scope, rules=self._config.access.rules)
         trail.mark("scope", f"access fingerprint {scope.fingerprint[:16]}")
         query = lexical_query(checked.query.text, self._tokeniser)
         trail.mark("understand", f"{len(query.terms)} terms, {len(query.phrases)} phrases")
-        snapshot = self._index.at(search=self._config.search, corpus_version=checked.corpus_version, evidence_state=checked.evidence_state)
+        snapshot = self._index.at(
+            search=self._config.search,
+            corpus_version=checked.corpus_version,
+            evidence_state=checked.evidence_state,
+            access_state=access_state,
+        )
         plan = plan_sources(checked, snapshot.sources(scope))
         return Question(request=checked, scope=scope, query=query, snapshot=snapshot, plan=plan)
 
@@ -128,7 +138,9 @@ class Engine:
     def _explain(self, question: Question, chunk_id: ChunkId) -> tuple[TermScore, ...]:
         if not question.request.explain:
             return ()
-        standing = question.snapshot.standing(question.query, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id)
+        standing = question.snapshot.standing(
+            question.query, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id, ranked=False
+        )
         return standing.terms if standing else ()
 
     def _fit(self, request: EvidenceRequest, fragments: list[EvidenceFragment], trail: Trail) -> Fitted:
@@ -187,6 +199,7 @@ class Engine:
             principal_fingerprint=question.scope.fingerprint,
             corpus_version=response.corpus_version,
             evidence_state=response.evidence_state,
+            access_state=question.snapshot.version.access_state,
             config=self._config,
             config_hash=response.config_hash,
             decisions=response.decisions,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.contracts.errors import NotFoundError
+from evidentia.contracts.errors import BaseDamagedError, NotFoundError
 from evidentia.contracts.ids import document_of
 from evidentia.contracts.predicates import Compare, Or
 from evidentia.contracts.receipts import ReplayReport, WhyReport
@@ -57,7 +57,9 @@ class Replayer:
     def replay(self, receipt_id: ReceiptId, *, asker: Principal) -> ReplayReport:
         """Answer a receipt's request again on its own evidence state and compare."""
         receipt = self._receipts.read(receipt_id)
-        response = self._engine_for(receipt.config).answer(_repeated(receipt))
+        response = self._engine_for(receipt.config).answer(
+            _repeated(receipt), principal=_caller(receipt), access_state=receipt.access_state
+        )
         shown = tuple(fragment for fragment in response.fragments if self._may_see(asker, fragment.chunk_id, receipt=receipt))
         withheld = tuple(each for each in response.withheld if self._may_see(asker, each.chunk_id, receipt=receipt))
         cut = msgspec.structs.replace(response, fragments=shown, withheld=withheld)
@@ -76,13 +78,14 @@ class Replayer:
         engine = self._engine_for(receipt.config)
         request = _repeated(receipt)
         trail = Trail(self._clock, deadline_ms=request.latency_deadline_ms)
-        question = engine.understand(request, principal=None, trail=trail)  # first: after `gc` every chunk gets the same error
+        # First, because after `gc` every chunk must get the same error.
+        question = engine.understand(request, principal=_caller(receipt), trail=trail, access_state=receipt.access_state)
         if not self._may_see(asker, chunk_id, receipt=receipt):
             raise NotFoundError("chunk", chunk_id)
         standing = question.snapshot.standing(question.query, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id)
         if standing is None:
             return _unseen(receipt_id, chunk_id)
-        answer = engine.answer(request)
+        answer = engine.answer(request, principal=_caller(receipt), access_state=receipt.access_state)
         ranks = {fragment.chunk_id: rank for rank, fragment in enumerate(answer.fragments, start=1)}
         rank = ranks.get(chunk_id)
         is_withheld = any(each.chunk_id == chunk_id for each in answer.withheld)
@@ -117,6 +120,12 @@ class Replayer:
 def _repeated(receipt: Receipt) -> EvidenceRequest:
     """Return the recorded request, pinned to the recorded state, without another receipt."""
     return msgspec.structs.replace(receipt.request, evidence_state=receipt.evidence_state, receipt=False)
+
+
+def _caller(receipt: Receipt) -> Principal:
+    if receipt.request.principal is None:
+        raise BaseDamagedError("receipt", "it does not name its caller")
+    return receipt.request.principal
 
 
 def _unseen(receipt_id: ReceiptId, chunk_id: ChunkId) -> WhyReport:

@@ -28,6 +28,7 @@ _NOT_HASHED = ("corpus_version", "evidence_state", "receipt")
 class _Mark(msgspec.Struct, frozen=True, kw_only=True):
     """A fragment as the hash of an answer sees it."""
 
+    authority_tier: str
     chunk_id: str
     content_hash: str
     flags: tuple[str, ...]
@@ -81,6 +82,7 @@ def result_hash(
         facets=[(field, _ordered(counts)) for field, counts in sorted(facets.items())],
         fragments=[
             _Mark(
+                authority_tier=fragment.authority_tier,
                 chunk_id=fragment.chunk_id,
                 content_hash=fragment.content_hash,
                 flags=fragment.flags,

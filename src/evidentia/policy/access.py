@@ -15,7 +15,7 @@ import msgspec
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.contracts.predicate_text import parse, render
-from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, check_fields, fields_of
+from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, check_fields
 from evidentia.contracts.search import AccessScope
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ def parse_rule(text: str) -> Predicate:
     """Return an access rule from its text form, naming the setting when it is wrong."""
     try:
         rule = parse(text)
-        for field in fields_of(rule):
-            check_fields(Exists(field))
+        check_fields(_without_callers(rule))
     except EvidentiaError as error:
         raise InvalidFieldError("access.rules", f"'{text}' is not a rule: {error}") from error
     return rule
@@ -94,6 +93,15 @@ def bind_rule(rule: Predicate, attributes: Mapping[str, str]) -> Predicate:
     if isinstance(rule, In | NotIn):
         return msgspec.structs.replace(rule, values=tuple(_bound(value, attributes) for value in rule.values))
     return rule
+
+
+def _without_callers(rule: Predicate) -> Predicate:
+    """Return a rule in which what depends on the caller asks only for the field, so that all else can be checked."""
+    if isinstance(rule, And | Or):
+        return msgspec.structs.replace(rule, clauses=tuple(_without_callers(clause) for clause in rule.clauses))
+    if isinstance(rule, Not):
+        return Not(clause=_without_callers(rule.clause))
+    return Exists(rule.field) if _lacks(rule, {}) else rule
 
 
 def _compiled(rule: Predicate, attributes: Mapping[str, str]) -> Predicate:

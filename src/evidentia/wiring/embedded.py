@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from evidentia.backends.embedded.archive import EmbeddedArchive
@@ -37,21 +38,24 @@ class EmbeddedParts:
         self.reader = EmbeddedReader(directory)
         self.receipts = EmbeddedReceipts(directory, entropy=entropy)
         self.config = EngineConfig(engine=ENGINE, text=settings.text, search=settings.search, access=settings.access)
+        self._lock = threading.RLock()
         self._index: EmbeddedIndex | None = None
         self._engines: dict[EngineConfig, Engine] = {}
 
     @property
     def index(self) -> EmbeddedIndex:
         """Return what opens snapshots for searching."""
-        if self._index is None:
-            self._index = EmbeddedIndex(self.directory, tokeniser=Tokeniser(self.settings.text.language).identity)
-        return self._index
+        with self._lock:
+            if self._index is None:
+                self._index = EmbeddedIndex(self.directory, tokeniser=Tokeniser(self.settings.text.language).identity)
+            return self._index
 
     def engine(self, config: EngineConfig) -> Engine:
         """Return the engine with these settings; those of the base are `config`."""
-        if config not in self._engines:
-            self._engines[config] = Engine(self.index, receipts=self.receipts, config=config, clock=self.clock, entropy=self._entropy)
-        return self._engines[config]
+        with self._lock:
+            if config not in self._engines:
+                self._engines[config] = Engine(self.index, receipts=self.receipts, config=config, clock=self.clock, entropy=self._entropy)
+            return self._engines[config]
 
     def replayer(self) -> Replayer:
         """Return what asks receipts."""

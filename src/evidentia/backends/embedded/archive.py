@@ -9,7 +9,7 @@ import numpy as np
 
 from evidentia.backends.embedded import rows, schema
 from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading, storage_errors
-from evidentia.backends.embedded.event_log import TILE_SIZE, pack_tile, tile_levels
+from evidentia.backends.embedded.event_log import TILE_SIZE, pack_tile, tile_levels, tile_root
 from evidentia.backends.embedded.seal import roots_hash, segments_hash, stored_head, stored_sources_hash
 from evidentia.backends.embedded.segments import Segment, hash_file
 from evidentia.contracts.documents import StoredDocument
@@ -162,7 +162,7 @@ class EmbeddedArchive:
             return [merkle.leaf_hash(leaf) for leaf in self.log_leaves(tile * TILE_SIZE, (tile + 1) * TILE_SIZE)]
         statement = "SELECT nodes FROM log_tiles WHERE level = ? AND tile >= ? AND tile < ? ORDER BY tile"
         below = self._database.execute(statement, (level - 1, tile * TILE_SIZE, (tile + 1) * TILE_SIZE))
-        return [merkle.node_hash(nodes[-64:-32], nodes[-32:]) for (nodes,) in below]
+        return [tile_root(nodes) for (nodes,) in below]
 
     def _segment_faults(self) -> Iterator[BrokenLink]:
         for key, name, file_hash, byte_count, chunk_count in self._database.execute(

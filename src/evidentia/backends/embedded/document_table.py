@@ -26,6 +26,7 @@ _VISIBLE = "v.added_seq <= :at AND (v.removed_seq IS NULL OR v.removed_seq > :at
 _DOCUMENTS = f"""SELECT v.version_key, v.document_id, v.source_id, v.access_key, r.first_chunk, r.chunk_count
     FROM versions v JOIN revisions r USING (revision_key) WHERE {_VISIBLE} ORDER BY v.version_key"""
 _METADATA = f"SELECT v.document_id, v.metadata, v.access_key FROM versions v WHERE {_VISIBLE} ORDER BY v.version_key"
+_LAST_KNOWN = "SELECT document_id, metadata, access_key FROM versions WHERE added_seq <= ? ORDER BY version_key"
 _PER_QUERY = 500
 _MOST_POSITION_DIGITS = 12
 
@@ -46,6 +47,18 @@ class DocumentTable:
         if len(found) != len(self.document_ids):
             raise VersionCollectedError(str(self._sequence))
         return [record_of(document_id, metadata, self.rules[access_key]) for document_id, metadata, access_key in found]
+
+    def last_known(self, sequence: int) -> tuple[NDArray[np.int64], Sequence[Mapping[str, object]]]:
+        """Return the access keys and fields that each document had last up to another version, removed or not."""
+        last: dict[DocumentId, tuple[bytes, int]] = {}
+        for document_id, metadata, access_key in self._database.execute(_LAST_KNOWN, (sequence,)):
+            last[document_id] = (metadata, access_key)
+        found = [last[document_id] for document_id in self.document_ids]
+        records = [
+            record_of(document_id, metadata, self.rules[access_key])
+            for document_id, (metadata, access_key) in zip(self.document_ids, found, strict=True)
+        ]
+        return np.asarray([access_key for _, access_key in found], dtype=np.int64), records
 
     def chunk_ids(self, places: NDArray[np.int64]) -> list[ChunkId]:
         """Return the ids of the chunks at these places."""

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 TILE_LEVELS = 8
 TILE_SIZE = 1 << TILE_LEVELS
-_TILE_SHIFT = 3  # log2 of TILE_LEVELS
-_CACHED_TILES = 512
+_LEVEL_STARTS = tuple((2 * TILE_SIZE - (2 * TILE_SIZE >> level)) * merkle.HASH_SIZE for level in range(TILE_LEVELS))
+"""Where each level begins in a stored tile."""
+_CACHED_TILES = 2048
 _CACHED_PATHS = 4096
 
 
@@ -31,15 +32,15 @@ class EventLogReader:
         self._database = database
         self.size = size
         self._tile = lru_cache(maxsize=_CACHED_TILES)(self._load_tile)
-        self._written_tile = lru_cache(maxsize=_CACHED_TILES)(self._write_tile)
         self._written_edge = lru_cache(maxsize=_CACHED_TILES)(self._write_edge)
         self._path_above = lru_cache(maxsize=_CACHED_PATHS)(self._find_path_above)
 
     def node(self, level: int, index: int) -> bytes:
         """Return the hash of the complete subtree of 2**level leaves that starts at leaf index * 2**level."""
         tile_level, inner = divmod(level, TILE_LEVELS)
-        tile, offset = divmod(index << inner, TILE_SIZE)
-        return self._tile(tile_level, tile)[inner][offset >> inner]
+        tile, entry = divmod(index << inner, TILE_SIZE)
+        start = _LEVEL_STARTS[inner] + (entry >> inner) * merkle.HASH_SIZE
+        return self._tile(tile_level, tile)[start : start + merkle.HASH_SIZE]
 
     def root(self) -> bytes:
         """Return the root over all leaves."""
@@ -51,8 +52,9 @@ class EventLogReader:
         if (tile + 1) << TILE_LEVELS > self.size:  # in the tile that is still filling
             path = self._path(index, first_level=0)
         else:
-            nodes = self._written_tile(0, tile)
-            path = (*[nodes[level][(inner >> level) ^ 1] for level in range(TILE_LEVELS)], *self._path_above(tile))
+            nodes = self._tile(0, tile)
+            starts = [first + ((inner >> level) ^ 1) * merkle.HASH_SIZE for level, first in enumerate(_LEVEL_STARTS)]
+            path = (*[Sha256(nodes[start : start + merkle.HASH_SIZE].hex()) for start in starts], *self._path_above(tile))
         return InclusionProof(leaf_index=index, tree_size=self.size, hashes=path, root=self._written_edge(0))
 
     def consistency(self, first_size: int) -> ConsistencyProof:
@@ -75,22 +77,14 @@ class EventLogReader:
         return self._path(tile << TILE_LEVELS, first_level=TILE_LEVELS)
 
     def _written_node(self, level: int, index: int) -> Sha256:
-        """Return a node as proofs write it; tiles are kept in that form, since a proof needs one node of each of many."""
-        inner = level & (TILE_LEVELS - 1)
-        first = index << inner
-        return self._written_tile(level >> _TILE_SHIFT, first >> TILE_LEVELS)[inner][(first & (TILE_SIZE - 1)) >> inner]
-
-    def _write_tile(self, level: int, tile: int) -> tuple[Sequence[Sha256], ...]:
-        return tuple(_hex(nodes) for nodes in self._tile(level, tile))
+        return Sha256(self.node(level, index).hex())
 
     def _write_edge(self, start: int) -> Sha256:
         return Sha256(merkle.range_root(start, self.size, complete=self.node).hex())
 
-    def _load_tile(self, level: int, tile: int) -> tuple[Sequence[bytes], ...]:
+    def _load_tile(self, level: int, tile: int) -> bytes:
         row = self._database.execute("SELECT nodes FROM log_tiles WHERE level = ? AND tile = ?", (level, tile)).fetchone()
-        if row is not None:
-            return unpack_tile(row[0])
-        return tuple(tile_levels(self._entries(level, tile)))
+        return bytes(row[0]) if row is not None else pack_tile(tile_levels(self._entries(level, tile)))
 
     def _entries(self, level: int, tile: int) -> list[bytes]:
         start = tile << TILE_LEVELS
@@ -100,7 +94,7 @@ class EventLogReader:
                 "SELECT leaf FROM events WHERE event_index >= ? AND event_index < ? ORDER BY event_index", (start, stop)
             )
             return [merkle.leaf_hash(leaf) for (leaf,) in rows]
-        return [merkle.node_hash(*self._tile(level - 1, index)[TILE_LEVELS - 1]) for index in range(start, stop)]
+        return [tile_root(self._tile(level - 1, index)) for index in range(start, stop)]
 
 
 class EventLogWriter:
@@ -152,19 +146,13 @@ def tile_levels(entries: Sequence[bytes]) -> list[Sequence[bytes]]:
 
 
 def pack_tile(levels: Sequence[Sequence[bytes]]) -> bytes:
-    """Return a full tile as stored: its levels one after the other, entries first."""
-    return b"".join(b"".join(level) for level in levels)
+    """Return a tile as stored: its levels one after the other, entries first, each at its place also where it is not full."""
+    return b"".join(b"".join(nodes).ljust((TILE_SIZE >> level) * merkle.HASH_SIZE, b"\0") for level, nodes in enumerate(levels))
 
 
-def unpack_tile(nodes: bytes) -> tuple[Sequence[bytes], ...]:
-    """Return the levels of a stored tile."""
-    hashes = [nodes[start : start + merkle.HASH_SIZE] for start in range(0, len(nodes), merkle.HASH_SIZE)]
-    levels, start = [], 0
-    for level in range(TILE_LEVELS):
-        count = TILE_SIZE >> level
-        levels.append(tuple(hashes[start : start + count]))
-        start += count
-    return tuple(levels)
+def tile_root(nodes: bytes) -> bytes:
+    """Return the root of a full tile, from the two children that it stores last."""
+    return merkle.node_hash(nodes[-2 * merkle.HASH_SIZE : -merkle.HASH_SIZE], nodes[-merkle.HASH_SIZE :])
 
 
 def _height(size: int) -> int:

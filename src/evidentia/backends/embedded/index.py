@@ -7,23 +7,28 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from evidentia.backends.embedded import rows
+from evidentia.backends.embedded.columns import record_of
 from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading, storage_errors
 from evidentia.backends.embedded.segments import Segment
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError, VersionCollectedError
-from evidentia.contracts.ids import Sha256
+from evidentia.contracts.ids import EvidenceState, Sha256
+from evidentia.contracts.predicates import matches
 from evidentia.contracts.search import SnapshotVersion
 from evidentia.contracts.settings import SearchSettings
+from evidentia.policy.access import is_allowed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState
+    from evidentia.contracts.ids import CorpusVersion, DocumentId
     from evidentia.contracts.provenance import CommitRecord
     from evidentia.contracts.search import AccessScope
 
 KEPT_SNAPSHOTS = 4
 _ATTEMPTS = 3
+_LAST_RULE = """SELECT v.metadata, a.rule FROM versions v JOIN access_rules a USING (access_key)
+    WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
 
 
 class EmbeddedIndex:
@@ -34,27 +39,45 @@ class EmbeddedIndex:
         self._tokeniser = tokeniser
         self._lock = threading.RLock()
         self._database = open_for_reading(directory)
-        self._snapshots: OrderedDict[tuple[int, SearchSettings], EmbeddedSnapshot] = OrderedDict()
+        self._snapshots: OrderedDict[tuple[int, int, SearchSettings], EmbeddedSnapshot] = OrderedDict()
 
     def at(
-        self, *, search: SearchSettings, corpus_version: CorpusVersion | None = None, evidence_state: EvidenceState | None = None
+        self,
+        *,
+        search: SearchSettings,
+        corpus_version: CorpusVersion | None = None,
+        evidence_state: EvidenceState | None = None,
+        access_state: EvidenceState | None = None,
     ) -> EmbeddedSnapshot:
-        """Return the newest version with these hashes, scored as `search` says; without hashes, the newest of all."""
+        """Return the newest version with these hashes, scored as `search` says; without hashes, the newest of all.
+
+        What it shows is what its own access rules and those of `access_state` (the newest version by default) both allow.
+        """
         with self._lock, storage_errors(self._directory):
-            version = self._find(corpus_version, evidence_state)
-            key = (version.commit.sequence, search)
+            commit, commit_hash = self._find(corpus_version, evidence_state)
+            access = self._find(None, access_state)[0]
+            key = (commit.sequence, max(commit.sequence, access.sequence), search)
             kept = self._snapshots.get(key)
             if kept is None:
-                kept = self._snapshots[key] = self._open(version, search)
+                version = SnapshotVersion(commit=commit, commit_hash=commit_hash, access_state=EvidenceState(access.evidence_state))
+                kept = self._snapshots[key] = self._open(version, search, access_at=key[1])
                 while len(self._snapshots) > KEPT_SNAPSHOTS:
                     self._snapshots.popitem(last=False)
             self._snapshots.move_to_end(key)
             return kept
 
     def visibility(self, document_id: DocumentId, *, scope: AccessScope, evidence_state: EvidenceState | None = None) -> bool | None:
-        """Tell whether a scope shows a document in a version, the newest by default; None when the version does not hold it."""
-        snapshot = self.at(search=SearchSettings(), evidence_state=evidence_state)
-        return snapshot.shows(document_id, scope=scope)
+        """Tell whether a scope shows a document in a version, else by the last rule it had; None when there is no such document."""
+        if evidence_state is not None:
+            snapshot = self.at(search=SearchSettings(), evidence_state=evidence_state, access_state=evidence_state)
+            return snapshot.shows(document_id, scope=scope)
+        with self._lock, storage_errors(self._directory):
+            row = self._database.execute(_LAST_RULE, (document_id,)).fetchone()
+        if row is None:
+            return None
+        metadata, rule = row
+        record = record_of(document_id, metadata, rule)
+        return is_allowed(rows.decode_access(rule), scope) and all(matches(each, record) for each in scope.rules)
 
     def close(self) -> None:
         """Give back what is held."""
@@ -62,7 +85,7 @@ class EmbeddedIndex:
             self._snapshots.clear()
             self._database.close()
 
-    def _find(self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> SnapshotVersion:
+    def _find(self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> tuple[CommitRecord, Sha256]:
         oldest = None
         for record, record_hash in self._database.execute("SELECT record, record_hash FROM commits ORDER BY sequence DESC"):
             commit = rows.decode_commit(record)
@@ -70,12 +93,12 @@ class EmbeddedIndex:
             if _is_wanted(commit, corpus_version, evidence_state):
                 if commit.sequence < oldest:
                     raise VersionCollectedError(evidence_state or commit.corpus_version)
-                return SnapshotVersion(commit=commit, commit_hash=Sha256(record_hash.hex()))
+                return commit, Sha256(record_hash.hex())
         if evidence_state is not None:
             raise NotFoundError("evidence_state", evidence_state)
         raise NotFoundError("corpus_version", corpus_version or "")
 
-    def _open(self, version: SnapshotVersion, search: SearchSettings) -> EmbeddedSnapshot:
+    def _open(self, version: SnapshotVersion, search: SearchSettings, *, access_at: int) -> EmbeddedSnapshot:
         """Open the segments that are named now; a collection may just be replacing them, so look again."""
         for attempt in range(_ATTEMPTS):
             names = [name for (name,) in self._database.execute("SELECT name FROM segments ORDER BY segment_key")]
@@ -86,7 +109,7 @@ class EmbeddedIndex:
                     raise
                 continue
             self._refuse_other_terms(segments)
-            return EmbeddedSnapshot(self._database, version=version, segments=segments, search=search, lock=self._lock)
+            return EmbeddedSnapshot(self._database, version=version, segments=segments, search=search, lock=self._lock, access_at=access_at)
         raise AssertionError  # the loop returns or raises
 
     def _refuse_other_terms(self, segments: list[Segment]) -> None:

@@ -59,11 +59,13 @@ class EmbeddedSnapshot:
         segments: Sequence[Segment],
         search: SearchSettings,
         lock: threading.RLock,
+        access_at: int,
     ) -> None:
         self._database = database
         self._version = version
         self._search = search
         self._lock = lock
+        self._access_at = access_at
         self._table = DocumentTable(database, sequence=version.commit.sequence, segments=segments)
         self._vocabulary = Vocabulary(segments)
         self._columns = Columns(self._load_records)
@@ -106,8 +108,10 @@ class EmbeddedSnapshot:
                 for hit, key, version, rule in zip(hits, keys, versions, rules, strict=True)
             ]
 
-    def standing(self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId) -> ChunkStanding | None:
-        """Return how a chunk stands towards a query; None when the scope does not show it."""
+    def standing(
+        self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId, ranked: bool = True
+    ) -> ChunkStanding | None:
+        """Return how a chunk stands towards a query; None when the scope does not show it. The rank costs a whole search."""
         view = self.view(scope)
         place = self._find(chunk_id)
         if place is None or not view.mask[place]:
@@ -130,7 +134,7 @@ class EmbeddedSnapshot:
             )
             for term, postings, frequency, points in given
         )
-        rank = self._rank(view, query, keep=keep, place=place, score=score) if is_match else None
+        rank = self._rank(view, query, keep=keep, place=place, score=score) if is_match and ranked else None
         return ChunkStanding(is_narrowed_out=is_narrowed_out, has_phrases=has_phrases, score=score, terms=terms, rank=rank)
 
     def sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
@@ -144,10 +148,7 @@ class EmbeddedSnapshot:
     def shows(self, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
         """Tell whether a scope shows a document; None when this version does not hold it."""
         number = self._table.number_of(document_id)
-        if number is None:
-            return None
-        rule = rows.decode_access(self._table.rules[int(self._table.access_keys[number])])
-        return is_allowed(rule, scope) and all(bool(self._columns.decide(each)[number]) for each in scope.rules)
+        return None if number is None else bool(self.view(scope).allowed[number])
 
     def view(self, scope: AccessScope) -> View:
         """Return what a scope shows, made once."""
@@ -184,12 +185,21 @@ class EmbeddedSnapshot:
             return self._table.place_of(chunk_id)
 
     def _make_view(self, scope: AccessScope) -> View:
-        allowed_rules = {key for key, rule in self._table.rules.items() if is_allowed(rows.decode_access(rule), scope)}
-        allowed = np.isin(self._table.access_keys, np.asarray(sorted(allowed_rules), dtype=np.int64))
+        allowed = self._decide(scope, self._table.access_keys, self._columns)
+        if self._access_at > self._version.commit.sequence:
+            access_keys, records = self._table.last_known(self._access_at)
+            allowed &= self._decide(scope, access_keys, Columns(lambda: records))
+        return View(
+            self._vocabulary, allowed=allowed, document_of=self._table.document_of, lengths=self._table.lengths, search=self._search
+        )
+
+    def _decide(self, scope: AccessScope, access_keys: NDArray[np.int64], columns: Columns) -> NDArray[np.bool_]:
+        """Return which documents a scope may see, given the access rule and the fields of each."""
+        admitting = [key for key, rule in self._table.rules.items() if is_allowed(rows.decode_access(rule), scope)]
+        allowed = np.isin(access_keys, np.asarray(sorted(admitting), dtype=np.int64))
         for rule in scope.rules:
-            allowed &= self._columns.decide(rule)
-        allowed = np.append(allowed, np.False_)  # the place of chunks that this version does not show
-        return View(self._vocabulary, mask=allowed[self._table.document_of], lengths=self._table.lengths, search=self._search)
+            allowed &= columns.decide(rule)
+        return allowed
 
     def _keep(self, narrowing: Predicate | None) -> NDArray[np.bool_] | None:
         if narrowing is None:

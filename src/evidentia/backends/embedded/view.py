@@ -65,7 +65,17 @@ class Matches(NamedTuple):
 class View:
     """One caller's view. Thread safe."""
 
-    def __init__(self, vocabulary: Vocabulary, *, mask: NDArray[np.bool_], lengths: NDArray[np.int32], search: SearchSettings) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        allowed: NDArray[np.bool_],
+        document_of: NDArray[np.int32],
+        lengths: NDArray[np.int32],
+        search: SearchSettings,
+    ) -> None:
+        self.allowed = allowed
+        mask = np.append(allowed, np.False_)[document_of]  # -1 is the place of chunks that this version does not show
         self.mask = mask
         self.documents = int(mask.sum())
         self._is_whole = self.documents == len(mask)
