@@ -156,11 +156,16 @@ def _on_a_terminal(arguments: list[str], environment: dict[str, str]) -> str:
     return b"".join(pieces).decode()
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
-def test_stdout_that_cannot_be_written_is_no_stack_trace(prepared: Path, redirection: str) -> None:
+def test_stdout_that_cannot_be_written_is_no_stack_trace(prepared: Path, redirection: str, unbuffered: str) -> None:
     script = f'"$@" {redirection}'
     ran = subprocess.run(
-        ["bash", "-c", script, "bash", *COMMAND, "documents", "--base", str(prepared / "base")], check=False, capture_output=True, text=True
+        ["bash", "-c", script, "bash", *COMMAND, "documents", "--base", str(prepared / "base")],
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        check=False,
+        capture_output=True,
+        text=True,
     )
 
     assert "Traceback" not in ran.stderr

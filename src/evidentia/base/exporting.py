@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.provenance import FragmentExport
-from evidentia.provenance.chain import chain_of, chunk_record
+from evidentia.provenance.chain import stored_chain
 from evidentia.provenance.verify import EXPORT_FORMAT
 
 if TYPE_CHECKING:
@@ -19,14 +19,6 @@ def export_fragment(reader: ProvingReader, chunk_id: ChunkId) -> FragmentExport:
     chunk = reader.chunk(chunk_id)
     if chunk is None:
         raise NotFoundError("chunk", chunk_id)
-    last = chunk_record(
-        chunk.custody,
-        position=chunk.position,
-        start=chunk.start,
-        end=chunk.end,
-        text_hash=chunk.text_hash,
-        content_hash=chunk.content_hash,
-    )
     commit, commit_hash = reader.commit_record()
     return FragmentExport(
         format=EXPORT_FORMAT,
@@ -37,7 +29,7 @@ def export_fragment(reader: ProvingReader, chunk_id: ChunkId) -> FragmentExport:
         start=chunk.start,
         end=chunk.end,
         content=chunk.content,
-        provenance_chain=chain_of(chunk.custody, content=chunk.content.encode(), last=last),
+        provenance_chain=stored_chain(chunk),
         event=reader.event(chunk.event_index),
         inclusion=reader.inclusion(chunk.event_index, size=commit.log_size),
         commit=commit,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.evidence import EvidenceFragment
-from evidentia.contracts.provenance import ProvenanceEntry, RetrievalContext, TrustMetadata
-from evidentia.provenance.chain import chain_of, chunk_record
+from evidentia.contracts.provenance import RetrievalContext, TrustMetadata
+from evidentia.provenance.chain import stored_chain
 from evidentia.text.counting import basis_of, count_tokens
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from evidentia.contracts.documents import DocumentMetadata, StoredChunk
+    from evidentia.contracts.documents import DocumentMetadata
     from evidentia.contracts.evidence import EvidenceRequest, TermScore
     from evidentia.contracts.search import LexicalHit, StoredFragment
 
@@ -68,7 +68,7 @@ class Assembler:
             confidence=PRIOR_CONFIDENCE,
             authority_tier=chunk.metadata.authority_tier,
             relevance_score=score,
-            provenance_chain=_chain(chunk),
+            provenance_chain=stored_chain(chunk),
             retrieval_context=context,
             trust_metadata=trust,
             metadata=_described(chunk.metadata) | self._shared,
@@ -84,18 +84,6 @@ class Assembler:
 def count_remembered(text: str, tokenizer: str) -> int:
     """Return the number of tokens; texts that come back again and again are counted once."""
     return count_tokens(text, tokenizer)
-
-
-def _chain(chunk: StoredChunk) -> tuple[ProvenanceEntry, ...]:
-    last = chunk_record(
-        chunk.custody,
-        position=chunk.position,
-        start=chunk.start,
-        end=chunk.end,
-        text_hash=chunk.text_hash,
-        content_hash=chunk.content_hash,
-    )
-    return chain_of(chunk.custody, content=chunk.content.encode(), last=last)
 
 
 def _described(metadata: DocumentMetadata) -> dict[str, str]:

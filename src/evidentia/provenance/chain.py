@@ -20,6 +20,8 @@ from evidentia.contracts.provenance import DocumentCustody, OriginEntry, Provena
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evidentia.contracts.documents import StoredChunk
+
 CHUNK_STEP = "chunk"
 
 _sha256 = hashlib.sha256
@@ -65,6 +67,19 @@ def chain_of(custody: DocumentCustody, *, content: bytes, last: TransformationRe
         digest = _sha256(digest + encode_struct(record)).digest()
         entries.append(TransformationEntry(record=record, hash=Sha256(digest.hex())))
     return tuple(entries)
+
+
+def stored_chain(chunk: StoredChunk) -> tuple[ProvenanceEntry, ...]:
+    """Return the whole chain of a chunk as it was read back."""
+    last = chunk_record(
+        chunk.custody,
+        position=chunk.position,
+        start=chunk.start,
+        end=chunk.end,
+        text_hash=chunk.text_hash,
+        content_hash=chunk.content_hash,
+    )
+    return chain_of(chunk.custody, content=chunk.content.encode(), last=last)
 
 
 def chain_faults(chain: Sequence[ProvenanceEntry], *, content: bytes) -> Iterator[tuple[str, str]]:

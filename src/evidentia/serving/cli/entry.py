@@ -33,6 +33,11 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         _forget_output()
         return PIPE_CLOSED
+    except OSError as error:  # what was buffered cannot be written; stdout is no place to say so
+        _forget_output()
+        complaint = complaint_of(error)
+        complain(complaint, is_json=False)
+        return complaint.exit_code
     except KeyboardInterrupt:
         return _leave_interrupted()
     return exit_code
