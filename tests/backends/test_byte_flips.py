@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import shutil
 import sqlite3
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -114,3 +115,17 @@ def _logical_values(work: Path) -> str:
     for segment in sorted((work / "segments").glob("*.seg")):
         digest.update(segment.read_bytes())
     return digest.hexdigest()
+
+
+@pytest.mark.parametrize("column", ["byte_stop", "byte_start", "stop", "start", "position", "event_index", "ordinal", "segment_key"])
+@pytest.mark.parametrize("step", [1, -1])
+def test_every_number_of_a_chunk_is_covered(base: Path, tmp_path: Path, column: str, step: int) -> None:
+    """The last chunk of a document is the one whose end could lie beyond the text without changing what is cut out."""
+    work = tmp_path / "base"
+    shutil.copytree(base, work)
+    database = sqlite3.connect(work / "evidentia.sqlite")
+    database.execute(f"UPDATE chunks SET {column} = {column} + ? WHERE chunk_key = (SELECT max(chunk_key) - 2 FROM chunks)", (step,))  # noqa: S608
+    database.commit()
+    database.close()
+
+    assert "broken" == _verdict(work)

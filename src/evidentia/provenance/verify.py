@@ -244,6 +244,8 @@ class _Changes:
 
 def _chunk_problem(document: StoredDocument, chunk: PreparedChunk, chain: DocumentChain) -> str:
     content = document.text[chunk.byte_start : chunk.byte_end]
+    if not 0 <= chunk.byte_start < chunk.byte_end <= len(document.text):  # a slice would not mind
+        return "it does not lie within its document"
     if sha256_hex(content) != chunk.content_hash:
         return "the stored text does not have the chunk's hash"
     record = chunk_record(
