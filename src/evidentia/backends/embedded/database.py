@@ -96,6 +96,8 @@ def storage_errors(directory: Path) -> Iterator[None]:
             raise BaseFullError(str(directory)) from error
         if error.errno in _FORBIDDEN:
             raise BaseReadOnlyError(str(directory)) from error
+        if error.errno == errno.EIO:
+            raise BaseDamagedError(str(error.filename or directory), error.strerror or str(error)) from error
         raise
 
 

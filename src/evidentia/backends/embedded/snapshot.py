@@ -7,6 +7,7 @@ memory maps outlive a collection that deletes their files.
 from __future__ import annotations
 
 from collections import OrderedDict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -252,7 +253,8 @@ class EmbeddedSnapshot:
             if not count or value is None:
                 continue
             for member in value if isinstance(value, tuple) else (value,):
-                counts[str(member)] = counts.get(str(member), 0) + count
+                shown = member.isoformat() if isinstance(member, datetime) else str(member)
+                counts[shown] = counts.get(shown, 0) + count
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
     def _rows(self, statement: str, keys: Sequence[int]) -> Iterator[tuple[Any, ...]]:  # Any: columns of schema.py
