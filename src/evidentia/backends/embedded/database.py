@@ -6,7 +6,9 @@ import errno
 import os
 import sqlite3
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from evidentia.backends.embedded import schema
 from evidentia.contracts.errors import (
@@ -20,10 +22,8 @@ from evidentia.contracts.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-import msgspec
 
 DATABASE_NAME = "evidentia.sqlite"
 SEGMENTS_NAME = "segments"
@@ -31,6 +31,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _BUSY_TIMEOUT_MS = 10_000
 _CACHE_KIB = 65_536
+_KEYS_PER_QUERY = 500
 
 
 def database_path(directory: Path) -> Path:
@@ -99,6 +100,16 @@ def storage_errors(directory: Path) -> Iterator[None]:
         if error.errno == errno.EIO:
             raise BaseDamagedError(str(error.filename or directory), error.strerror or str(error)) from error
         raise
+
+
+def select_in(database: sqlite3.Connection, statement: str, keys: Sequence[int] | Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a statement whose one `%s` stands for a list of keys; any number of keys may be asked for.
+
+    The columns have the types of `schema`, which only the statement's author knows, hence Any.
+    """
+    for start in range(0, len(keys), _KEYS_PER_QUERY):
+        part = keys[start : start + _KEYS_PER_QUERY]
+        yield from database.execute(statement % ",".join("?" * len(part)), part)
 
 
 def sync_directory(directory: Path) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evidentia.backends.embedded.columns import record_of
+from evidentia.backends.embedded.database import select_in
 from evidentia.contracts.errors import VersionCollectedError
-from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_id_of
+from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_id_of, chunk_parts
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,8 +28,7 @@ _DOCUMENTS = f"""SELECT v.version_key, v.document_id, v.source_id, v.access_key,
     FROM versions v JOIN revisions r USING (revision_key) WHERE {_VISIBLE} ORDER BY v.version_key"""
 _METADATA = f"SELECT v.document_id, v.metadata, v.access_key FROM versions v WHERE {_VISIBLE} ORDER BY v.version_key"
 _LAST_KNOWN = "SELECT document_id, metadata, access_key FROM versions WHERE added_seq <= ? ORDER BY version_key"
-_PER_QUERY = 500
-_MOST_POSITION_DIGITS = 12
+_HASHES = "SELECT chunk_key, content_hash FROM chunks WHERE chunk_key IN (%s)"
 
 
 class DocumentTable:
@@ -63,11 +63,7 @@ class DocumentTable:
     def chunk_ids(self, places: NDArray[np.int64]) -> list[ChunkId]:
         """Return the ids of the chunks at these places."""
         keys = self.chunk_keys[places].tolist()
-        hashes: dict[int, bytes] = {}
-        for start in range(0, len(keys), _PER_QUERY):
-            part = keys[start : start + _PER_QUERY]
-            statement = f"SELECT chunk_key, content_hash FROM chunks WHERE chunk_key IN ({','.join('?' * len(part))})"
-            hashes.update(self._database.execute(statement, part).fetchall())
+        hashes: dict[int, bytes] = dict(select_in(self._database, _HASHES, keys))
         documents = self.document_of[places].tolist()
         positions = (self.chunk_keys[places] - self.first_chunks[self.document_of[places]]).tolist()
         try:
@@ -80,14 +76,12 @@ class DocumentTable:
 
     def place_of(self, chunk_id: ChunkId) -> int | None:
         """Return where a chunk lies, or None when this version does not show it."""
-        document_id, _, rest = chunk_id.rpartition("#")
-        position = rest.partition("@")[0]
-        is_position = position.isdecimal() and len(position) <= _MOST_POSITION_DIGITS
-        document = self.number_of(DocumentId(document_id)) if is_position else None
-        if document is None:
+        parts = chunk_parts(chunk_id)
+        document = None if parts is None else self.number_of(parts.document_id)
+        if parts is None or document is None or parts.position >= self.chunk_counts[document]:
             return None
-        found = np.flatnonzero(self.chunk_keys == self.first_chunks[document] + int(position))
-        if int(position) >= self.chunk_counts[document] or not len(found):
+        found = np.flatnonzero(self.chunk_keys == self.first_chunks[document] + parts.position)
+        if not len(found):
             return None
         place = int(found[0])
         return place if self.chunk_ids(np.asarray([place], dtype=np.int64)) == [chunk_id] else None

@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.backends.embedded import rows
+from evidentia.backends.embedded.database import select_in
 from evidentia.contracts.documents import KnownDocument
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId, chunk_id_of
 from evidentia.provenance.corpus import member_bytes
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-_PER_QUERY = 500
 _COLUMNS = (
     "v.version_key, v.document_id, v.source_id, v.revision_key, v.metadata, v.access_key, v.fingerprint, v.root_key, "
     "r.text_hash, r.first_chunk, r.chunk_count"
 )
-_FROM_LIVE = "FROM versions v JOIN revisions r USING (revision_key) WHERE v.removed_seq IS NULL"
+_LIVE_VERSIONS = (
+    f"SELECT {_COLUMNS} FROM versions v JOIN revisions r USING (revision_key) WHERE v.removed_seq IS NULL AND v.document_id IN (%s)"
+)
 
 
 class LiveVersion(NamedTuple):
@@ -40,12 +42,9 @@ class LiveVersion(NamedTuple):
 def live_versions(database: sqlite3.Connection, document_ids: Iterable[DocumentId]) -> dict[DocumentId, LiveVersion]:
     """Return the live versions of those of the documents that have one."""
     found: dict[DocumentId, LiveVersion] = {}
-    for batch in _batches(document_ids):
-        marks = ",".join("?" * len(batch))
-        statement = f"SELECT {_COLUMNS} {_FROM_LIVE} AND v.document_id IN ({marks})"
-        for row in database.execute(statement, batch):
-            version = LiveVersion(*row)
-            found[version.document_id] = version
+    for row in select_in(database, _LIVE_VERSIONS, list(document_ids)):
+        version = LiveVersion(*row)
+        found[version.document_id] = version
     return found
 
 
@@ -90,14 +89,3 @@ def member_of(database: sqlite3.Connection, version: LiveVersion, *, rule: bytes
 def _mark(document_id: DocumentId, position: int, content_hash: bytes) -> tuple[str, str]:
     digest = Sha256(content_hash.hex())
     return chunk_id_of(document_id, position=position, content_hash=digest), digest
-
-
-def _batches(document_ids: Iterable[DocumentId]) -> Iterator[Sequence[DocumentId]]:
-    pending: list[DocumentId] = []
-    for document_id in document_ids:
-        pending.append(document_id)
-        if len(pending) == _PER_QUERY:
-            yield pending
-            pending = []
-    if pending:
-        yield pending

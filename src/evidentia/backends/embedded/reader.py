@@ -12,15 +12,15 @@ from evidentia.backends.embedded import rows
 from evidentia.backends.embedded.database import open_for_reading, storage_errors
 from evidentia.backends.embedded.event_log import EventLogReader
 from evidentia.backends.embedded.seal import stored_head
-from evidentia.contracts.documents import CommitSummary, StoredChunk
 from evidentia.contracts.errors import NotFoundError
-from evidentia.contracts.ids import CHUNK_HASH_DIGITS, ChunkId, DocumentId, Sha256, SourceId
+from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evidentia.contracts.access import AccessRule
+    from evidentia.contracts.documents import CommitSummary, StoredChunk
     from evidentia.contracts.provenance import CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
 
 _VERSION = "v.source_id, v.metadata, a.rule, v.removed_seq IS NULL, r.custody, r.text_hash, r.first_chunk, r.chunk_count"
@@ -43,7 +43,7 @@ class EmbeddedReader:
 
     def chunk(self, chunk_id: ChunkId) -> StoredChunk | None:
         """Return a chunk whose version has not been collected, live or not; live versions are preferred."""
-        parts = _parts(chunk_id)
+        parts = chunk_parts(chunk_id)
         if parts is None:
             return None
         document_id, position, prefix = parts
@@ -110,28 +110,14 @@ class EmbeddedReader:
             (text_hash, first_chunk + first, first_chunk + stop),
         ).fetchall()
         for *row, content in found:
-            chunk = rows.chunk_from_row(tuple(row), document_id)
-            yield StoredChunk(
-                chunk_id=chunk.chunk_id,
+            yield rows.stored_chunk(
+                tuple(row),
                 document_id=document_id,
                 source_id=SourceId(source_id),
-                position=chunk.position,
-                start=chunk.start,
-                end=chunk.end,
-                content=content.decode(),
-                content_hash=chunk.content_hash,
-                text_hash=Sha256(text_hash.hex()),
-                custody_head=chunk.custody_head,
-                event_index=row[-1],
-                metadata=rows.decode_metadata(metadata),
-                access=rows.decode_access(rule),
-                custody=rows.decode_custody(custody),
+                content=content,
+                text_hash=text_hash,
+                custody=custody,
+                metadata=metadata,
+                rule=rule,
                 is_live=bool(is_live),
             )
-
-
-def _parts(chunk_id: ChunkId) -> tuple[DocumentId, int, str] | None:
-    document_id, _, rest = chunk_id.rpartition("#")
-    position, _, prefix = rest.partition("@")
-    is_chunk_id = bool(document_id) and position.isdecimal() and position.isascii() and len(prefix) == CHUNK_HASH_DIGITS
-    return (DocumentId(document_id), int(position), prefix) if is_chunk_id else None

@@ -8,8 +8,8 @@ import msgspec
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import encode_struct
-from evidentia.contracts.documents import CommitSummary, DocumentMetadata, PreparedChunk
-from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256, chunk_id_of
+from evidentia.contracts.documents import CommitSummary, DocumentMetadata, PreparedChunk, StoredChunk
+from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId, chunk_id_of
 from evidentia.contracts.provenance import CommitRecord, DocumentCustody, IngestEvent
 from evidentia.contracts.sources import SourceDescriptor
 
@@ -39,6 +39,31 @@ def chunk_from_row(row: ChunkRow, document_id: DocumentId) -> PreparedChunk:
         byte_end=byte_stop,
         content_hash=digest,
         custody_head=Sha256(custody_head.hex()),
+    )
+
+
+def stored_chunk(
+    row: ChunkRow, *, document_id: DocumentId, source_id: SourceId, content: bytes, text_hash: bytes,
+    custody: bytes, metadata: bytes, rule: bytes, is_live: bool,
+) -> StoredChunk:  # fmt: skip
+    """Return a chunk as read back, from its row in the order of `CHUNK_COLUMNS` and what its document holds."""
+    chunk = chunk_from_row(row, document_id)
+    return StoredChunk(
+        chunk_id=chunk.chunk_id,
+        document_id=document_id,
+        source_id=source_id,
+        position=chunk.position,
+        start=chunk.start,
+        end=chunk.end,
+        content=content.decode(),
+        content_hash=chunk.content_hash,
+        text_hash=Sha256(text_hash.hex()),
+        custody_head=chunk.custody_head,
+        event_index=row[-1],
+        metadata=decode_metadata(metadata),
+        access=decode_access(rule),
+        custody=decode_custody(custody),
+        is_live=is_live,
     )
 
 

@@ -14,15 +14,14 @@ import numpy as np
 
 from evidentia.backends.embedded import rows
 from evidentia.backends.embedded.columns import Columns
+from evidentia.backends.embedded.database import select_in
 from evidentia.backends.embedded.document_table import DocumentTable
 from evidentia.backends.embedded.event_log import EventLogReader
 from evidentia.backends.embedded.view import Matches, View
 from evidentia.backends.embedded.vocabulary import Vocabulary
 from evidentia.contracts.canonical import encode_struct
-from evidentia.contracts.documents import StoredChunk
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.evidence import TermScore
-from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId
 from evidentia.contracts.search import ChunkStanding, LexicalHit, LexicalHits, SnapshotVersion, StoredFragment
 from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.policy.access import is_allowed
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.backends.embedded.segments import Array, Segment
+    from evidentia.contracts.ids import ChunkId, DocumentId, SourceId
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.search import AccessScope, LexicalQuery
     from evidentia.contracts.settings import SearchSettings
@@ -46,7 +46,6 @@ _FRAGMENTS = f"""SELECT chunk_key, r.custody, r.text_hash, {rows.CHUNK_COLUMNS},
     FROM chunks JOIN revisions r USING (revision_key) JOIN contents t USING (text_hash)
     JOIN events e ON e.event_index = chunks.event_index WHERE chunk_key IN (%s)"""
 _METADATA = "SELECT version_key, metadata FROM versions WHERE version_key IN (%s)"
-_PER_QUERY = 500
 
 
 class EmbeddedSnapshot:
@@ -99,8 +98,8 @@ class EmbeddedSnapshot:
         documents = self._table.document_of[[hit.place for hit in hits]]
         versions = self._table.version_keys[documents].tolist()
         with self._lock:
-            chunks = {row[0]: row[1:] for row in self._rows(_FRAGMENTS, keys)}
-            metadata = dict(self._rows(_METADATA, versions))
+            chunks = {row[0]: row[1:] for row in select_in(self._database, _FRAGMENTS, keys)}
+            metadata = dict(select_in(self._database, _METADATA, versions))
             if len(chunks) < len(set(keys)) or len(metadata) < len(set(versions)):
                 raise VersionCollectedError(self._version.commit.corpus_version)
             rules = [self._table.rules[key] for key in self._table.access_keys[documents].tolist()]
@@ -257,30 +256,18 @@ class EmbeddedSnapshot:
                 counts[shown] = counts.get(shown, 0) + count
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
-    def _rows(self, statement: str, keys: Sequence[int]) -> Iterator[tuple[Any, ...]]:  # Any: columns of schema.py
-        for start in range(0, len(keys), _PER_QUERY):
-            part = keys[start : start + _PER_QUERY]
-            yield from self._database.execute(statement % ",".join("?" * len(part)), part)
-
     def _fragment(self, hit: LexicalHit, row: tuple[Any, ...], *, metadata: bytes, rule: bytes) -> StoredFragment:
         custody, text_hash, *chunk_row, content, leaf = row
-        chunk = rows.chunk_from_row(tuple(chunk_row), hit.document_id)
         event = rows.decode_event(leaf)
-        stored = StoredChunk(
-            chunk_id=hit.chunk_id,
+        stored = rows.stored_chunk(
+            tuple(chunk_row),
             document_id=hit.document_id,
             source_id=hit.source_id,
-            position=chunk.position,
-            start=chunk.start,
-            end=chunk.end,
-            content=content.decode(),
-            content_hash=chunk.content_hash,
-            text_hash=Sha256(text_hash.hex()),
-            custody_head=chunk.custody_head,
-            event_index=event.index,
-            metadata=rows.decode_metadata(metadata),
-            access=rows.decode_access(rule),
-            custody=rows.decode_custody(custody),
+            content=content,
+            text_hash=text_hash,
+            custody=custody,
+            metadata=metadata,
+            rule=rule,
             is_live=True,
         )
         return StoredFragment(chunk=stored, event=event, inclusion=self._log.inclusion(event.index))
