@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from predicate_strategies import predicate_trees
 
 from evidentia.contracts import predicates
 from evidentia.contracts.errors import FilterSyntaxError, InvalidFieldError
 from evidentia.contracts.predicate_text import KEYWORDS, MAX_TEXT_CHARS, parse, render
 from evidentia.contracts.predicate_values import Number
-from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Operator, Or, Predicate, Value
+from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, Predicate, Value
 
-OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 FIELDS = st.one_of(
     st.sampled_from(["language", "extra.due-date", "tags", *sorted(KEYWORDS), "AND", "a.", "`", "a``b", "-1"]),
@@ -25,23 +25,7 @@ VALUES: st.SearchStrategy[Value] = st.one_of(
     st.booleans(),
     st.from_regex(r"\A-?[0-9]{1,9}\.[0-9]{1,9}\Z").map(Number),
 )
-LISTS = st.lists(VALUES, max_size=3).map(tuple)
-ATOMS: st.SearchStrategy[Predicate] = st.one_of(
-    st.builds(Compare, FIELDS, st.sampled_from(OPERATORS), VALUES),
-    st.builds(In, FIELDS, LISTS),
-    st.builds(NotIn, FIELDS, LISTS),
-    st.builds(Contains, FIELDS, VALUES),
-    st.builds(Exists, FIELDS),
-)
-TREES: st.SearchStrategy[Predicate] = st.recursive(
-    ATOMS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3).map(lambda clauses: And(tuple(clauses))),
-        st.lists(inner, max_size=3).map(lambda clauses: Or(tuple(clauses))),
-        inner.map(Not),
-    ),
-    max_leaves=8,
-)
+TREES = predicate_trees(FIELDS, VALUES)
 EXAMPLE = 'authority_tier >= "curated" AND language = "en" AND updated_at > "2024-01-01"'
 VALID = (
     EXAMPLE,

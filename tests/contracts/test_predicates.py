@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from predicate_strategies import OPERATORS, predicate_trees
 
 from evidentia.contracts import predicates
 from evidentia.contracts.errors import InvalidFieldError
@@ -34,29 +35,12 @@ from evidentia.contracts.predicates import (
 )
 from evidentia.contracts.vocabulary import AuthorityTier
 
-OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
-
 # Few fields and few values, so that random comparisons meet random records often; some values no kind can read.
 WORDS = st.sampled_from(["curated", "USER", "canonical", "en", "1.10", "2024-01-01", "2024-01-01T01:00:00+01:00", "true", "", "10", "9"])
 FIELDS = st.sampled_from(["authority_tier", "content_type", "language", "updated_at", "tags", "version", "extra.rank", "elsewhere"])
 VALUES: st.SearchStrategy[Value] = st.one_of(WORDS, st.integers(-1, 10), st.booleans(), st.just(Number("1.10")), st.just(Number("9.5")))
 LISTS = st.lists(VALUES, max_size=3).map(tuple)
-ATOMS: st.SearchStrategy[Predicate] = st.one_of(
-    st.builds(Compare, FIELDS, st.sampled_from(OPERATORS), VALUES),
-    st.builds(In, FIELDS, LISTS),
-    st.builds(NotIn, FIELDS, LISTS),
-    st.builds(Contains, FIELDS, VALUES),
-    st.builds(Exists, FIELDS),
-)
-TREES: st.SearchStrategy[Predicate] = st.recursive(
-    ATOMS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3).map(lambda clauses: And(tuple(clauses))),
-        st.lists(inner, max_size=3).map(lambda clauses: Or(tuple(clauses))),
-        inner.map(Not),
-    ),
-    max_leaves=8,
-)
+TREES = predicate_trees(FIELDS, VALUES)
 STORED = st.one_of(st.none(), WORDS, st.integers(-1, 10), st.booleans(), st.floats(), st.lists(WORDS, max_size=2), st.binary(max_size=1))
 RECORDS = st.dictionaries(FIELDS, STORED, max_size=6)
 

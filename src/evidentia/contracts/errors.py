@@ -10,16 +10,15 @@
     │   ├── NotAllowedError             the caller is not the owner of the base
     │   ├── NotFoundError               a document, chunk, version or receipt the caller may see is not there
     │   └── MissingExtraError           an optional dependency is not installed
-    ├── BaseStateError              the base cannot be used as it is (exit code 3, HTTP 503)
-    │   ├── BaseMissingError            there is no base at this path
-    │   ├── BaseDamagedError            stored bytes are not what they were
-    │   ├── BaseVersionError            the base was written by a newer Evidentia
-    │   ├── BaseBusyError               another process is writing
-    │   ├── BaseFullError               no room left to write
-    │   ├── BaseReadOnlyError           the base's directory does not allow writing
-    │   ├── BaseForbiddenError          the base's directory does not allow reading
-    │   └── VersionCollectedError       gc removed that version
-    └── VerificationError           a custody check failed (exit code 1)
+    └── BaseStateError              the base cannot be used as it is (exit code 3, HTTP 503)
+        ├── BaseMissingError            there is no base at this path
+        ├── BaseDamagedError            stored bytes are not what they were
+        ├── BaseVersionError            the base was written by a newer Evidentia
+        ├── BaseBusyError               another process is writing
+        ├── BaseFullError               no room left to write
+        ├── BaseReadOnlyError           the base's directory does not allow writing
+        ├── BaseForbiddenError          the base's directory does not allow reading
+        └── VersionCollectedError       gc removed that version
 
 A source that gives no answer is not here: that is a result (`CoverageReport`), not an exception.
 """
@@ -217,16 +216,3 @@ class VersionCollectedError(BaseStateError):
 
     def __init__(self, version: str) -> None:
         super().__init__(f"version '{version}' was removed by gc")
-
-
-class VerificationError(EvidentiaError):
-    """A custody check failed."""
-
-    code = "verification_failed"
-    hint = "the message names the first broken link; see docs/custody.md"
-    exit_code = 1
-
-    def __init__(self, link: str, problem: str) -> None:
-        super().__init__(f"{link}: {problem}")
-        self.link = link
-        self.problem = problem

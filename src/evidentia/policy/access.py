@@ -8,6 +8,7 @@ clearance and stands in every ACL, and is still confined to a tenant. Whatever i
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -67,8 +68,9 @@ def entries_of(principal: Principal) -> tuple[str, ...]:
     return tuple(sorted({f"user:{principal.principal_id}", *roles, *groups}))
 
 
+@lru_cache(maxsize=256)
 def parse_rule(text: str) -> Predicate:
-    """Return an access rule from its text form, naming the setting when it is wrong."""
+    """Return an access rule from its text form, naming the setting when it is wrong; every request asks for the same few."""
     try:
         rule = parse(text)
         check_fields(_without_callers(rule))

@@ -31,19 +31,6 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return _sha256(b"\x01" + left + right).digest()
 
 
-def root_of(leaves: Sequence[bytes]) -> bytes:
-    """Return the root over leaf hashes; the empty tree has the hash of nothing."""
-    if not leaves:
-        return EMPTY_ROOT
-    level = list(leaves)
-    while len(level) > 1:
-        paired = pair_level(level)
-        if len(level) % 2:
-            paired.append(level[-1])
-        level = paired
-    return level[0]
-
-
 def pair_level(hashes: Sequence[bytes]) -> list[bytes]:
     """Return the parents of all complete pairs."""
     return [_sha256(b"\x01" + hashes[i] + hashes[i + 1]).digest() for i in range(0, len(hashes) - 1, 2)]

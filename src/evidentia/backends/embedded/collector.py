@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_writing, storage_errors, sync_directory
-from evidentia.backends.embedded.event_log import EventLogWriter
 from evidentia.backends.embedded.merging import LARGEST_MERGED, merge
 from evidentia.backends.embedded.seal import seal, stored_head
 from evidentia.backends.embedded.segments import Segment, write_segment
@@ -70,6 +69,8 @@ class EmbeddedCollector:
         2. write one new segment in place of those that hold dropped chunks, or of all when there are too many
         3. commit, then delete the files that are no longer named and give the space back
         """
+        if keep_versions is None and not self._crowded(_segment_sizes(database)):
+            return _nothing_done(self._directory)
         bytes_before = _size_of(self._directory)
         parent, parent_hash, state = stored_head(database)
         oldest = parent.oldest_readable if keep_versions is None else max(parent.oldest_readable, parent.sequence - keep_versions + 1)
@@ -81,12 +82,16 @@ class EmbeddedCollector:
             replaced, new_segments = self._merge(database)
             if not versions and not replaced and oldest == parent.oldest_readable:
                 database.execute("ROLLBACK")
-                return GcReport(
-                    versions_removed=0, chunks_removed=0, segments_removed=0, bytes_before=bytes_before, bytes_after=bytes_before
-                )
-            log = EventLogWriter(database, size=parent.log_size)
-            corpus = CorpusState(state)
-            seal(database, parent=parent, parent_hash=parent_hash, log=log, corpus=corpus, now=self._clock.now(), oldest_readable=oldest)
+                return _nothing_done(self._directory)
+            seal(
+                database,
+                parent=parent,
+                parent_hash=parent_hash,
+                log_size=parent.log_size,
+                corpus=CorpusState(state),
+                now=self._clock.now(),
+                oldest_readable=oldest,
+            )
             database.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
@@ -106,6 +111,9 @@ class EmbeddedCollector:
             bytes_after=_size_of(self._directory),
         )
 
+    def _crowded(self, sizes: dict[int, int]) -> set[int]:
+        return _surplus(sizes, most=self._segments_per_size)
+
     def _sweep(self, database: sqlite3.Connection) -> int:
         (before,) = database.execute("SELECT count(*) FROM chunks").fetchone()
         for statement in _SWEEPS:
@@ -117,7 +125,7 @@ class EmbeddedCollector:
         """Replace segments that hold dropped chunks, or all of them when there are too many."""
         stored = database.execute("SELECT segment_key, name, chunk_count FROM segments ORDER BY segment_key").fetchall()
         alive = dict(database.execute("SELECT segment_key, count(*) FROM chunks GROUP BY segment_key"))
-        surplus = _surplus({key: count for key, _, count in stored}, most=self._segments_per_size)
+        surplus = self._crowded({key: count for key, _, count in stored})
         chosen = [(key, name) for key, name, count in stored if key in surplus or alive.get(key, 0) < count]
         if not chosen:
             return [], []
@@ -184,6 +192,15 @@ def _kept(database: sqlite3.Connection, segment: Segment) -> NDArray[np.bool_]:
     statement = "SELECT chunk_key FROM chunks WHERE chunk_key BETWEEN ? AND ?"
     alive = np.asarray([key for (key,) in database.execute(statement, (int(keys.min()), int(keys.max())))], dtype=np.int64)
     return np.isin(keys, alive)
+
+
+def _segment_sizes(database: sqlite3.Connection) -> dict[int, int]:
+    return dict(database.execute("SELECT segment_key, chunk_count FROM segments"))
+
+
+def _nothing_done(directory: Path) -> GcReport:
+    size = _size_of(directory)
+    return GcReport(versions_removed=0, chunks_removed=0, segments_removed=0, bytes_before=size, bytes_after=size)
 
 
 def _size_of(directory: Path) -> int:

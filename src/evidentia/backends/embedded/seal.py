@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from evidentia.backends.embedded import rows
-from evidentia.backends.embedded.event_log import EventLogReader, EventLogWriter
+from evidentia.backends.embedded.event_log import EventLogReader
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import Sha256
@@ -52,7 +52,7 @@ def stored_head(database: sqlite3.Connection) -> tuple[CommitRecord, Sha256, byt
 
 
 def seal(
-    database: sqlite3.Connection, *, parent: CommitRecord, parent_hash: Sha256, log: EventLogWriter, corpus: CorpusState,
+    database: sqlite3.Connection, *, parent: CommitRecord, parent_hash: Sha256, log_size: int, corpus: CorpusState,
     now: datetime, oldest_readable: int | None = None,
 ) -> tuple[CommitRecord, Sha256]:  # fmt: skip
     """Write the record of the transaction that is open, over everything the transaction has written."""
@@ -64,8 +64,8 @@ def seal(
         committed_at=now,
         corpus_version=corpus.version,
         evidence_state=evidence_state(corpus.version, sources=sources),
-        log_size=log.size,
-        log_root=Sha256(EventLogReader(database, size=log.size).root().hex()),
+        log_size=log_size,
+        log_root=Sha256(EventLogReader(database, size=log_size).root().hex()),
         oldest_readable=parent.oldest_readable if oldest_readable is None else oldest_readable,
         segments_hash=segments_hash(database),
         sources_hash=sources,

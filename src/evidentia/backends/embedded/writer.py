@@ -155,7 +155,7 @@ class EmbeddedWriter:
         self._corpus.remove(planned.members_out)
         self._corpus.add(planned.members_in)
         record, record_hash = seal(
-            self._database, parent=self._head, parent_hash=self._head_hash, log=self._log, corpus=self._corpus, now=planned.now
+            self._database, parent=self._head, parent_hash=self._head_hash, log_size=self._log.size, corpus=self._corpus, now=planned.now
         )
         self._database.execute("COMMIT")
         self._head, self._head_hash = record, record_hash
