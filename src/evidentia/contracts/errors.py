@@ -10,15 +10,19 @@
     │   ├── NotAllowedError             the caller is not the owner of the base
     │   ├── NotFoundError               a document, chunk, version or receipt the caller may see is not there
     │   └── MissingExtraError           an optional dependency is not installed
-    └── BaseStateError              the base cannot be used as it is (exit code 3, HTTP 503)
-        ├── BaseMissingError            there is no base at this path
-        ├── BaseDamagedError            stored bytes are not what they were
-        ├── BaseVersionError            the base was written by a newer Evidentia
-        ├── BaseBusyError               another process is writing
-        ├── BaseFullError               no room left to write
-        ├── BaseReadOnlyError           the base's directory does not allow writing
-        ├── BaseForbiddenError          the base's directory does not allow reading
-        └── VersionCollectedError       gc removed that version
+    ├── BaseStateError              the base cannot be used as it is (exit code 3, HTTP 503)
+    │   ├── BaseMissingError            there is no base at this path
+    │   ├── BaseDamagedError            stored bytes are not what they were
+    │   ├── BaseVersionError            the base was written by a newer Evidentia
+    │   ├── BaseBusyError               another process is writing
+    │   ├── BaseFullError               no room left to write
+    │   ├── BaseReadOnlyError           the base's directory does not allow writing
+    │   ├── BaseForbiddenError          the base's directory does not allow reading
+    │   └── VersionCollectedError       gc removed that version
+    └── ServiceError                a service or model that the settings name does not do its part (exit code 3, HTTP 502)
+        ├── ServiceUnavailableError     it gave no answer
+        ├── ServiceReplyError           it refused, or its answer cannot be right
+        └── ModelDamagedError           a model's file is not what its manifest says
 
 A source that gives no answer is not here: that is a result (`CoverageReport`), not an exception.
 """
@@ -216,3 +220,35 @@ class VersionCollectedError(BaseStateError):
 
     def __init__(self, version: str) -> None:
         super().__init__(f"version '{version}' was removed by gc")
+
+
+class ServiceError(EvidentiaError):
+    """A service or model that the settings name does not do its part; nothing was changed."""
+
+    code = "service_error"
+    hint = "check the endpoint that the settings name"
+    exit_code = 3
+
+
+class ServiceUnavailableError(ServiceError):
+    """A service gave no answer, however often it was asked."""
+
+    code = "service_unavailable"
+    hint = "check that it runs, then run the command again"
+
+
+class ServiceReplyError(ServiceError):
+    """A service refused a request or gave a reply that cannot be right."""
+
+    code = "service_reply"
+    hint = "check the address, the model, the key and the dimension in the settings"
+
+
+class ModelDamagedError(ServiceError):
+    """A model's file is not what its manifest says."""
+
+    code = "model_damaged"
+    hint = "install evidentia again, or copy the model's folder again"
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")

@@ -17,10 +17,20 @@ from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, Evidence
 from evidentia.contracts.predicates import Predicate
 from evidentia.contracts.provenance import CommitRecord, InclusionProof, IngestEvent, ProvenanceEntry, RetrievalContext, TrustMetadata
 from evidentia.contracts.sources import SourcePolicy
-from evidentia.contracts.vocabulary import AuthorityTier, CoverageState, FusionMethod, GovernanceMode, QueryCapability, RetrievalMode
+from evidentia.contracts.vocabulary import (
+    AuthorityTier,
+    CoverageState,
+    FusionMethod,
+    GovernanceMode,
+    QueryCapability,
+    QueryStepName,
+    RetrievalMode,
+)
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
+SCORE_ONE = 1 << 32
+"""What a signal or a composite score of 1 is as an integer."""
 
 
 class SubQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +106,10 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_staleness_ms: Annotated[int, msgspec.Meta(ge=0)] | None = None
     governance: GovernanceMode = GovernanceMode.ANNOTATE
     explain: bool = False
+    without: tuple[QueryStepName, ...] = ()
+    """Steps of query understanding that this request leaves out, whatever the settings say."""
+    rerank: bool = True
+    """Whether a reranker takes part, where the base has one."""
     tokenizer: str = "o200k_base"
     receipt: bool = True
     """Whether a receipt is written; not part of what is hashed."""
@@ -108,6 +122,8 @@ class CoverageReport(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     candidates: int = 0
     searched_share: Share = 1.0
+    embedded_share: Share | None = None
+    """How much of what was searched has a vector; None when vectors took no part."""
     data_age_s: int | None = None
     elapsed_ms: float = 0.0
 
@@ -120,12 +136,16 @@ class WithheldFragment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """Fragments that disagree, and the one the rule prefers."""
+    """Fragments that disagree about one attribute of one subject, and the one the rule prefers."""
 
     subject: str
+    attribute: str
     winner: ChunkId
+    value: str
     losers: tuple[ChunkId, ...]
+    losing_values: tuple[str, ...]
     decided_by: str
+    """The first criterion that told the winner from the best of the losers: annotation, authority, updated_at, chain or id."""
 
 
 class TermScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -138,6 +158,29 @@ class TermScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     documents: int
     length: int
     idf: int
+
+
+class QueryStep(msgspec.Struct, frozen=True, kw_only=True):
+    """What one step of understanding made of a question."""
+
+    step: QueryStepName
+    note: str
+    added: tuple[str, ...] = ()
+
+
+class SignalScores(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a fragment's place is made of: the four signals and what they come from, each at 2^-32 except the legs' own scores."""
+
+    relevance: int
+    authority: int
+    freshness: int
+    utility: int
+    fused: int
+    reranked: int | None = None
+    lexical: int = 0
+    """The words' own score, at 2^-16."""
+    dense: int | None = None
+    """The vectors' own score, at the scale of their space."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -160,7 +203,8 @@ class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     start: int
     end: int
     score: int
-    """The score that decided the order, at 2^-16; `relevance_score` is the same as a number for people."""
+    """The composite score, at 2^-32."""
+    scores: SignalScores
     extraction_timestamp: datetime
     confidence: Share
     authority_tier: AuthorityTier
@@ -176,6 +220,8 @@ class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     explanation: tuple[TermScore, ...] = ()
     token_count: int = 0
     is_truncated: bool = False
+    cut_off: str = ""
+    """What the token budget cut off; `content` and this together are the chunk that custody speaks of."""
     flags: tuple[str, ...] = ()
 
 
@@ -199,9 +245,12 @@ class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
     commit: CommitRecord
     commit_hash: Sha256
     decisions: tuple[Decision, ...] = ()
+    understanding: tuple[QueryStep, ...] = ()
     facets: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
     withheld: tuple[WithheldFragment, ...] = ()
     degraded: tuple[str, ...] = ()
+    is_approximate: bool = False
+    """Whether an approximate index took part, so that a better fragment may have been missed."""
     stage_latencies_ms: Mapping[str, float] = msgspec.field(default_factory=dict)
     tokens_used: int = 0

@@ -11,27 +11,36 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import ChangeSet, CommitSummary, KnownDocument, StoredChunk, StoredDocument
-    from evidentia.contracts.evidence import SubQuery
+    from evidentia.contracts.evidence import SubQuery, Turn
     from evidentia.contracts.extraction import ExtractedText
     from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, Sha256, SourceId
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.reports import GcReport
-    from evidentia.contracts.retrieval import Candidate
+    from evidentia.contracts.retrieval import Candidate, Rewriting
     from evidentia.contracts.search import (
         AccessScope,
+        ChunkSignals,
         ChunkStanding,
-        LexicalHit,
+        Definition,
+        DenseHits,
+        DenseQuery,
+        LegScores,
         LexicalHits,
         LexicalQuery,
+        SearchHit,
         SnapshotVersion,
         StoredFragment,
     )
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.contracts.vectors import EmbeddingState, PendingChunk, VectorIdentity
     from evidentia.contracts.vocabulary import AuthorityTier
 
 
@@ -185,12 +194,19 @@ class EvidenceSnapshot(Protocol):
         ...
 
     def search(
-        self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, facets: Sequence[str], limit: int
+        self,
+        query: LexicalQuery,
+        *,
+        scope: AccessScope,
+        narrowing: Predicate | None,
+        facets: Sequence[str],
+        limit: int,
+        also: Sequence[SearchHit] = (),
     ) -> LexicalHits:
-        """Return the best matches, exactly, with counts over the whole match."""
+        """Return the best matches, exactly, with counts over the whole match and what was found otherwise (`also`)."""
         ...
 
-    def fragments(self, hits: Sequence[LexicalHit]) -> Sequence[StoredFragment]:
+    def fragments(self, hits: Sequence[SearchHit]) -> Sequence[StoredFragment]:
         """Return the chunks behind hits with their proofs, in the same order."""
         ...
 
@@ -205,6 +221,76 @@ class EvidenceSnapshot(Protocol):
         ...
 
 
+class SupportsVectors(Protocol):
+    """Searches the vectors of a snapshot."""
+
+    @property
+    def vectors(self) -> VectorIdentity | None:
+        """Return the space in which this version's vectors live; None when it has none."""
+        ...
+
+    def nearest(
+        self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int
+    ) -> DenseHits:
+        """Return the chunks nearest to a vector among those that hold every phrase, exactly unless it says otherwise."""
+        ...
+
+    def similarities(self, hits: Sequence[SearchHit]) -> NDArray[np.int64]:
+        """Return the cosine of each pair at 2^-16, at least 0; -1 where one of the two has no vector."""
+        ...
+
+
+class SupportsScoring(Protocol):
+    """Scores any chunk of a snapshot, whichever leg found it."""
+
+    def scores(
+        self, hits: Sequence[SearchHit], *, query: LexicalQuery, dense: DenseQuery | None, scope: AccessScope
+    ) -> Sequence[LegScores]:
+        """Return the exact score of each leg for each hit, in the order given."""
+        ...
+
+    def signals(self, hits: Sequence[SearchHit]) -> Sequence[ChunkSignals]:
+        """Return what ranks each hit besides its match."""
+        ...
+
+
+class Lexicon(Protocol):
+    """The words that one caller may see, and how that caller's corpus explains them."""
+
+    @property
+    def chunks(self) -> int:
+        """Return how many chunks the caller may see."""
+        ...
+
+    def chunks_with(self, term: str) -> int:
+        """Return in how many chunks a term occurs."""
+        ...
+
+    def similar(self, term: str, *, edits: int) -> Sequence[tuple[str, int]]:
+        """Return terms within so many edits with the number of their chunks, nearest first, then most frequent, then by name."""
+        ...
+
+    def long_forms(self, short: str) -> Sequence[Definition]:
+        """Return what the corpus says a short form stands for, the most frequent first."""
+        ...
+
+    def short_forms(self, long: str) -> Sequence[Definition]:
+        """Return the short forms that the corpus gives to a long one (compared as lower-case words)."""
+        ...
+
+
+class SupportsLexicon(Protocol):
+    """Knows the words of a snapshot."""
+
+    def lexicon(self, scope: AccessScope) -> Lexicon:
+        """Return the words that a scope shows; nothing else has any influence on it."""
+        ...
+
+
+class SearchableSnapshot(EvidenceSnapshot, SupportsVectors, SupportsScoring, SupportsLexicon, Protocol):
+    """A snapshot with every power that the engine asks of a base's own evidence."""
+
+
 class EvidenceIndex(Protocol):
     """Opens snapshots of a base's own evidence."""
 
@@ -215,7 +301,7 @@ class EvidenceIndex(Protocol):
         corpus_version: CorpusVersion | None = None,
         evidence_state: EvidenceState | None = None,
         access_state: EvidenceState | None = None,
-    ) -> EvidenceSnapshot:
+    ) -> SearchableSnapshot:
         """Return the newest version with these hashes, scored as `search` says; without hashes, the newest of all.
 
         What it shows is what its own access rules and those of `access_state` (the newest version by default) both allow.
@@ -247,54 +333,81 @@ class Retriever(Protocol):
         ...
 
 
-@runtime_checkable
-class SupportsScoring(Protocol):
-    """Scores any candidate for a query, not only those it found itself."""
-
-    async def score(self, query: SubQuery, chunk_ids: Sequence[ChunkId], *, principal: Principal) -> Sequence[int]:
-        """Return one fixed-point score per chunk, in the order given."""
-        ...
-
-
-@runtime_checkable
-class SupportsFacets(Protocol):
-    """Counts what a query matches, by metadata field."""
-
-    async def facets(self, query: SubQuery, fields: Sequence[str], *, principal: Principal) -> Mapping[str, Mapping[str, int]]:
-        """Return counts per value for each field, over what the principal may see."""
-        ...
-
-
-@runtime_checkable
-class SupportsVectors(Protocol):
-    """Stores and compares vectors of one identity."""
-
-    @property
-    def vector_identity(self) -> str:
-        """Return model hash, dimension and normalisation as one string."""
-        ...
-
-
 class Encoder(Protocol):
-    """Turns a text into a vector, the same vector every time."""
+    """Turns a text into a vector, the same vector every time on one machine. Thread safe: texts are encoded in parallel."""
 
     @property
-    def identity(self) -> str:
-        """Return model hash, dimension and normalisation as one string."""
+    def identity(self) -> VectorIdentity:
+        """Return the space its vectors live in."""
         ...
 
-    def encode_query(self, text: str) -> Sequence[int]:
-        """Return the query's vector as integers at the identity's scale."""
+    def encode_query(self, text: str) -> NDArray[np.int32]:
+        """Return the vector of a question as integers at the identity's scale."""
         ...
 
-    def encode_document(self, text: str) -> Sequence[int]:
-        """Return the document's vector as integers at the identity's scale."""
+    def encode_document(self, text: str) -> NDArray[np.int32]:
+        """Return the vector of a passage as integers at the identity's scale."""
+        ...
+
+
+@runtime_checkable
+class SupportsBatches(Protocol):
+    """Encodes several passages in one call, where a call is what costs."""
+
+    def encode_documents(self, texts: Sequence[str]) -> Sequence[NDArray[np.int32]]:
+        """Return one vector per text, in the order given."""
+        ...
+
+
+class VectorStore(Protocol):
+    """Gives chunks their vectors, a batch at a time; the right to write is held only during `add`."""
+
+    def state(self, identity: VectorIdentity) -> EmbeddingState:
+        """Return how much of the newest version has vectors of this identity."""
+        ...
+
+    def pending(self, identity: VectorIdentity, *, limit: int) -> Sequence[PendingChunk]:
+        """Return live chunks that have no vector of this identity, in a steady order."""
+        ...
+
+    def known(self, identity: VectorIdentity, content_hashes: Sequence[Sha256]) -> Mapping[Sha256, NDArray[np.int32]]:
+        """Return vectors that texts with these hashes already have."""
+        ...
+
+    def add(self, identity: VectorIdentity, vectors: Mapping[int, NDArray[np.int32]]) -> CommitSummary:
+        """Make vectors durable and visible at once as a new version; chunks that are gone by now are passed over."""
         ...
 
 
 class Reranker(Protocol):
-    """Scores candidates against the query by reading both together."""
+    """Scores candidates against the question by reading both together."""
+
+    @property
+    def identity(self) -> str:
+        """Return a name that changes whenever its scores may."""
+        ...
 
     def rerank(self, query: str, passages: Sequence[str], *, budget_ms: int) -> Sequence[int]:
-        """Return one fixed-point score per passage, in the order given."""
+        """Return one fixed-point score (2^-16) per passage, best candidates first, for as many as the time allows: a prefix."""
+        ...
+
+
+class Merger(Protocol):
+    """Merges what the legs say of a candidate into one score by a fitted model."""
+
+    @property
+    def identity(self) -> str:
+        """Return a name that changes whenever its scores may."""
+        ...
+
+    def merge(self, features: Sequence[Sequence[int]]) -> Sequence[int]:
+        """Return one fixed-point score (2^-16) per candidate; the features are those of `ranking.merging`."""
+        ...
+
+
+class QueryRewriter(Protocol):
+    """Puts a question into words that are easier to search for; what it returns is recorded in the receipt."""
+
+    def rewrite(self, query: str, turns: Sequence[Turn], *, budget_ms: int) -> Rewriting:
+        """Return the question to search for, or the question itself with the reason; never raises for the model's sake."""
         ...

@@ -66,6 +66,8 @@ class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     relevance_score: float
     fusion_method: FusionMethod | None
     final_rank: int
+    encoder: str | None = None
+    """The identity of the vectors that took part."""
 
 
 class TrustMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -146,11 +148,13 @@ class ConsistencyProof(msgspec.Struct, frozen=True, kw_only=True):
     second_root: Sha256
 
 
-class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
+class CommitRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One version of a base; each names its parent, so that the newest vouches for all before it.
 
     `oldest_readable` is the first version that gc left; `segments_hash`, `sources_hash` and `roots_hash` cover the
-    files that are searched, the registered sources and the directories documents came from.
+    files that are searched, the registered sources and the directories documents came from. `vectors` covers the
+    vectors of the live chunks and the space they live in, `vector_files_hash` the files that hold them; a base that was
+    never embedded has neither, and its records do not mention them.
     """
 
     sequence: int
@@ -165,6 +169,8 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
     segments_hash: Sha256
     sources_hash: Sha256
     roots_hash: Sha256
+    vectors: str = ""
+    vector_files_hash: str = ""
 
 
 class FragmentExport(msgspec.Struct, frozen=True, kw_only=True):

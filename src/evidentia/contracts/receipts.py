@@ -6,9 +6,9 @@ from datetime import datetime
 
 import msgspec
 
-from evidentia.contracts.evidence import Decision, EvidenceRequest, EvidenceResponse, TermScore
+from evidentia.contracts.evidence import Decision, EvidenceRequest, EvidenceResponse, SignalScores, TermScore
 from evidentia.contracts.ids import ChunkId, CorpusVersion, EvidenceState, ReceiptId, Sha256
-from evidentia.contracts.settings import AccessSettings, SearchSettings, TextSettings
+from evidentia.contracts.settings import AccessSettings, QuerySettings, RankingSettings, SearchSettings, TextSettings
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +18,24 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     text: TextSettings
     search: SearchSettings
     access: AccessSettings
+    query: QuerySettings
+    ranking: RankingSettings
+    synonyms: str = ""
+    """Hash of the synonyms in force; empty without any."""
+    reranker: str = ""
+    """Identity of the reranker; empty without one."""
+    merger: str = ""
+    """Identity of the model that merges the legs; empty without one."""
+
+
+class RecordedInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """What came from models during an answer; replay takes it from here and asks no model."""
+
+    query_vectors: tuple[bytes, ...] = ()
+    """One vector per part of the question that was searched, as in `DenseQuery`."""
+    rewritten: str | None = None
+    reranked: tuple[int, ...] | None = None
+    """The reranker's scores of the first candidates, for as many as it had time."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +50,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     config_hash: Sha256
     decisions: tuple[Decision, ...]
     fragments: tuple[ChunkId, ...]
+    inputs: RecordedInputs
     result_hash: Sha256
     answered_at: datetime
 
@@ -58,6 +77,11 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     """Its place in the answer, or among all matches when it is not in the answer; None when it does not match."""
     score: int
+    """Its composite score at 2^-32 when it came as far as ranking, else 0."""
+    scores: SignalScores | None
+    """What that score is made of."""
+    confidence: float | None
+    """The calibrated probability that it is relevant, when it came as far as ranking."""
     terms: tuple[TermScore, ...]
     reason: str
     smallest_change: str

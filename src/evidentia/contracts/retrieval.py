@@ -1,4 +1,4 @@
-"""What retrievers hand to the engine."""
+"""What retrievers and rewriters hand to the engine."""
 
 from __future__ import annotations
 
@@ -18,3 +18,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     content: str | None = None
     origin: str = ""
     metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class Rewriting(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rewriter made of a question; `problem` says why it is the question itself, and is empty when all went well."""
+
+    query: str
+    problem: str = ""

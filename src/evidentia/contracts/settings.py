@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from evidentia.contracts.vocabulary import Similarity
+
 
 class IngestSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How material comes in."""
@@ -63,6 +65,88 @@ class SearchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """BM25's b in thousandths: how much long passages are discounted."""
     max_query_chars: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 32_768
     """Longer queries are refused."""
+    similarity: Similarity = Similarity.COSINE
+    """How near two vectors are; `cosine` stores unit vectors, the others keep the length the encoder gives."""
+    dense_index: Literal["exact", "hnsw"] = "exact"
+    """How vectors are searched; `hnsw` needs the extra `hnsw`, may miss a better fragment, and the answer says so."""
+
+
+class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What turns text into vectors."""
+
+    encoder: Literal["packaged", "folder", "endpoint", "none"] = "packaged"
+    """The packaged all-MiniLM-L6-v2, a folder with an ONNX encoder, an OpenAI-compatible embeddings endpoint, or no vectors."""
+    folder: str = ""
+    """The folder with `model.onnx` and `tokenizer.json`; a relative path starts at the base."""
+    query_folder: str = ""
+    """A second folder where questions have an encoder of their own."""
+    endpoint: str = ""
+    """The address of the embeddings endpoint, up to and including `/v1`."""
+    model: str = ""
+    """The model to ask the endpoint for."""
+    dimension: Annotated[int, msgspec.Meta(ge=0, le=8_192)] = 0
+    """The dimension the endpoint's vectors have; it has to be stated for an endpoint."""
+    key_variable: str = "OPENAI_API_KEY"
+    """The environment variable that holds the endpoint's key; the key itself is never stored."""
+    threads: Annotated[int, msgspec.Meta(ge=0, le=256)] = 0
+    """How many texts are encoded at a time; 0 is one per processor."""
+    batch_chunks: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_024
+    """How many vectors become durable in one commit."""
+
+
+class QuerySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a question is understood; part of `config_hash`. docs/understanding.md shows what each step is worth."""
+
+    context: bool = True
+    """A question that leans on the conversation takes its subject from the earlier turns."""
+    normalise: bool = True
+    """Unicode forms, dashes, quotes and spacing are made alike."""
+    spelling: bool = True
+    """A word that occurs nowhere is also searched as the nearest one that does."""
+    abbreviations: bool = False
+    """Short and long forms that the corpus itself explains are searched together."""
+    synonyms: str = ""
+    """A file of synonyms, one group per line, separated by commas; `a => b, c` works one way. A relative path starts at the base."""
+    decompose: bool = False
+    """Compound questions and comparisons are also searched part by part."""
+    rewriter: str = ""
+    """The model that rewrites questions through the endpoint of `[llm]`; empty for none."""
+
+
+class RankingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How found fragments become an order; part of `config_hash`."""
+
+    candidates: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
+    """How many fragments each leg proposes, or as many as the request asks for if that is more."""
+    lexical_milli: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 500
+    """The words' share in linear fusion, in thousandths; the vectors have the rest."""
+    weights: Literal["fixed", "by_query"] = "fixed"
+    """Whether that share is the same for every question or predicted from the question by the fitted model."""
+    rrf_kappa: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 60
+    """The constant of reciprocal rank fusion."""
+    freshness_log_h: Annotated[int, msgspec.Meta(ge=1)] = 24
+    """After this many hours the freshness of a log has fallen to 1/e."""
+    freshness_documentation_h: Annotated[int, msgspec.Meta(ge=1)] = 30 * 24
+    """The same for documentation and runbooks."""
+    freshness_canonical_h: Annotated[int, msgspec.Meta(ge=1)] = 365 * 24
+    """The same for whatever is canonical."""
+    freshness_other_h: Annotated[int, msgspec.Meta(ge=1)] = 90 * 24
+    """The same for everything else."""
+    reranker: str = ""
+    """A folder with an ONNX cross-encoder; empty for none. A relative path starts at the base."""
+    rerank_candidates: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
+    """At most this many candidates are reranked, best first, as far as the time allows."""
+    merging_model: str = ""
+    """A model file for `fusion = learned`, made by `tools/fit_merging.py`; needs the extra `learned`."""
+
+
+class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An OpenAI-compatible endpoint for what a language model does here."""
+
+    endpoint: str = ""
+    """Its address, up to and including `/v1`."""
+    key_variable: str = "OPENAI_API_KEY"
+    """The environment variable that holds its key; the key itself is never stored."""
 
 
 class AccessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,4 +163,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     text: TextSettings = TextSettings()
     search: SearchSettings = SearchSettings()
     access: AccessSettings = AccessSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    query: QuerySettings = QuerySettings()
+    ranking: RankingSettings = RankingSettings()
+    llm: LlmSettings = LlmSettings()
     storage: StorageSettings = StorageSettings()

@@ -122,6 +122,26 @@ class FusionMethod(Vocabulary):
     LEARNED = "learned"
 
 
+class QueryStepName(Vocabulary):
+    """The steps by which a question is understood, in their order."""
+
+    CONTEXT = "context"
+    NORMALISE = "normalise"
+    SPELLING = "spelling"
+    ABBREVIATIONS = "abbreviations"
+    SYNONYMS = "synonyms"
+    DECOMPOSE = "decompose"
+    REWRITE = "rewrite"
+
+
+class Similarity(Vocabulary):
+    """How near two vectors are."""
+
+    COSINE = "cosine"
+    DOT = "dot"
+    EUCLIDEAN = "euclidean"
+
+
 class GovernanceMode(Vocabulary):
     """What policies in scope do to an answer."""
 
