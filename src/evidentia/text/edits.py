@@ -1,0 +1,123 @@
+"""Words within a few edits of another, out of very many at once: insertions, deletions, substitutions, and swaps of neighbours.
+
+The distance is Damerau's (1964) in the form of optimal string alignment: no part is edited twice. A signature per word
+leaves out almost all of them first: it says of 32 classes of characters whether one occurs, and whether two do. An edit
+that inserts or deletes changes one bit of it at most, a substitution two, a swap none, so that a word whose signature
+differs in more bits cannot be near enough.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+MOST_EDITS: Final = 3
+_CLASSES: Final = 32
+_BLOCK: Final = 1 << 14
+_CONTINUATION, _LEAD = 0x80, 0xC0
+
+
+class WordList(NamedTuple):
+    """Words as code points one after the other, and where each begins (and the last ends).
+
+    `by_length` numbers the words from the shortest to the longest, `lengths` and `signatures` follow that order.
+    """
+
+    codes: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    by_length: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    signatures: NDArray[np.uint64]
+
+
+def word_list(encoded: NDArray[np.uint8], offsets: NDArray[np.int64]) -> WordList:
+    """Return the words of a vocabulary that is stored as UTF-8, given where each begins and the last ends."""
+    begins = np.concatenate([[0], np.cumsum((encoded & _LEAD) != _CONTINUATION, dtype=np.int64)])
+    codes = np.frombuffer(encoded.tobytes().decode().encode("utf-32-le"), dtype="<u4")
+    starts = begins[offsets]
+    parts = [_signatures(codes, starts[first : first + _BLOCK + 1]) for first in range(0, len(starts) - 1, _BLOCK)]
+    signatures = np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)
+    lengths = np.diff(starts)
+    by_length = np.argsort(lengths, kind="stable")
+    return WordList(codes, starts, by_length, lengths[by_length], signatures[by_length])
+
+
+def near(words: WordList, word: str, *, edits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of the words within so many edits (at most 3), ascending, and their distances."""
+    edits = min(edits, MOST_EDITS)
+    target = np.frombuffer(word.encode("utf-32-le"), dtype="<u4")
+    candidates = _candidates(words, target, edits=edits)
+    if not len(candidates):
+        return candidates, candidates
+    distances = _distances(words, candidates, target.tolist(), edits=edits)
+    is_near = distances <= edits
+    return candidates[is_near], distances[is_near]
+
+
+def distance(first: str, second: str) -> int:
+    """Return the number of edits between two words, one cell at a time: the reference for `near`."""
+    two_above, above, row = [0], [0], list(range(len(second) + 1))
+    for i, left in enumerate(first, start=1):
+        two_above, above, row = above, row, [i]
+        for j, right in enumerate(second, start=1):
+            best = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (left != right))
+            if i > 1 and j > 1 and left == second[j - 2] and first[i - 2] == right:
+                best = min(best, two_above[j - 2] + 1)
+            row.append(best)
+    return row[-1]
+
+
+def _candidates(words: WordList, target: NDArray[np.uint32], *, edits: int) -> NDArray[np.int64]:
+    """Return the words that their lengths and signatures leave; a word that is longer or shorter by n took n edits for that."""
+    signature = _signatures(target, np.asarray([0, len(target)]))[0]
+    lengths = range(len(target) - edits, len(target) + edits + 2)
+    bounds = np.searchsorted(words.lengths, lengths).tolist()
+    left = []
+    for length, (start, stop) in zip(lengths, pairwise(bounds), strict=False):
+        bits = np.bitwise_count(words.signatures[start:stop] ^ signature)
+        left.append(words.by_length[start + np.flatnonzero(bits <= 2 * edits - abs(length - len(target)))])
+    return np.sort(np.concatenate(left))
+
+
+def _signatures(codes: NDArray[np.uint32], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    count = len(starts) - 1
+    owners = np.repeat(np.arange(count, dtype=np.int64), np.diff(starts))
+    classes = codes[starts[0] : starts[-1]] % _CLASSES
+    counts = np.bincount(owners * _CLASSES + classes, minlength=count * _CLASSES).reshape(count, _CLASSES)
+    packed = np.packbits(np.hstack([counts > 0, counts > 1]), axis=1)
+    return packed.view(np.uint64)[:, 0]
+
+
+def _distances(words: WordList, chosen: NDArray[np.int64], target: Sequence[int], *, edits: int) -> NDArray[np.int64]:
+    """Return the distance of each chosen word, exact up to `edits`: all words advance together, one row per target character.
+
+    Only cells near the diagonal can hold a distance within `edits`; the others stay beyond it.
+    """
+    lengths = words.starts[chosen + 1] - words.starts[chosen]
+    width = len(target) + edits
+    columns = np.arange(width)
+    index = np.minimum(words.starts[chosen][:, None] + columns, len(words.codes) - 1)
+    letters = np.ascontiguousarray(np.where(columns < lengths[:, None], words.codes[index], 0).T)
+    far = np.uint8(edits + 1)
+    blank = np.full((width + 1, len(chosen)), far, dtype=np.uint8)
+    above, row = blank, blank.copy()
+    row[: edits + 1] = np.arange(edits + 1, dtype=np.uint8)[:, None]
+    for i, code in enumerate(target, start=1):
+        two_above, above, row = above, row, blank.copy()
+        if i <= edits:
+            row[0] = i
+        for j in range(max(1, i - edits), i + edits + 1):
+            best = np.minimum(np.minimum(above[j], row[j - 1]) + np.uint8(1), above[j - 1] + (letters[j - 1] != code))
+            if i > 1 and j > 1:
+                is_swap = (letters[j - 2] == code) & (letters[j - 1] == target[i - 2])
+                best = np.where(is_swap, np.minimum(best, two_above[j - 2] + np.uint8(1)), best)
+            row[j] = np.minimum(best, far)
+    distances: NDArray[np.uint8] = row[lengths, np.arange(len(chosen))]  # none is longer than the rows are wide
+    return distances.astype(np.int64)
