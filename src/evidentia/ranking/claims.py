@@ -1,0 +1,253 @@
+"""What a text claims: settings, table cells and definite sentences, each as a key of words and a value. No model; precision first.
+
+The key is every word that counts in the claim, together with what title, headings and sections say about whose claim it is. Two claims are
+about the same thing only if their keys are equal, so a qualifier (`in staging`, `for contractors`) keeps claims apart. A sentence with more
+than one value claims nothing. Linear in the text: lines and sentences of unusual length are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from evidentia.ranking.claim_values import find_value, is_unit
+from evidentia.ranking.claim_words import context_roots_of, is_specific, names_a_subject, roots_of, speaks_for_all
+
+LONGEST_TEXT: Final = 20_000
+"""Characters of a text that are looked at."""
+_LONGEST_LINE: Final = 160
+_LONGEST_SENTENCE: Final = 240
+_LONGEST_PARAGRAPH: Final = 8_000
+_MOST_KEY_WORDS: Final = 5
+_MOST_ROOTS: Final = 9
+_MOST_WORDS: Final = 24
+_LEAST_ROOTS_WITH_LEAD: Final = 3
+_LONGEST_SCALAR: Final = 48
+_MOST_SPACES: Final = 3
+_REMEMBERED_NAMES: Final = 1 << 13
+
+_SETTING: Final = re.compile(r"""(?:[-*+]\s+)?(?:export\s+)?["'`*]*([A-Za-z][\w. /()-]{0,59}?)["'`*]*\s?[:=]\s*(.*)""")
+_INLINE_COMMENT: Final = re.compile(r"\s(?:#|//|--\s).*$")
+_BULLET: Final = re.compile(r"(?:[-*+\u2022]|\d{1,2}[.)])\s+")
+_HEADING: Final = re.compile(r"#{1,6}\s")
+_RULE_ROW: Final = re.compile(r"[|\s:-]+")
+_SENTENCE_END: Final = re.compile(r"[.!?;]\s")
+_DIGIT: Final = re.compile("[0-9]")
+_MARKS: Final = frozenset("#[|`/-")
+_NOT_SCALAR: Final = re.compile(r"""[,;|(){}\[\]<>$*?\u2026]|://""")
+_NAME_WORD: Final = re.compile(r"[^\W_]+")
+_NOT_ASSIGNED: Final = frozenset("=>:/")
+_OPENINGS: Final = frozenset(("", "{"))
+_PRONOUNS: Final = frozenset(("it", "this", "they", "these", "that", "those", "he", "she", "which", "here", "both"))
+_CALLERS: Final = frozenset(("we", "you", "set", "use", "rotate", "keep", "retain", "store", "delete", "please"))
+_UNNAMED: Final = frozenset(
+    "name id title description author date created updated modified time timestamp "  # noqa: SIM905 - a list of words reads as words
+    "tag tags url link path page note warning tip example see source type kind status category label language apiversion version "
+    "summary step important reviewed approved question answer q a key revision comment subject to cc".split()
+)
+
+
+class Claim(NamedTuple):
+    """One claim: equal keys are about the same thing. `sentence` is empty unless the claim is one, with its value at `start` to `end`.
+
+    `own` is the key without the title, for a specific claim of a document that speaks for the whole house; otherwise empty.
+    """
+
+    key: frozenset[str]
+    own: frozenset[str]
+    subject: str
+    attribute: str
+    value: str
+    unit: str = ""
+    sentence: str = ""
+    start: int = 0
+    end: int = 0
+
+
+def extract_claims(text: str, *, title: str) -> list[Claim]:
+    """Return what the text may claim, in order; whether a sentence is definite enough is left to whoever compares two of them."""
+    text = text[:LONGEST_TEXT]
+    if ":" not in text and "=" not in text and _DIGIT.search(text) is None:
+        return []
+    return _Reader(title).read(text)
+
+
+class _Reader:
+    """Goes through the lines of one text, with the headings, sections and parents in force."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._headings: list[tuple[int, str]] = [(0, title[:_LONGEST_SENTENCE])]
+        self._names, self._names_and_topics = self._title_context = context_roots_of(title[:_LONGEST_SENTENCE])
+        self._is_general = self._title_is_general = speaks_for_all(title[:_LONGEST_SENTENCE])
+        self._parents: list[tuple[int, str]] = []
+        self._header: list[str] | None = None
+        self._paragraph: list[str] = []
+        self._claims: list[Claim] = []
+
+    def read(self, text: str) -> list[Claim]:
+        lines = text.splitlines()
+        lines.append("")
+        for number in range(len(lines) - 1):
+            line = lines[number]
+            bare = line.strip()
+            if not bare:
+                self._end_paragraph()
+                self._header = None
+            elif not self._read_mark(bare, lines[number + 1]) and not self._read_setting(line, bare, lines[number + 1]):
+                self._read_prose(bare)
+        self._end_paragraph()
+        return self._claims
+
+    def _read_mark(self, bare: str, following: str) -> bool:
+        """Take a line that is told by its first character: heading or comment, section, table row, fence."""
+        first = bare[0]
+        if first not in _MARKS:
+            return False
+        if first == "#":
+            self._end_paragraph()
+            # One hash right above a line of a file is a comment; a heading has a blank line below it, or more hashes.
+            if _HEADING.match(bare) and (bare.startswith("##") or not following.strip()):
+                self._enter_heading(bare)
+            return True
+        if first == "[" and bare[-1] == "]":
+            self._end_paragraph()
+            self._parents = [(-1, bare.strip("[] \"'"))]
+            return True
+        if first == "|":
+            self._end_paragraph()
+            self._read_row(bare, following.strip())
+            return True
+        return bare.startswith(("```", "//", "---"))
+
+    def _enter_heading(self, bare: str) -> None:
+        level = len(bare) - len(bare.lstrip("#"))
+        kept = [heading for heading in self._headings if heading[0] < level]
+        self._headings = [*kept, (level, bare[:_LONGEST_SENTENCE])]
+        self._names, self._names_and_topics = context_roots_of(" ".join(text for _, text in self._headings))
+        self._is_general = self._title_is_general and self._names <= self._title_context[0]
+        self._parents = []
+
+    def _read_row(self, bare: str, following: str) -> None:
+        if len(bare) > 2 * _LONGEST_SENTENCE:
+            return
+        cells = [cell.strip(" *`") for cell in bare.strip("|").split("|")]
+        if self._header is None:
+            self._header = cells if following[:1] == "|" and _RULE_ROW.fullmatch(following[: 2 * _LONGEST_SENTENCE]) else []
+            return
+        if len(cells) != len(self._header) or _RULE_ROW.fullmatch(bare):
+            return
+        for head, cell in zip(self._header[1:], cells[1:], strict=True):
+            self._add_named(head, cell, path=cells[0])
+
+    def _read_setting(self, line: str, bare: str, following: str) -> bool:
+        """Take `name: value` or `name = value`; what follows it in lower case makes it prose."""
+        found = _SETTING.match(bare) if (":" in bare or "=" in bare) and len(bare) <= _LONGEST_LINE else None
+        if found is None:
+            return False
+        name, value = found.groups()
+        if value[:1] in _NOT_ASSIGNED or name.count(" ") >= _MOST_KEY_WORDS:
+            return False
+        indent = len(line) - len(line.lstrip())
+        while self._parents and self._parents[-1][0] >= indent:
+            self._parents.pop()
+        value = _clean(value)
+        if value in _OPENINGS:
+            self._end_paragraph()
+            self._parents.append((indent, name))
+            return True
+        if not _is_scalar(value):
+            return " " not in value
+        if _goes_on(following):
+            return False
+        if self._paragraph:
+            self._end_paragraph()
+        self._add_named(name, value, path=" ".join([parent for _, parent in self._parents]))
+        return True
+
+    def _add_named(self, name: str, value: str, *, path: str) -> None:
+        roots, unit = _read_name(path, name)
+        if roots and _is_scalar(value):
+            key, alone = self._keys_of(roots)
+            if names_a_subject(key):
+                self._claims.append(Claim(key, alone, path or self._title, name, value, unit))
+
+    def _keys_of(self, roots: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+        if not is_specific(roots):
+            return roots | self._names_and_topics, frozenset()
+        return roots | self._names, roots if self._is_general else frozenset()
+
+    def _read_prose(self, bare: str) -> None:
+        bullet = _BULLET.match(bare)
+        if bullet:
+            self._end_paragraph()
+            bare = bare[bullet.end() :]
+        self._paragraph.append(bare)
+
+    def _end_paragraph(self) -> None:
+        if not self._paragraph:
+            return
+        paragraph = " ".join(self._paragraph)[:_LONGEST_PARAGRAPH]
+        self._paragraph = []
+        digit = _DIGIT.search(paragraph)
+        start = 0
+        while digit is not None:
+            stop = _SENTENCE_END.search(paragraph, start)
+            end = stop.end() if stop else len(paragraph)
+            if digit.start() < end:
+                self._read_sentence(paragraph[start:end].strip())
+                digit = _DIGIT.search(paragraph, end)
+            start = end
+
+    def _read_sentence(self, sentence: str) -> None:
+        if len(sentence) > _LONGEST_SENTENCE or sentence.count(" ") > _MOST_WORDS:
+            return
+        if "*" in sentence or "`" in sentence:
+            sentence = sentence.replace("**", "").replace("`", "")
+        found = find_value(sentence)
+        if found is None or not found.start() or sentence[-1] == "?":
+            return
+        first = sentence.partition(" ")[0].lower().rstrip(",")
+        own = roots_of(f"{sentence[: found.start()]} {sentence[found.end() :]}")
+        if first in _PRONOUNS or not own or len(own) > _MOST_ROOTS:
+            return
+        if len(own) >= _LEAST_ROOTS_WITH_LEAD and first not in _CALLERS and not _has_copula(sentence):
+            # Who calls whom matters: without a form of `be`, the first word is the one that acts.
+            own.append(f"{own[0]} acts")
+        key, alone = self._keys_of(frozenset(own))
+        if names_a_subject(key):
+            self._claims.append(Claim(key, alone, self._title, "", found[0].strip(), "", sentence, found.start(), found.end()))
+
+
+@lru_cache(maxsize=_REMEMBERED_NAMES)
+def _read_name(path: str, name: str) -> tuple[frozenset[str], str]:
+    """Return the roots of a setting's name under its sections, and the unit that the name ends in; no roots where it names nothing."""
+    if name.lower() in _UNNAMED:
+        return frozenset(), ""
+    words = _NAME_WORD.findall(name)
+    unit = words[-1].lower() if words and (is_unit(words[-1].lower()) or name.endswith(f"({words[-1]})")) else ""
+    roots = roots_of(f"{path} {' '.join(words[:-1] if unit else words)}")
+    return (frozenset(roots), unit) if len(roots) <= _MOST_ROOTS else (frozenset(), "")
+
+
+def _clean(value: str) -> str:
+    """Return the value without comment, quotes and the mark that ends it."""
+    if "#" in value or "//" in value or "--" in value:
+        value = _INLINE_COMMENT.sub("", value)
+    return value.strip(" \t*`").rstrip(",;.").strip("\"'")
+
+
+def _is_scalar(value: str) -> bool:
+    if not 0 < len(value) <= _LONGEST_SCALAR:
+        return False
+    return value.isalnum() or (value.count(" ") <= _MOST_SPACES and _NOT_SCALAR.search(value.lstrip("$")) is None)
+
+
+def _goes_on(following: str) -> bool:
+    """Say whether the next line continues a sentence."""
+    return following.lstrip()[:1].islower() and ":" not in following and "=" not in following
+
+
+def _has_copula(sentence: str) -> bool:
+    return " is " in sentence or " are " in sentence or " be " in sentence

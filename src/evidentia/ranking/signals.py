@@ -1,0 +1,180 @@
+"""What ranks a fragment besides its match: authority, freshness and utility, each an integer from 0 to ONE.
+
+Nothing here calls the platform's mathematics: `decay` is exact integer work, so every machine finds the same score.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evidentia.contracts.vocabulary import AuthorityTier, ContentType
+from evidentia.ranking.fusion import ONE
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from evidentia.contracts.evidence import Task
+    from evidentia.contracts.search import ContentFeatures
+    from evidentia.contracts.settings import RankingSettings
+
+UNKNOWN: Final = ONE // 2
+"""What stands in for a signal that nobody knows."""
+
+_TENTHS: Final = {
+    AuthorityTier.CANONICAL: 10,
+    AuthorityTier.CURATED: 8,
+    AuthorityTier.DERIVED: 5,
+    AuthorityTier.USER: 4,
+    AuthorityTier.EPHEMERAL: 3,
+}
+_MICROSECOND: Final = timedelta(microseconds=1)
+_MICROSECONDS: Final = 1_000_000
+_HOUR_S: Final = 3600
+_LARGEST_FEATURE: Final = 255
+_PERCENT: Final = 100
+
+
+def authority(tier: AuthorityTier, *, is_annotated: bool) -> int:
+    """Return the weight of the source's word: from 1.0 for CANONICAL to 0.3 for EPHEMERAL, and 0.1 more where a human annotated it."""
+    return min(10, _TENTHS[tier] + is_annotated) * ONE // 10
+
+
+class Freshness(NamedTuple):
+    """How fresh a fragment is, from 0 to ONE; without a date it is UNKNOWN and has to be flagged."""
+
+    score: int
+    is_dated: bool
+
+
+def freshness(updated_at: datetime | None, as_of: datetime, *, tau_s: int) -> Freshness:
+    """Return exp(-age / tau) with the age at `as_of`; what is dated later than that is fresh."""
+    if updated_at is None:
+        return Freshness(score=UNKNOWN, is_dated=False)
+    age_us = (as_of - updated_at) // _MICROSECOND
+    return Freshness(score=decay(age_us, tau_s * _MICROSECONDS), is_dated=True)
+
+
+def tau_of(settings: RankingSettings, *, content_type: ContentType, tier: AuthorityTier, source_tau_s: int | None = None) -> int:
+    """Return the seconds after which freshness has fallen to 1/e: what the source states (0 states nothing), else by content.
+
+    A log is a log whoever keeps it. What is canonical comes before documentation, since most canonical specifications are both.
+    """
+    if source_tau_s:
+        return source_tau_s
+    if content_type is ContentType.LOG:
+        return settings.freshness_log_h * _HOUR_S
+    if tier is AuthorityTier.CANONICAL:
+        return settings.freshness_canonical_h * _HOUR_S
+    if content_type in {ContentType.DOCUMENTATION, ContentType.RUNBOOK}:
+        return settings.freshness_documentation_h * _HOUR_S
+    return settings.freshness_other_h * _HOUR_S
+
+
+class TaskNeeds(NamedTuple):
+    """What makes a fragment actionable for one kind of task: percentages that sum to 100, and the content types the last is for."""
+
+    code: int
+    commands: int
+    configuration: int
+    kind: int
+    kinds: tuple[ContentType, ...] = ()
+
+
+NEUTRAL: Final = TaskNeeds(code=34, commands=33, configuration=33, kind=0)
+"""Without a task, or for one of an unknown type: whatever can be acted upon, in equal parts."""
+NEEDS: Final = {
+    "coding": TaskNeeds(code=60, commands=10, configuration=10, kind=20, kinds=(ContentType.CODE, ContentType.SCHEMA)),
+    "debugging": TaskNeeds(code=35, commands=20, configuration=15, kind=30, kinds=(ContentType.LOG, ContentType.CODE, ContentType.RUNBOOK)),
+    "operations": TaskNeeds(code=5, commands=50, configuration=15, kind=30, kinds=(ContentType.RUNBOOK,)),
+    "configuration": TaskNeeds(code=10, commands=20, configuration=50, kind=20, kinds=(ContentType.CONFIG, ContentType.SCHEMA)),
+    "explanation": TaskNeeds(code=10, commands=5, configuration=5, kind=80, kinds=(ContentType.DOCUMENTATION, ContentType.ANNOTATION)),
+}
+"""The kinds of task; each weighs what a fragment holds of code, commands and configuration, and whether its content type fits."""
+_KIND_OF: Final = {
+    **dict.fromkeys(("coding", "code", "programming", "development", "implementation", "refactoring", "code_review"), "coding"),
+    **dict.fromkeys(("debugging", "debug", "troubleshooting", "diagnosis", "bug", "incident"), "debugging"),
+    **dict.fromkeys(("operations", "operation", "ops", "runbook", "deployment", "maintenance"), "operations"),
+    **dict.fromkeys(("configuration", "config", "setup", "installation"), "configuration"),
+    **dict.fromkeys(("explanation", "question", "question_answering", "qa", "research", "summary"), "explanation"),
+}
+
+
+def actionability(features: ContentFeatures, content_type: ContentType, task: Task | None) -> int:
+    """Return how far a fragment can be acted upon in this task, from 0 to ONE; `NEEDS` holds the weights."""
+    needs = needs_of(task)
+    held = needs.code * features.code + needs.commands * features.commands + needs.configuration * features.configuration
+    fitting = needs.kind * _LARGEST_FEATURE if content_type in needs.kinds else 0
+    return (held + fitting) * ONE // (_PERCENT * _LARGEST_FEATURE)
+
+
+def needs_of(task: Task | None) -> TaskNeeds:
+    """Return what a task needs; its type is read in any case, with spaces or hyphens for underscores."""
+    if task is None:
+        return NEUTRAL
+    word = task.type.strip().lower().replace("-", "_").replace(" ", "_")
+    kind = _KIND_OF.get(word)
+    return NEUTRAL if kind is None else NEEDS[kind]
+
+
+def specificity(features: ContentFeatures) -> int:
+    """Return how much a fragment names in particular, from 0 to ONE."""
+    return features.specificity * ONE // _LARGEST_FEATURE
+
+
+def utility(*, actionability: int, specificity: int, historical: int | None = None) -> int:
+    """Return 0.5 actionability + 0.4 historical utility + 0.1 specificity; a fragment without history counts as UNKNOWN there."""
+    past = UNKNOWN if historical is None else historical
+    return (5 * actionability + 4 * past + specificity) // 10
+
+
+_LAST_EXPONENT: Final = 23
+_HALVINGS: Final = 8
+_FIRST_BITS: Final = 72
+_SLACK_BITS: Final = 20
+
+
+@lru_cache(maxsize=1 << 12)
+def decay(numerator: int, denominator: int) -> int:
+    """Return exp(-numerator / denominator) correctly rounded to 2^-32, and ONE for a numerator of 0 or less; the denominator is positive.
+
+    Rounding a falling function correctly leaves it falling, so an older fragment is never fresher. Bits are added until both ends of the
+    error interval round alike; exp of a rational other than 0 is irrational, so that ends, nearly always at once.
+    """
+    if numerator <= 0:
+        return ONE
+    if numerator >= _LAST_EXPONENT * denominator:
+        return 0  # exp(-23) is 0.44 steps of 2^-32
+    bits = _FIRST_BITS
+    while True:
+        value, slack = _exponential(numerator, denominator, bits), 1 << _SLACK_BITS
+        drop = bits - ONE.bit_length() + 1
+        half = 1 << (drop - 1)
+        low, high = (value - slack + half) >> drop, (value + slack + half) >> drop
+        if low == high:
+            return low
+        bits *= 2
+
+
+def exp_fixed(point: int) -> int:
+    """Return exp(point / 2^16) correctly rounded to 2^-32, for points up to 0; above 0 it stays ONE."""
+    return decay(-point, 1 << 16)
+
+
+def _exponential(numerator: int, denominator: int, bits: int) -> int:
+    """Return exp(-x) at 2^-bits for 0 < x < 23, less than 2^20 steps off.
+
+    The series runs at x / 2^8 < 0.09, and eight squarings undo the division. With n terms, the argument is one step off and each term
+    less than three, which the squarings turn into less than 2^8 * (3n + 2); n is below 20 at 72 bits and grows slower than they do.
+    """
+    argument = (numerator << bits) // (denominator << _HALVINGS)
+    total = term = 1 << bits
+    position = 0
+    while term:
+        position += 1
+        term = (term * argument >> bits) // position
+        total += -term if position & 1 else term
+    for _ in range(_HALVINGS):
+        total = total * total >> bits
+    return total
