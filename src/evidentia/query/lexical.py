@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.search import LexicalQuery
 
 if TYPE_CHECKING:
     from evidentia.text.tokens import Tokeniser
 
-_QUOTES = '"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}'
-_QUOTED = re.compile(f"[{_QUOTES}]([^{_QUOTES}]+)[{_QUOTES}]")
+QUOTES: Final = '"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}'
+QUOTED: Final = re.compile(f"[{QUOTES}]([^{QUOTES}]+)[{QUOTES}]")
+"""A quoted stretch; the group is what stands between the quotes."""
 
 
 def lexical_query(text: str, tokeniser: Tokeniser) -> LexicalQuery:
     """Return the terms and phrases of a question."""
-    phrases = (tuple(tokeniser.phrase_terms(quoted)) for quoted in _QUOTED.findall(text))
+    phrases = (tuple(tokeniser.phrase_terms(quoted)) for quoted in QUOTED.findall(text))
     terms = Counter(tokeniser.terms(text))
     return LexicalQuery(terms=dict(sorted(terms.items())), phrases=tuple(phrase for phrase in phrases if len(phrase) > 1))

@@ -1,0 +1,214 @@
+"""What a question asks for, found step by step without a model.
+
+Every step is a pure function with a module of its own, is switched by the settings, and is left out when the request says so. A step adds;
+none takes a word away from the question. The text that is encoded gains words of the conversation and nothing else: what the other steps
+add are terms of the index, which are no words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.contracts.evidence import QueryStep
+from evidentia.contracts.search import LexicalQuery
+from evidentia.contracts.vocabulary import QueryStepName
+from evidentia.query.abbreviations import expand_abbreviations
+from evidentia.query.context import leans, subject_words
+from evidentia.query.decomposition import decompose
+from evidentia.query.english import LANGUAGES
+from evidentia.query.expansion import PARTIAL_WEIGHT, Expansion, added_terms, expand, without_terms
+from evidentia.query.lexical import QUOTED, lexical_query
+from evidentia.query.normalisation import normalise_text
+from evidentia.query.spelling import correct_spelling
+from evidentia.query.synonyms import expand_synonyms
+from evidentia.query.verbatim import Verbatim, describe, find_verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidentia.contracts.evidence import EvidenceRequest, SubQuery
+    from evidentia.contracts.ports import Lexicon
+    from evidentia.contracts.settings import QuerySettings
+    from evidentia.query.synonym_file import Synonyms
+    from evidentia.text.tokens import Tokeniser
+
+WHOLE_WEIGHT: Final = 1_000_000
+"""The weight of a part that counts in full, in millionths."""
+LONGEST_REWRITTEN: Final = 32_768
+_NOT_ENGLISH: Final = "its rules are for English"
+_NO_LEXICON: Final = "the words of the base cannot be asked for"
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to search for, and how much its matches count in millionths."""
+
+    text: str
+    lexical: LexicalQuery
+    weight: int = WHOLE_WEIGHT
+
+
+class Understanding(msgspec.Struct, frozen=True, kw_only=True):
+    """A question as it is searched: the text to encode, the terms, the parts (the whole when it has none), and what was done."""
+
+    text: str
+    lexical: LexicalQuery
+    parts: tuple[Part, ...]
+    steps: tuple[QueryStep, ...] = ()
+    verbatim: Verbatim = Verbatim()
+    """The phrases and identifiers of the question itself."""
+
+
+def understand(
+    request: EvidenceRequest,
+    *,
+    tokeniser: Tokeniser,
+    lexicon: Lexicon | None,
+    settings: QuerySettings,
+    synonyms: Synonyms | None = None,
+    rewritten: str | None = None,
+) -> Understanding:
+    """Return what a request asks for.
+
+    A text that a model rewrote replaces the question first. Then: 1. words of the conversation, where the question leans on it; 2. one
+    spelling of characters; 3. to 5. terms to search for as well: corrections, short and long forms, synonyms; 6. parts. Parts that the
+    request brings are used as they are.
+    """
+    reader = _Reader(request, tokeniser=tokeniser, lexicon=lexicon, settings=settings, synonyms=synonyms)
+    question = reader.rewrite(rewritten)
+    subject = reader.take_context(question)
+    question, query = reader.normalise(question)
+    expansions = reader.expand(question, query=query, subject=subject, is_noted=True)
+    text, lexical = _join(question, subject), expand(query, expansions)
+    return Understanding(
+        text=text,
+        lexical=lexical,
+        parts=reader.split(question, subject=subject) or (Part(text=text, lexical=lexical),),
+        steps=tuple(reader.steps),
+        verbatim=reader.verbatim or find_verbatim(question),
+    )
+
+
+class _Reader:
+    """Runs the steps that are switched on for one request and keeps what each has to say."""
+
+    def __init__(
+        self, request: EvidenceRequest, *, tokeniser: Tokeniser, lexicon: Lexicon | None, settings: QuerySettings, synonyms: Synonyms | None
+    ) -> None:
+        self._request = request
+        self._tokeniser = tokeniser
+        self._lexicon = lexicon
+        self._synonyms = synonyms
+        self._is_english = tokeniser.language in LANGUAGES
+        switches = {
+            QueryStepName.CONTEXT: settings.context,
+            QueryStepName.NORMALISE: settings.normalise,
+            QueryStepName.SPELLING: settings.spelling,
+            QueryStepName.ABBREVIATIONS: settings.abbreviations,
+            QueryStepName.SYNONYMS: bool(settings.synonyms),
+            QueryStepName.DECOMPOSE: settings.decompose,
+            QueryStepName.REWRITE: True,
+        }
+        self._is_on = {step: is_on and step not in request.without for step, is_on in switches.items()}
+        self.steps: list[QueryStep] = []
+        self.verbatim: Verbatim | None = None
+
+    def rewrite(self, rewritten: str | None) -> str:
+        """Return the text that a model made of the question, if one did, else the question."""
+        asked = self._request.query.text
+        if rewritten is None or not self._is_on[QueryStepName.REWRITE]:
+            return asked
+        if rewritten == asked or len(rewritten) > LONGEST_REWRITTEN or not self._tokeniser.terms(rewritten):
+            note = "nothing was changed" if rewritten == asked else "the new text has no words or is too long, so the question stays"
+            self._note(QueryStepName.REWRITE, note)
+            return asked
+        self._note(QueryStepName.REWRITE, "the question was replaced", added=(rewritten,))
+        return rewritten
+
+    def take_context(self, question: str) -> tuple[str, ...]:
+        """Return words of the conversation that the question needs."""
+        if not self._is_on[QueryStepName.CONTEXT]:
+            return ()
+        note = "the question stands by itself"
+        subject: tuple[str, ...] = ()
+        if not self._request.turns:
+            note = "there are no earlier turns"
+        elif not self._is_english:
+            note = _NOT_ENGLISH
+        elif leans(normalise_text(question)):
+            subject = subject_words(self._request.turns)
+            note = "the question leans on the conversation" if subject else "the earlier turns name no subject"
+        self._note(QueryStepName.CONTEXT, note, added=subject)
+        return subject
+
+    def normalise(self, question: str) -> tuple[str, LexicalQuery]:
+        """Return the question in its one spelling, and its terms."""
+        asked = lexical_query(question, self._tokeniser)
+        if not self._is_on[QueryStepName.NORMALISE]:
+            return question, asked
+        spelt = normalise_text(question)
+        query = asked if spelt == question else _keep_terms(lexical_query(spelt, self._tokeniser), asked)
+        done = "characters are as they were" if spelt == question else "characters and spacing were made alike"
+        note = "; ".join(filter(None, (done, describe(find_verbatim(spelt)))))
+        self._note(QueryStepName.NORMALISE, note, added=tuple(term for term in query.terms if term not in asked.terms))
+        return spelt, query
+
+    def expand(self, text: str, *, query: LexicalQuery, subject: Sequence[str], is_noted: bool = False) -> list[Expansion]:
+        """Return what each step adds to a text, the conversation's words first."""
+        expansions = [self._subject_terms(subject)]
+        for step in (QueryStepName.SPELLING, QueryStepName.ABBREVIATIONS, QueryStepName.SYNONYMS):
+            if self._is_on[step]:
+                expansion = without_terms(self._additions(step, text), query.terms)
+                expansions.append(expansion)
+                if is_noted:
+                    self._note(step, expansion.note, added=tuple(expansion.weights))
+        return expansions
+
+    def split(self, question: str, *, subject: Sequence[str]) -> tuple[Part, ...]:
+        """Return the parts that the request brings, else those that the rules find."""
+        if given := self._request.query.subqueries:
+            if QueryStepName.DECOMPOSE not in self._request.without:
+                self._note(QueryStepName.DECOMPOSE, "the request brings its own parts", added=tuple(part.text for part in given))
+            return tuple(self._given_part(part) for part in given)
+        if not self._is_on[QueryStepName.DECOMPOSE]:
+            return ()
+        texts = decompose(question) if self._is_english else ()
+        note = f"{len(texts)} parts" if texts else "the question is one part" if self._is_english else _NOT_ENGLISH
+        self._note(QueryStepName.DECOMPOSE, note, added=texts)
+        return tuple(self._found_part(text, subject=subject) for text in texts)
+
+    def _given_part(self, part: SubQuery) -> Part:
+        weight = round(part.weight * WHOLE_WEIGHT)
+        return Part(text=_join(part.text, ()), lexical=lexical_query(part.text, self._tokeniser), weight=weight)
+
+    def _found_part(self, text: str, *, subject: Sequence[str]) -> Part:
+        query = lexical_query(text, self._tokeniser)
+        return Part(text=_join(text, subject), lexical=expand(query, self.expand(text, query=query, subject=subject)))
+
+    def _subject_terms(self, subject: Sequence[str]) -> Expansion:
+        return Expansion(weights=dict.fromkeys(added_terms(" ".join(subject), self._tokeniser), PARTIAL_WEIGHT), note="")
+
+    def _additions(self, step: QueryStepName, text: str) -> Expansion:
+        if step is QueryStepName.SYNONYMS:
+            if self._synonyms is None:
+                return Expansion(note="no synonyms were read")
+            return expand_synonyms(text, tokeniser=self._tokeniser, synonyms=self._synonyms)
+        if self._lexicon is None:
+            return Expansion(note=_NO_LEXICON)
+        additions = correct_spelling if step is QueryStepName.SPELLING else expand_abbreviations
+        return additions(text, tokeniser=self._tokeniser, lexicon=self._lexicon)
+
+    def _note(self, step: QueryStepName, note: str, *, added: tuple[str, ...] = ()) -> None:
+        self.steps.append(QueryStep(step=step, note=note, added=added))
+
+
+def _keep_terms(query: LexicalQuery, asked: LexicalQuery) -> LexicalQuery:
+    """Return the query with terms that another spelling of the question would have lost."""
+    lost = {term: times for term, times in asked.terms.items() if term not in query.terms}
+    return msgspec.structs.replace(query, terms=dict(sorted({**query.terms, **lost}.items()))) if lost else query
+
+
+def _join(text: str, subject: Sequence[str]) -> str:
+    """Return what is encoded; the marks of a quotation are for the words, and a vector is made without them."""
+    return " ".join(filter(None, (QUOTED.sub(r"\1", text), *subject)))
