@@ -69,7 +69,10 @@ def _time_one_ingest(work: Path, corpus: Path) -> float:
 def _ingest(directory: Path, corpus: Path, *, ready: int | None) -> None:
     with connect(directory) as base:
         base.ingest(
-            [corpus], source="kill", on_progress=None if ready is None else lambda progress: _acknowledge(progress.document_ids, ready)
+            [corpus],
+            source="kill",
+            embed=False,
+            on_progress=None if ready is None else lambda progress: _acknowledge(progress.document_ids, ready),
         )
 
 

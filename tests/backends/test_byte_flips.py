@@ -9,15 +9,19 @@ import sqlite3
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from evidentia.backends.embedded.vector_store import EmbeddedVectors
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import AccessChange, ChangeSet
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.contracts.ids import DocumentId, SourceId
+from evidentia.contracts.ids import DocumentId, Sha256, SourceId
 from evidentia.contracts.sources import SourceDescriptor
+from evidentia.contracts.vectors import VectorIdentity
 from evidentia.contracts.vocabulary import Classification
 from evidentia.provenance.verify import verify_base
+from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.testing.store_kit import many_documents
 from evidentia.wiring import embedded
@@ -27,7 +31,10 @@ if TYPE_CHECKING:
 
 FLIPS = 2_400
 SHARDS = 4
-TABLES = ("contents", "revisions", "chunks", "versions", "access_rules", "sources", "roots", "segments", "events", "log_tiles", "commits")
+TABLES = (
+    "contents", "revisions", "chunks", "versions", "access_rules", "sources", "roots", "segments", "events", "log_tiles", "commits",
+    "vector_spaces", "vector_reigns", "vector_files", "vectors",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +46,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     writer = parts.writer()
     writer.register(SourceDescriptor(source_id=SourceId("test"), max_qps=10))
     writer.commit(ChangeSet(documents=many_documents(140)))
+    writer.close()
+    _embed(directory, "left behind", most=20)
+    _embed(directory, "in force", most=60)
+    writer = parts.writer()
     writer.commit(ChangeSet(documents=(make_document("0", "a new text", root="/srv/corpus"), make_document("unicode", "naïve ☃ text"))))
     writer.commit(ChangeSet(removals=(DocumentId("test:1"), DocumentId("test:2"))))
     secret = AccessRule(classification=Classification.RESTRICTED, acl=("group:x",))
@@ -49,10 +60,20 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def _embed(directory: Path, name: str, *, most: int) -> None:
+    """Give some chunks vectors, in two files, the second of which a collection rewrites."""
+    store = EmbeddedVectors(directory, clock=SteppingClock(), entropy=RepeatableEntropy(len(name)), wait_ms=0)
+    space = VectorIdentity(model=Sha256("0" * 64), dimension=3, normalisation="unit", name=name)
+    for _ in range(2):
+        pending = store.pending(space, limit=most // 2)
+        store.add(space, {chunk.key: np.asarray([chunk.key, -7, 1 << 22], dtype=np.int32) for chunk in pending})
+    store.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_a_flipped_byte_is_detected_or_changes_nothing(base: Path, tmp_path: Path, shard: int) -> None:
-    files = sorted(path for path in base.rglob("*") if path.suffix in (".sqlite", ".seg"))
+    files = sorted(path for path in base.rglob("*") if path.suffix in (".sqlite", ".seg", ".vec"))
     work = tmp_path / "base"
     for path in base.rglob("*"):
         if path.is_file():
@@ -112,8 +133,8 @@ def _logical_values(work: Path) -> str:
                 digest.update(repr(row).encode())
     finally:
         database.close()
-    for segment in sorted((work / "segments").glob("*.seg")):
-        digest.update(segment.read_bytes())
+    for path in sorted([*(work / "segments").glob("*.seg"), *(work / "vectors").glob("*.vec")]):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -20,8 +20,8 @@ from evidentia.backends.embedded.receipts import EmbeddedReceipts
 from evidentia.contracts.errors import BaseDamagedError, BaseFullError, NotFoundError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.ids import ChunkId, CorpusVersion, EvidenceState, ReceiptId, Sha256
-from evidentia.contracts.receipts import EngineConfig, Receipt
-from evidentia.contracts.settings import AccessSettings, SearchSettings, TextSettings
+from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
+from evidentia.contracts.settings import AccessSettings, QuerySettings, RankingSettings, SearchSettings, TextSettings
 from evidentia.testing.determinism import START, RepeatableEntropy
 
 if TYPE_CHECKING:
@@ -49,7 +49,14 @@ ANSWER_ELSEWHERE = """
 
 
 def _receipt(text: str) -> Receipt:
-    config = EngineConfig(engine="test/1", text=TextSettings(), search=SearchSettings(), access=AccessSettings())
+    config = EngineConfig(
+        engine="test/1",
+        text=TextSettings(),
+        search=SearchSettings(),
+        access=AccessSettings(),
+        query=QuerySettings(),
+        ranking=RankingSettings(),
+    )
     return Receipt(
         request=EvidenceRequest(query=DecomposedQuery(text=text), as_of=START, filter=None),
         principal_fingerprint=Sha256("0" * 64),
@@ -60,6 +67,7 @@ def _receipt(text: str) -> Receipt:
         config_hash=Sha256("3" * 64),
         decisions=(),
         fragments=(ChunkId("a:b#0@00"),),
+        inputs=RecordedInputs(query_vectors=(bytes(range(256)),), rewritten=text, reranked=(3, -1)),
         result_hash=Sha256("4" * 64),
         answered_at=START,
     )

@@ -35,10 +35,13 @@ def answer_problems(answer: dict[str, Any]) -> list[str]:
     """Return what is wrong with an answer."""
     found = []
     for number, fragment in enumerate(answer["fragments"]):
+        whole = fragment["content"] + fragment["cut_off"]
         export = fragment | {"format": "evidentia-fragment/1", "commit": answer["commit"], "commit_hash": answer["commit_hash"]}
-        found += [f"fragment {number}: {problem}" for problem in problems(export)]
-        if fragment["content_hash"] != sha256(fragment["content"].encode()).hex():
+        found += [f"fragment {number}: {problem}" for problem in problems(export | {"content": whole})]
+        if fragment["content_hash"] != sha256(whole.encode()).hex():
             found.append(f"fragment {number}: content hash")
+        if fragment["is_truncated"] != bool(fragment["cut_off"]):
+            found.append(f"fragment {number}: truncation")
     commit = answer["commit"]
     checks = {
         "commit": sha256(canonical(commit)).hex() == answer["commit_hash"],
@@ -51,13 +54,13 @@ def answer_problems(answer: dict[str, Any]) -> list[str]:
 def result_record(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the record whose hash is `result_hash`."""
     sealed = ("authority_tier", "chunk_id", "content_hash", "flags", "is_truncated", "score")
-    told = ("decided_by", "losers", "subject", "winner")
+    told = ("attribute", "decided_by", "losers", "losing_values", "subject", "value", "winner")
     given = {name: answer[name] for name in ("config_hash", "evidence_state", "request_hash", "truncation_applied")}
     return given | {
         "conflicts": [{name: conflict[name] for name in told} for conflict in answer["conflicts"]],
         "coverage": [[source, report["state"]] for source, report in sorted(answer["source_coverage"].items())],
         "facets": [[field, in_order(counts)] for field, counts in sorted(answer["facets"].items())],
-        "fragments": [{name: fragment[name] for name in sealed} for fragment in answer["fragments"]],
+        "fragments": [{name: each[name] for name in sealed} | {"cut_off": len(each["cut_off"])} for each in answer["fragments"]],
         "withheld": [[each["chunk_id"], each["reason"]] for each in answer["withheld"]],
     }
 

@@ -15,8 +15,6 @@ import pytest
 import stranger
 
 from evidentia import EvidenceResponse, FragmentExport, connect
-from evidentia.contracts.evidence import Conflict
-from evidentia.engine.results import result_hash
 from evidentia.engine.verifying import verify_response
 from evidentia.provenance.verify import verify_export
 
@@ -81,10 +79,12 @@ UNCOVERED = {
     ("decisions", "*", "*"),
     ("total_candidates",),
     ("tokens_used",),
-    *{("source_coverage", "*", name) for name in ("reason", "candidates", "searched_share", "data_age_s", "elapsed_ms")},
+    ("is_approximate",),
+    ("understanding", "*", "*"),
+    *{("source_coverage", "*", name) for name in ("reason", "candidates", "searched_share", "embedded_share", "data_age_s", "elapsed_ms")},
     *{("fragments", "*", name) for name in ("confidence", "extraction_timestamp", "is_live")},
     *{("fragments", "*", name) for name in ("relevance_score", "token_count")},
-    *{("fragments", "*", name, "*") for name in ("metadata", "retrieval_context", "trust_metadata")},
+    *{("fragments", "*", name, "*") for name in ("metadata", "retrieval_context", "scores", "trust_metadata")},
     ("fragments", "*", "explanation", "*", "*"),
 }
 """What docs/custody.md says the hash of an answer does not cover; a star stands for any name or number."""
@@ -96,6 +96,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "policy": {"source_policy": {"denied_sources": ["notes"], "minimum_authority": "user"}},
     "denied": {"source_policy": {"allowed_sources": ["pages", "nowhere"]}},
     "everything": {"facets": ["tags"], "token_budget": 60, "filter": 'language = "en"', "explain": True, "limit": 4},
+    "cut": {"token_budget": 12, "filter": 'document_id contains "policy"'},
+    "late": {"latency_deadline_ms": 1},
     "empty": {"filter": 'language = "fr"', "facets": ["language"]},
 }
 
@@ -109,6 +111,9 @@ def responses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, EvidenceRes
         for number in range(count):
             front = f"---\nlanguage: {'de' if number % 2 else 'en'}\ntags: [a, t{number}]\n---\n"
             (folder / source / f"{number}.md").write_text(f'{front}Keys \N{SNOWMAN} \\ "{number}" rotate {"keys " * number}')
+    for name, minutes in (("policy", 30), ("guide", 45)):
+        told = f"Keys need a session. The session timeout is {minutes} minutes. It holds for all keys."
+        (folder / "pages" / f"{name}.md").write_text(told)
     with connect(folder / "base", init=True) as base:
         for source in ("pages", "notes"):
             base.ingest([folder / source], source=source)
@@ -135,29 +140,12 @@ def test_the_order_of_keys_in_json_does_not_matter(responses: dict[str, Evidence
         assert _accept_answer(reordered), name
 
 
-def test_conflicts_flags_and_cuts_are_hashed_as_the_page_says(responses: dict[str, EvidenceResponse]) -> None:
-    """No stage makes these yet, so they are put into an answer that is then sealed by our own function."""
-    response = responses["plain"]
-    first, second, *rest = response.fragments
-    flagged = msgspec.structs.replace(first, flags=("stale", "\N{SNOWMAN}"), is_truncated=True)
-    conflict = Conflict(subject="keys \N{SNOWMAN}", winner=first.chunk_id, losers=(second.chunk_id,), decided_by="authority")
-    made = msgspec.structs.replace(response, fragments=(flagged, second, *rest), conflicts=(conflict,), truncation_applied=True)
-    resealed = result_hash(
-        request=made.request_hash,
-        evidence_state=made.evidence_state,
-        config=made.config_hash,
-        fragments=made.fragments,
-        coverage=made.source_coverage,
-        withheld=made.withheld,
-        conflicts=made.conflicts,
-        facets=made.facets,
-        truncation_applied=made.truncation_applied,
-    )
-    sealed = _parsed(msgspec.structs.replace(made, result_hash=resealed))
+def test_conflicts_flags_and_cuts_are_among_what_is_checked(responses: dict[str, EvidenceResponse]) -> None:
+    answers = responses.values()
 
-    assert ["result"] == stranger.answer_problems(_parsed(made))
-    assert [] == stranger.answer_problems(sealed)
-    assert [] == _missed(sealed)
+    assert any(response.conflicts for response in answers)
+    assert any(fragment.flags for response in answers for fragment in response.fragments)
+    assert any(fragment.is_truncated and fragment.cut_off for response in answers for fragment in response.fragments)
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -87,10 +87,11 @@ def sources_hash(descriptors: Iterable[SourceDescriptor]) -> Sha256:
     return Sha256(hashlib.sha256(b"[" + b",".join(encode_struct(each) for each in ordered) + b"]").hexdigest())
 
 
-def evidence_state(corpus_version: CorpusVersion, *, sources: Sha256) -> EvidenceState:
+def evidence_state(corpus_version: CorpusVersion, *, sources: Sha256, vectors: str = "") -> EvidenceState:
     """Return the hash of everything that, with configuration and request, determines an answer.
 
-    Parts that a base does not have yet are empty strings: vectors, annotations, usage, models and policies.
+    `vectors` is what `vector_sets` says of them. Parts that a base does not have are empty strings: vectors before the
+    first embedding, and annotations, usage, models and policies as yet.
     """
     record = {
         "annotations": "",
@@ -99,7 +100,7 @@ def evidence_state(corpus_version: CorpusVersion, *, sources: Sha256) -> Evidenc
         "policies": "",
         "sources": sources,
         "usage": "",
-        "vectors": "",
+        "vectors": vectors,
     }
     return EvidenceState(hash_record(record))
 

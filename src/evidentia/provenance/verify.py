@@ -1,7 +1,7 @@
 """Verification: recompute everything a hash speaks for, and name the first link that does not hold.
 
 A whole base is checked in the order in which one thing vouches for the next: storage, commit records, event log,
-documents. An exported fragment is checked from its own bytes alone. Nothing here reads a file or a clock.
+documents, vectors. An exported fragment is checked from its own bytes alone. Nothing here reads a file or a clock.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from evidentia.provenance import merkle
 from evidentia.provenance.chain import DocumentChain, chain_faults, chunk_record
 from evidentia.provenance.corpus import CorpusState, evidence_state, member_bytes
 from evidentia.provenance.frontier import Frontier
+from evidentia.provenance.vector_sets import SupportsVectorCustody, vector_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +69,7 @@ class _BaseCheck:
         self._fragments = 0
 
     def run(self) -> VerifyReport:
-        for step in (self._check_storage, self._check_commits, self._check_log, self._check_documents):
+        for step in (self._check_storage, self._check_commits, self._check_log, self._check_documents, self._check_vectors):
             try:
                 self._collect(step())
             except UNREADABLE as error:
@@ -141,6 +142,10 @@ class _BaseCheck:
         if self._only is None:
             yield from self._version_faults(changes)
 
+    def _check_vectors(self) -> Iterator[BrokenLink]:
+        if self._only is None and isinstance(self._archive, SupportsVectorCustody):
+            yield from vector_faults(self._archive, self._commits)
+
     def _document_faults(self, document: StoredDocument) -> Iterator[BrokenLink]:
         where = f"document '{document.document_id}'"
         custody = document.custody
@@ -195,7 +200,7 @@ class _BaseCheck:
             if corpus.version != record.corpus_version:
                 yield BrokenLink(check="version", where=where, problem="the live documents do not have the committed corpus_version")
                 return
-            if evidence_state(corpus.version, sources=record.sources_hash) != record.evidence_state:
+            if evidence_state(corpus.version, sources=record.sources_hash, vectors=record.vectors) != record.evidence_state:
                 yield BrokenLink(check="version", where=where, problem="the evidence_state does not follow from its parts")
         if corpus.state != self._archive.corpus_state():
             yield BrokenLink(check="version", where="corpus state", problem="the stored running sum is not that of the live documents")

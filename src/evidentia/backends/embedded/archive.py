@@ -12,6 +12,8 @@ from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading
 from evidentia.backends.embedded.event_log import TILE_SIZE, pack_tile, tile_levels, tile_root
 from evidentia.backends.embedded.seal import roots_hash, segments_hash, stored_head, stored_sources_hash
 from evidentia.backends.embedded.segments import Segment, hash_file
+from evidentia.backends.embedded.vector_archive import VectorArchive
+from evidentia.backends.embedded.vector_ledger import vector_files_hash
 from evidentia.contracts.documents import StoredDocument
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId
@@ -19,8 +21,11 @@ from evidentia.contracts.provenance import BrokenLink, CommitRecord
 from evidentia.provenance import merkle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from evidentia.contracts.vectors import VectorIdentity
+    from evidentia.provenance.vector_sets import StoredVector
 
 _VERSIONS = """SELECT v.document_id, v.source_id, v.metadata, a.rule, v.fingerprint, v.root_key, v.event_index, v.added_seq, v.removed_seq,
     r.revision_key, r.text_hash, r.custody, r.first_chunk, r.chunk_count, c.body
@@ -31,12 +36,13 @@ Message = TypeVar("Message", bound=msgspec.Struct)
 
 
 class EmbeddedArchive:
-    """Implements `CustodyArchive` over a snapshot of the base."""
+    """Implements `CustodyArchive` and `SupportsVectorCustody` over a snapshot of the base."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._database = open_for_reading(directory)
         self._database.execute("BEGIN")
+        self._vectors = VectorArchive(self._database, directory) if schema.holds_vectors(self._database) else None
 
     def commits(self) -> Iterator[tuple[CommitRecord, Sha256]]:
         """Yield every commit record with its stored hash, oldest first."""
@@ -81,6 +87,24 @@ class EmbeddedArchive:
             yield from self._orphan_faults()
             yield from self._tile_faults()
             yield from self._segment_faults()
+            if self._vectors is not None:
+                yield from self._vectors.faults()
+
+    def vector_reigns(self) -> Sequence[tuple[int, int, VectorIdentity]]:
+        """Return from which commit on which space is in force, oldest first."""
+        with storage_errors(self._directory):
+            return [] if self._vectors is None else self._vectors.reigns()
+
+    def vector_members(self) -> Iterator[StoredVector]:
+        """Yield every stored vector once per version of its document."""
+        with storage_errors(self._directory):
+            if self._vectors is not None:
+                yield from self._vectors.members()
+
+    def vector_state(self) -> bytes:
+        """Return the stored running sum behind the newest version's vectors."""
+        with storage_errors(self._directory):
+            return b"" if self._vectors is None else self._vectors.state()
 
     def close(self) -> None:
         """Let go of the snapshot."""
@@ -123,6 +147,7 @@ class EmbeddedArchive:
             ("segments", head.segments_hash, segments_hash(self._database)),
             ("sources", head.sources_hash, stored_sources_hash(self._database)),
             ("roots", head.roots_hash, roots_hash(self._database)),
+            ("vector files", head.vector_files_hash, "" if self._vectors is None else vector_files_hash(self._database)),
         ):
             if stored != found:
                 yield BrokenLink(check="commit", where=name, problem="the list is not the one the newest commit names")

@@ -1,4 +1,4 @@
-"""Garbage collection: versions nobody needs any more go, and segments are merged.
+"""Garbage collection: versions nobody needs any more go, and segments and vector files are merged.
 
 The event log and the commit records stay whole, so that what was proved can still be proved. A collection is a commit:
 it happens entirely or not at all, and readers of the versions that stay notice nothing.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,8 @@ from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_writing
 from evidentia.backends.embedded.merging import LARGEST_MERGED, merge
 from evidentia.backends.embedded.seal import seal, stored_head
 from evidentia.backends.embedded.segments import Segment, write_segment
+from evidentia.backends.embedded.vector_graph import remove_graphs
+from evidentia.backends.embedded.vector_sweep import LARGEST_FILE, VectorSweep
 from evidentia.backends.embedded.writer_lock import WriterLock
 from evidentia.contracts.reports import GcReport
 from evidentia.provenance.corpus import CorpusState
@@ -46,7 +49,7 @@ class EmbeddedCollector:
         self._segments_per_size = segments_per_size
 
     def tidy(self) -> GcReport:
-        """Merge segments when there are more than the settings allow; every version stays readable."""
+        """Merge segments and vector files when there are more than the settings allow; every version stays readable."""
         return self.collect(keep_versions=None)
 
     def collect(self, *, keep_versions: int | None) -> GcReport:
@@ -66,21 +69,26 @@ class EmbeddedCollector:
         """Do the work.
 
         1. find the oldest version that stays, and drop what no version from there on can see
-        2. write one new segment in place of those that hold dropped chunks, or of all when there are too many
+        2. write one new segment in place of those that hold dropped chunks, or of all when there are too many, and the
+           same with the files of vectors
         3. commit, then delete the files that are no longer named and give the space back
         """
-        if keep_versions is None and not self._crowded(_segment_sizes(database)):
+        choose = partial(_surplus, most=self._segments_per_size, largest=LARGEST_FILE)
+        vectors = VectorSweep(database, self._directory, entropy=self._entropy, choose=choose)
+        if keep_versions is None and not self._crowded(_segment_sizes(database)) and not vectors.is_crowded:
             return _nothing_done(self._directory)
         bytes_before = _size_of(self._directory)
         parent, parent_hash, state = stored_head(database)
         oldest = parent.oldest_readable if keep_versions is None else max(parent.oldest_readable, parent.sequence - keep_versions + 1)
         new_segments: list[Path] = []
+        new_vectors: list[Path] = []
         try:
             database.execute("BEGIN IMMEDIATE")
             versions = database.execute("DELETE FROM versions WHERE removed_seq IS NOT NULL AND removed_seq <= ?", (oldest,)).rowcount
             chunks = self._sweep(database)
             replaced, new_segments = self._merge(database)
-            if not versions and not replaced and oldest == parent.oldest_readable:
+            swept = vectors.run(oldest=None if keep_versions is None else oldest, written=new_vectors)
+            if not versions and not replaced and not swept.is_changed and oldest == parent.oldest_readable:
                 database.execute("ROLLBACK")
                 return _nothing_done(self._directory)
             seal(
@@ -89,6 +97,7 @@ class EmbeddedCollector:
                 parent_hash=parent_hash,
                 log_size=parent.log_size,
                 corpus=CorpusState(state),
+                vectors=parent.vectors,
                 now=self._clock.now(),
                 oldest_readable=oldest,
             )
@@ -96,11 +105,15 @@ class EmbeddedCollector:
         except BaseException:
             with suppress(sqlite3.Error):
                 database.execute("ROLLBACK")
-            for path in new_segments:
+            for path in (*new_segments, *new_vectors):
                 path.unlink(missing_ok=True)
             raise
         for name in replaced:
             (self._directory / SEGMENTS_NAME / name).unlink(missing_ok=True)
+        for path in swept.replaced:
+            path.unlink(missing_ok=True)
+        if keep_versions is not None and (versions or swept.is_changed):
+            remove_graphs(self._directory)  # they may hold vectors of what is gone; the next search builds them again
         database.execute("PRAGMA incremental_vacuum").fetchall()
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return GcReport(
@@ -151,15 +164,15 @@ class EmbeddedCollector:
         return path
 
 
-def _surplus(sizes: dict[int, int], *, most: int) -> set[int]:
-    """Choose what to merge where more than `most` segments are of about the same size, smallest first.
+def _surplus(sizes: dict[int, int], *, most: int, largest: int = LARGEST_MERGED) -> set[int]:
+    """Choose what to merge where more than `most` files are of about the same size, smallest first.
 
     Sizes count as about the same within a factor of four. What was merged moves up and may complete the next size, so a
-    base has a logarithmic number of segments, and each chunk is rewritten a logarithmic number of times.
+    base has a logarithmic number of files, and each chunk is rewritten a logarithmic number of times.
     """
     tiers: dict[int, list[int]] = {}
     for key, size in sizes.items():
-        if size <= LARGEST_MERGED // 2:
+        if size <= largest // 2:
             tiers.setdefault(_tier(size), []).append(key)
     chosen: set[int] = set()
     gathered = 0

@@ -29,8 +29,11 @@ SALT_BYTES = 16
 class CommitRows:
     """Collects; `write` puts everything into the caller's transaction."""
 
-    def __init__(self, database: sqlite3.Connection, *, sequence: int, log_size: int, now: datetime, entropy: Entropy) -> None:
+    def __init__(
+        self, database: sqlite3.Connection, *, sequence: int, log_size: int, now: datetime, entropy: Entropy, space_key: int | None
+    ) -> None:
         self._database = database
+        self._space_key = space_key
         self.sequence = sequence
         self.now = now
         self._entropy = entropy
@@ -54,6 +57,7 @@ class CommitRows:
         self.leaves: list[bytes] = []
         self.members_in: list[bytes] = []
         self.members_out: list[bytes] = []
+        self.vectors_out: list[bytes] = []
         self.new_texts: list[str] = []
         self.new_chunk_keys: list[int] = []
         self.counts = {"added": 0, "changed": 0, "removed": 0, "access_changed": 0}
@@ -84,6 +88,7 @@ class CommitRows:
             )
         else:
             kind = EventKind.ADDED if current is None else EventKind.CHANGED
+            self._drop_vectors(current)
             revision_key = self._store_text(document, kind=kind, access_hash=access_hash, root=root_key)
         self.counts[kind.value] += 1
         self._versions.append((
@@ -96,6 +101,7 @@ class CommitRows:
     def remove(self, current: LiveVersion) -> None:
         """End a document's live version."""
         self._end(current)
+        self._drop_vectors(current)
         access_hash = sha256_hex(self._rules[current.access_key])
         self._event(
             EventKind.REMOVED, current.source_id, current.document_id,
@@ -163,6 +169,11 @@ class CommitRows:
     def _end(self, current: LiveVersion) -> None:
         self._ended.append((self.sequence, current.version_key))
         self.members_out.append(live.member_of(self._database, current, rule=self._rules[current.access_key]))
+
+    def _drop_vectors(self, ended: LiveVersion | None) -> None:
+        """Count out the vectors of chunks that are no longer live; a text that stays keeps them."""
+        if ended is not None:
+            self.vectors_out += live.vector_members(self._database, ended, space_key=self._space_key)
 
     def _event(
         self, kind: EventKind, source_id: SourceId, document_id: DocumentId, *,

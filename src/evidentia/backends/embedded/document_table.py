@@ -12,8 +12,9 @@ import numpy as np
 
 from evidentia.backends.embedded.columns import record_of
 from evidentia.backends.embedded.database import select_in
+from evidentia.backends.embedded.traits import marks_of
 from evidentia.contracts.errors import VersionCollectedError
-from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_id_of, chunk_parts
+from evidentia.contracts.ids import CHUNK_HASH_DIGITS, ChunkId, DocumentId, Sha256, SourceId, chunk_id_of, chunk_parts
 
 if TYPE_CHECKING:
     import sqlite3
@@ -62,17 +63,12 @@ class DocumentTable:
 
     def chunk_ids(self, places: NDArray[np.int64]) -> list[ChunkId]:
         """Return the ids of the chunks at these places."""
-        keys = self.chunk_keys[places].tolist()
-        hashes: dict[int, bytes] = dict(select_in(self._database, _HASHES, keys))
-        documents = self.document_of[places].tolist()
-        positions = (self.chunk_keys[places] - self.first_chunks[self.document_of[places]]).tolist()
-        try:
-            return [
-                chunk_id_of(self.document_ids[document], position=position, content_hash=Sha256(hashes[key].hex()))
-                for key, document, position in zip(keys, documents, positions, strict=True)
-            ]
-        except KeyError as error:
-            raise VersionCollectedError(str(self._sequence)) from error
+        documents = self.document_of[places]
+        positions = self.chunk_keys[places] - self.first_chunks[documents]
+        return [
+            chunk_id_of(self.document_ids[document], position=position, content_hash=mark)
+            for document, position, mark in zip(documents.tolist(), positions.tolist(), self._marks_at(places), strict=True)
+        ]
 
     def place_of(self, chunk_id: ChunkId) -> int | None:
         """Return where a chunk lies, or None when this version does not show it."""
@@ -85,6 +81,18 @@ class DocumentTable:
             return None
         place = int(found[0])
         return place if self.chunk_ids(np.asarray([place], dtype=np.int64)) == [chunk_id] else None
+
+    def _marks_at(self, places: NDArray[np.int64]) -> list[Sha256]:
+        """Return the beginnings of content hashes; those of segments without marks are asked of the database."""
+        if self._marks is not None:
+            digits = self._marks[places].tobytes().hex()
+            return [Sha256(digits[start : start + CHUNK_HASH_DIGITS]) for start in range(0, len(digits), CHUNK_HASH_DIGITS)]
+        keys = self.chunk_keys[places].tolist()
+        hashes: dict[int, bytes] = dict(select_in(self._database, _HASHES, keys))
+        try:
+            return [Sha256(hashes[key].hex()) for key in keys]
+        except KeyError as error:
+            raise VersionCollectedError(str(self._sequence)) from error
 
     def _load_documents(self) -> None:
         found = self._database.execute(_DOCUMENTS, {"at": self._sequence}).fetchall()
@@ -104,6 +112,8 @@ class DocumentTable:
         self.chunk_keys: NDArray[np.int64] = np.concatenate(keys) if keys else np.empty(0, dtype=np.int64)
         lengths = [segment.array("lengths") for segment in segments]
         self.lengths: NDArray[np.int32] = np.concatenate(lengths) if lengths else np.empty(0, dtype=np.int32)
+        marks = [each for segment in segments if (each := marks_of(segment)) is not None]
+        self._marks: NDArray[np.uint8] | None = np.concatenate(marks) if marks and len(marks) == len(segments) else None
         documents = np.repeat(np.arange(len(self.document_ids), dtype=np.int32), self.chunk_counts)
         starts = np.repeat(self.first_chunks - np.cumsum(self.chunk_counts) + self.chunk_counts, self.chunk_counts)
         visible = starts + np.arange(len(documents))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from evidentia.backends.embedded import rows
 from evidentia.backends.embedded.columns import record_of
 from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading, storage_errors
 from evidentia.backends.embedded.segments import Segment
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
+from evidentia.backends.embedded.vector_files import OpenFiles
+from evidentia.backends.embedded.vector_graph import GraphFolder, import_usearch
+from evidentia.backends.embedded.vector_ledger import space_at
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import EvidenceState, Sha256
 from evidentia.contracts.predicates import matches
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import CorpusVersion, DocumentId
     from evidentia.contracts.provenance import CommitRecord
     from evidentia.contracts.search import AccessScope
+
+_CorpusKey = tuple[int, int, tuple[str, ...], SearchSettings]
 
 KEPT_SNAPSHOTS = 4
 _ATTEMPTS = 3
@@ -40,6 +46,9 @@ class EmbeddedIndex:
         self._lock = threading.RLock()
         self._database = open_for_reading(directory)
         self._snapshots: OrderedDict[tuple[int, int, SearchSettings], EmbeddedSnapshot] = OrderedDict()
+        self._loaded: WeakValueDictionary[_CorpusKey, EmbeddedSnapshot] = WeakValueDictionary()
+        self._vector_files = OpenFiles(directory)
+        self._graphs = GraphFolder(directory)
 
     def at(
         self,
@@ -60,7 +69,7 @@ class EmbeddedIndex:
             kept = self._snapshots.get(key)
             if kept is None:
                 version = SnapshotVersion(commit=commit, commit_hash=commit_hash, access_state=EvidenceState(access.evidence_state))
-                kept = self._snapshots[key] = self._open(version, search, access_at=key[1])
+                kept = self._snapshots[key] = self._open(version, search, access=access)
                 while len(self._snapshots) > KEPT_SNAPSHOTS:
                     self._snapshots.popitem(last=False)
             self._snapshots.move_to_end(key)
@@ -98,19 +107,38 @@ class EmbeddedIndex:
             raise NotFoundError("evidence_state", evidence_state)
         raise NotFoundError("corpus_version", corpus_version or "")
 
-    def _open(self, version: SnapshotVersion, search: SearchSettings, *, access_at: int) -> EmbeddedSnapshot:
+    def _open(self, version: SnapshotVersion, search: SearchSettings, *, access: CommitRecord) -> EmbeddedSnapshot:
         """Open the segments that are named now; a collection may just be replacing them, so look again."""
+        if search.dense_index == "hnsw":
+            import_usearch()
         for attempt in range(_ATTEMPTS):
-            names = [name for (name,) in self._database.execute("SELECT name FROM segments ORDER BY segment_key")]
+            names = tuple(name for (name,) in self._database.execute("SELECT name FROM segments ORDER BY segment_key"))
             try:
-                segments = [Segment(self._directory / SEGMENTS_NAME / name) for name in names]
+                return self._over(names, version, search, access=access)
             except BaseDamagedError:
                 if attempt + 1 == _ATTEMPTS:
                     raise
-                continue
-            self._refuse_other_terms(segments)
-            return EmbeddedSnapshot(self._database, version=version, segments=segments, search=search, lock=self._lock, access_at=access_at)
         raise AssertionError  # the loop returns or raises
+
+    def _over(self, names: tuple[str, ...], version: SnapshotVersion, search: SearchSettings, *, access: CommitRecord) -> EmbeddedSnapshot:
+        """Return a version over these segments, sharing what is loaded for another that differs in its vectors only.
+
+        Whatever changes a document or its access is an event, so the sizes of the log tell whether they are the same.
+        """
+        commit = version.commit
+        access_at = max(commit.sequence, access.sequence)
+        key = (commit.log_size, max(commit.log_size, access.log_size), names, search)
+        like = self._loaded.get(key)
+        if like is None:
+            segments = [Segment(self._directory / SEGMENTS_NAME / name) for name in names]
+            self._refuse_other_terms(segments)
+            like = EmbeddedSnapshot(self._database, version=version, segments=segments, search=search, lock=self._lock, access_at=access_at)
+        space = space_at(self._database, commit.sequence) if commit.vectors else None
+        files = [] if space is None else self._vector_files.of_space(self._database, space[0])
+        identity = None if space is None else space[1]
+        graphs = self._graphs if search.dense_index == "hnsw" else None
+        opened = self._loaded[key] = like.with_vectors(version, access_at=access_at, identity=identity, files=files, graphs=graphs)
+        return opened
 
     def _refuse_other_terms(self, segments: list[Segment]) -> None:
         for segment in segments:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evidentia.backends.embedded.postings import offsets_of, vocabulary_arrays
+from evidentia.backends.embedded.traits import merged_traits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ def merge(segments: Sequence[Segment], *, keep: Sequence[NDArray[np.bool_]]) -> 
         _place(part, merged, next_posting, next_position)
     merged["chunk_keys"] = np.concatenate([part.segment.array("chunk_keys")[part.kept] for part in parts])
     merged["lengths"] = np.concatenate([part.segment.array("lengths")[part.kept] for part in parts])
-    return merged
+    return merged | merged_traits(segments, keep=keep)
 
 
 def _survey(segments: Sequence[Segment], keep: Sequence[NDArray[np.bool_]]) -> tuple[list[bytes], list[_Part]]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evidentia.backends.embedded.traits import TraitsBuilder
 from evidentia.text.term_table import TermTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -35,17 +36,20 @@ class PostingsBuilder:
         self.tokeniser = tokeniser
         self._table = TermTable(tokeniser)
 
-    def build(self, texts: Iterable[str], *, chunk_keys: Sequence[int]) -> dict[str, Array]:
+    def build(self, texts: Sequence[str], *, chunk_keys: Sequence[int]) -> dict[str, Array]:
         """Return the arrays of a segment that holds these chunks, in this order."""
+        traits = TraitsBuilder()
         for text in texts:
             self._table.add(text)
+        for text in texts:
+            traits.add(text)
         encoded = self._table.take()
         terms = self._table.terms
         if len(terms) > _VOCABULARY_LIMIT:
             self._table = TermTable(self.tokeniser)
         ordinals = np.repeat(np.arange(len(chunk_keys), dtype=np.uint64), encoded.term_counts)
         arrays = _layout(encoded.term_ids, ordinals, encoded.positions, terms=terms)
-        return arrays | {"chunk_keys": np.asarray(chunk_keys, dtype=np.int64), "lengths": encoded.lengths}
+        return arrays | {"chunk_keys": np.asarray(chunk_keys, dtype=np.int64), "lengths": encoded.lengths} | traits.arrays()
 
 
 def _layout(term_ids: Array, ordinals: NDArray[np.uint64], positions: Array, *, terms: Sequence[str]) -> dict[str, Array]:

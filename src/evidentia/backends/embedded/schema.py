@@ -1,8 +1,8 @@
 """The tables of a base and the steps from one schema to the next.
 
 Every value in them is covered by a hash that `verify` recomputes: texts, chunks and custody by the chain, versions and
-access by `corpus_version`, events by the Merkle root, and those together with sources, roots and segments by the
-chain of commit records.
+access by `corpus_version`, events by the Merkle root, and those together with sources, roots, segments and vectors by
+the chain of commit records.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from evidentia.contracts.errors import BaseVersionError
 if TYPE_CHECKING:
     import sqlite3
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x45564944  # "EVID", so that `file` and doctor know a base from any other SQLite file
 
 TABLES: dict[str, str] = {
@@ -47,6 +47,21 @@ TABLES: dict[str, str] = {
 INDEXES: dict[str, str] = {
     "versions_by_document": "CREATE INDEX versions_by_document ON versions (document_id, removed_seq)",
 }
+VECTOR_TABLES: dict[str, str] = {
+    "vector_spaces": "CREATE TABLE vector_spaces (space_key INTEGER PRIMARY KEY, identity BLOB NOT NULL UNIQUE) STRICT",
+    "vector_reigns": """CREATE TABLE vector_reigns (
+    sequence INTEGER PRIMARY KEY, space_key INTEGER NOT NULL, set_state BLOB) STRICT""",
+    "vector_files": """CREATE TABLE vector_files (
+    file_key INTEGER PRIMARY KEY, space_key INTEGER NOT NULL, name TEXT NOT NULL, file_hash BLOB NOT NULL,
+    byte_count INTEGER NOT NULL, row_count INTEGER NOT NULL) STRICT""",
+    "vectors": """CREATE TABLE vectors (
+    space_key INTEGER NOT NULL, chunk_key INTEGER NOT NULL, added_seq INTEGER NOT NULL, content_mark INTEGER NOT NULL,
+    vector_hash BLOB NOT NULL, PRIMARY KEY (space_key, chunk_key)) STRICT, WITHOUT ROWID""",
+}
+"""Since schema 2. A space is in force from the commit its reign names; `content_mark` is the beginning of a text's hash."""
+VECTOR_INDEXES: dict[str, str] = {
+    "vectors_by_content": "CREATE INDEX vectors_by_content ON vectors (space_key, content_mark)",
+}
 
 
 def create(database: sqlite3.Connection) -> None:
@@ -54,7 +69,7 @@ def create(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("BEGIN IMMEDIATE")
-    for statement in (*TABLES.values(), *INDEXES.values()):
+    for statement in _expected(SCHEMA_VERSION).values():
         database.execute(statement)
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -72,7 +87,7 @@ def migrate(database: sqlite3.Connection) -> None:
         database.execute("COMMIT")
 
 
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
+MIGRATIONS: dict[int, tuple[str, ...]] = {1: (*VECTOR_TABLES.values(), *VECTOR_INDEXES.values())}
 """Statements that lead from a schema to the next, by the schema they start from."""
 
 
@@ -84,13 +99,25 @@ def schema_version(database: sqlite3.Connection) -> int:
     return int(found)
 
 
+def holds_vectors(database: sqlite3.Connection) -> bool:
+    """Tell whether a base has the tables of vectors; a reader may meet one that no writer has brought up to date."""
+    return schema_version(database) >= _VECTORS_SINCE
+
+
 def schema_faults(database: sqlite3.Connection) -> list[str]:
-    """Return what differs between the tables of this base and the tables it should have."""
+    """Return what differs between the tables of this base and the tables that its schema has."""
     stored = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
-    expected = TABLES | INDEXES
+    expected = _expected(schema_version(database))
     faults = [f"'{name}' is not defined as it should be" for name, sql in expected.items() if stored.get(name) != sql]
     faults += [f"'{name}' does not belong here" for name in sorted(stored.keys() - expected.keys(), key=str)]
     (application_id,) = database.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID:
         faults.append("the file is not marked as a base")
     return faults
+
+
+_VECTORS_SINCE = 2
+
+
+def _expected(version: int) -> dict[str, str]:
+    return TABLES | INDEXES | (VECTOR_TABLES | VECTOR_INDEXES if version >= _VECTORS_SINCE else {})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.backends.embedded import rows
 from evidentia.backends.embedded.event_log import EventLogReader
+from evidentia.backends.embedded.vector_ledger import vector_files_hash
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import Sha256
@@ -53,7 +54,7 @@ def stored_head(database: sqlite3.Connection) -> tuple[CommitRecord, Sha256, byt
 
 def seal(
     database: sqlite3.Connection, *, parent: CommitRecord, parent_hash: Sha256, log_size: int, corpus: CorpusState,
-    now: datetime, oldest_readable: int | None = None,
+    vectors: str, now: datetime, oldest_readable: int | None = None,
 ) -> tuple[CommitRecord, Sha256]:  # fmt: skip
     """Write the record of the transaction that is open, over everything the transaction has written."""
     sources = stored_sources_hash(database)
@@ -63,13 +64,15 @@ def seal(
         base_id=parent.base_id,
         committed_at=now,
         corpus_version=corpus.version,
-        evidence_state=evidence_state(corpus.version, sources=sources),
+        evidence_state=evidence_state(corpus.version, sources=sources, vectors=vectors),
         log_size=log_size,
         log_root=Sha256(EventLogReader(database, size=log_size).root().hex()),
         oldest_readable=parent.oldest_readable if oldest_readable is None else oldest_readable,
         segments_hash=segments_hash(database),
         sources_hash=sources,
         roots_hash=roots_hash(database),
+        vectors=vectors,
+        vector_files_hash=vector_files_hash(database),
     )
     return record, insert_record(database, record, state=corpus.state)
 

@@ -92,8 +92,14 @@ class Segment:
 
     def array(self, name: str) -> Array:
         """Return an array by name, without copying it."""
-        place = self.header.arrays[name]
+        place = self.header.arrays.get(name)
+        if place is None:
+            raise BaseDamagedError(f"segment '{self.name}'", f"it has no array '{name}'")
         return np.frombuffer(self._map, dtype=place.dtype, count=place.count, offset=place.offset)
+
+    def has(self, name: str) -> bool:
+        """Tell whether the segment holds an array; older ones lack the later kinds."""
+        return name in self.header.arrays
 
     def terms(self) -> list[str]:
         """Return the vocabulary in its stored order, which is that of the UTF-8 bytes."""

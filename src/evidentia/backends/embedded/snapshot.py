@@ -6,6 +6,7 @@ memory maps outlive a collection that deletes their files.
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -17,12 +18,15 @@ from evidentia.backends.embedded.columns import Columns
 from evidentia.backends.embedded.database import select_in
 from evidentia.backends.embedded.document_table import DocumentTable
 from evidentia.backends.embedded.event_log import EventLogReader
-from evidentia.backends.embedded.view import Matches, View
+from evidentia.backends.embedded.signals import SignalTable
+from evidentia.backends.embedded.vector_hnsw import GraphSource, RowRules
+from evidentia.backends.embedded.vector_part import PlaceMap, VectorPart
+from evidentia.backends.embedded.view import View
 from evidentia.backends.embedded.vocabulary import Vocabulary
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.evidence import TermScore
-from evidentia.contracts.search import ChunkStanding, LexicalHit, LexicalHits, SnapshotVersion, StoredFragment
+from evidentia.contracts.search import ChunkStanding, DenseHits, LegScores, LexicalHits, SearchHit, SnapshotVersion, StoredFragment
 from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.policy.access import is_allowed
 
@@ -33,11 +37,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evidentia.backends.embedded.lexicon import EmbeddedLexicon
     from evidentia.backends.embedded.segments import Array, Segment
+    from evidentia.backends.embedded.vector_files import OpenFile
+    from evidentia.backends.embedded.vector_graph import GraphFolder
+    from evidentia.backends.embedded.view import Matches
     from evidentia.contracts.ids import ChunkId, DocumentId, SourceId
     from evidentia.contracts.predicates import Predicate
-    from evidentia.contracts.search import AccessScope, LexicalQuery
+    from evidentia.contracts.search import AccessScope, ChunkSignals, DenseQuery, LexicalQuery
     from evidentia.contracts.settings import SearchSettings
+    from evidentia.contracts.vectors import VectorIdentity
 
 KEPT_VIEWS = 16
 KEPT_NARROWINGS = 32
@@ -69,9 +78,36 @@ class EmbeddedSnapshot:
         self._table = DocumentTable(database, sequence=version.commit.sequence, segments=segments)
         self._vocabulary = Vocabulary(segments)
         self._columns = Columns(self._load_records)
+        self._signals = SignalTable(segments, columns=self._columns, document_of=self._table.document_of, lengths=self._table.lengths)
         self._log = EventLogReader(database, size=version.commit.log_size)
         self._views: OrderedDict[str, View] = OrderedDict()
         self._narrowings: OrderedDict[bytes, NDArray[np.bool_]] = OrderedDict()
+        self._places = PlaceMap(self._table)
+        self._vectors: VectorPart | None = None
+
+    def with_vectors(
+        self,
+        version: SnapshotVersion,
+        *,
+        access_at: int,
+        identity: VectorIdentity | None,
+        files: Sequence[OpenFile],
+        graphs: GraphFolder | None = None,
+    ) -> EmbeddedSnapshot:
+        """Return a version over the same documents under the same access rules; all but its vectors is shared."""
+        other: EmbeddedSnapshot = copy.copy(self)
+        other._version, other._access_at, other._vectors = version, access_at, None
+        if identity is not None:
+            source = None if graphs is None else GraphSource(graphs, identity, rules=other._rules, chunk_ids=self._named)
+            other._vectors = VectorPart(
+                identity,
+                files,
+                sequence=version.commit.sequence,
+                places=self._places,
+                similarity=self._search.similarity,
+                graphs=source,
+            )
+        return other
 
     @property
     def version(self) -> SnapshotVersion:
@@ -79,20 +115,31 @@ class EmbeddedSnapshot:
         return self._version
 
     def search(
-        self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, facets: Sequence[str], limit: int
+        self,
+        query: LexicalQuery,
+        *,
+        scope: AccessScope,
+        narrowing: Predicate | None,
+        facets: Sequence[str],
+        limit: int,
+        also: Sequence[SearchHit] = (),
     ) -> LexicalHits:
-        """Return the best matches, exactly, with counts over the whole match."""
-        view = self.view(scope)
+        """Return the best matches, exactly, with counts over the whole match and what was found otherwise (`also`)."""
+        view, keep = self.view(scope), self._keep(narrowing)
         needs_list = bool(facets) or len(self._table.sources) > 1
-        matched = view.match(query.terms, phrases=query.phrases, keep=self._keep(narrowing), limit=limit, listed=needs_list)
+        matched = view.match(query, keep=keep, limit=limit, listed=needs_list)
+        hits = tuple(self._hits(matched.places, matched.scores, limit=limit))
+        if also:
+            matched = view.joined(matched, query, places=[hit.place for hit in also], keep=keep)
         return LexicalHits(
-            hits=tuple(self._hits(matched.places, matched.scores, limit=limit)),
+            hits=hits,
             matching=matched.total,
+            attainable=view.attainable(query),
             matching_by_source=self._count_sources(matched),
             facets={} if matched.matching is None else {field: self._count_facet(field, matched.matching) for field in facets},
         )
 
-    def fragments(self, hits: Sequence[LexicalHit]) -> Sequence[StoredFragment]:
+    def fragments(self, hits: Sequence[SearchHit]) -> Sequence[StoredFragment]:
         """Return the chunks behind hits with their proofs, in the same order."""
         keys = self._table.chunk_keys[[hit.place for hit in hits]].tolist()
         documents = self._table.document_of[[hit.place for hit in hits]]
@@ -117,7 +164,7 @@ class EmbeddedSnapshot:
         if place is None or not view.mask[place]:
             return None
         keep = self._keep(narrowing)
-        given = view.contributions(place, query.terms)
+        given = view.contributions(place, query)
         score = sum(each[-1] for each in given)
         is_narrowed_out = keep is not None and not keep[place]
         has_phrases = view.has_phrases(place, query.phrases)
@@ -136,6 +183,55 @@ class EmbeddedSnapshot:
         )
         rank = self._rank(view, query, keep=keep, place=place, score=score) if is_match and ranked else None
         return ChunkStanding(is_narrowed_out=is_narrowed_out, has_phrases=has_phrases, score=score, terms=terms, rank=rank)
+
+    def lexicon(self, scope: AccessScope) -> EmbeddedLexicon:
+        """Return the words that a scope shows; nothing else has any influence on it."""
+        return self.view(scope).lexicon
+
+    def scores(
+        self, hits: Sequence[SearchHit], *, query: LexicalQuery, dense: DenseQuery | None, scope: AccessScope
+    ) -> Sequence[LegScores]:
+        """Return the exact score of each leg for each hit, in the order given."""
+        lexical = self.view(scope).scores([hit.place for hit in hits], query)
+        nearness: list[int | None] = [None] * len(hits)
+        if dense is not None and self._vectors is not None:
+            nearness = self._vectors.scores([hit.place for hit in hits], dense)
+        return [LegScores(lexical=words, dense=vectors) for words, vectors in zip(lexical, nearness, strict=True)]
+
+    def signals(self, hits: Sequence[SearchHit]) -> Sequence[ChunkSignals]:
+        """Return what ranks each hit besides its match."""
+        return self._signals.of([hit.place for hit in hits])
+
+    @property
+    def vectors(self) -> VectorIdentity | None:
+        """Return the space in which this version's vectors live; None when it has none."""
+        return None if self._vectors is None else self._vectors.identity
+
+    def nearest(
+        self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int
+    ) -> DenseHits:
+        """Return the chunks nearest to a vector among those that hold every phrase; exactly, unless the settings say otherwise."""
+        view, keep = self.view(scope), self._keep(narrowing)
+        part = self._vectors or VectorPart(query.identity, (), sequence=0, places=self._places, similarity=self._search.similarity)
+        holding = [self._vocabulary.phrase(phrase) for phrase in phrases]
+        places, scores, is_approximate = part.nearest(
+            query, view=view, keep=keep, phrases=holding, limit=limit, may_approximate=not scope.rules
+        )
+        by_source = part.seen(view).by_source
+        return DenseHits(
+            hits=tuple(self._hits(places, scores, limit=limit)),
+            score_bits=part.measure.score_bits,
+            embedded=sum(embedded for embedded, _ in by_source.values()),
+            visible=view.documents,
+            embedded_by_source=by_source,
+            is_approximate=is_approximate,
+        )
+
+    def similarities(self, hits: Sequence[SearchHit]) -> NDArray[np.int64]:
+        """Return the cosine of each pair at 2^-16, at least 0; -1 where one of the two has no vector."""
+        if self._vectors is None:
+            return np.full((len(hits), len(hits)), -1, dtype=np.int64)
+        return self._vectors.cosines([hit.place for hit in hits])
 
     def sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
         """Return the sources of which the scope shows at least one document, with their highest authority."""
@@ -201,6 +297,16 @@ class EmbeddedSnapshot:
             allowed &= columns.decide(rule)
         return allowed
 
+    def _rules(self) -> RowRules:
+        """Return which access rules decide who may see each document: its own, and the last it had where that counts too."""
+        own = last = self._table.access_keys
+        if self._access_at > self._version.commit.sequence:
+            with self._lock:
+                last = self._table.last_known(self._access_at)[0]
+        pairs, numbers = np.unique(np.stack([own, last], axis=1), axis=0, return_inverse=True)
+        named = [b"\n".join(self._table.rules[key] for key in pair) for pair in pairs.tolist()]
+        return RowRules(numbers.reshape(-1), named)
+
     def _keep(self, narrowing: Predicate | None) -> NDArray[np.bool_] | None:
         if narrowing is None:
             return None
@@ -214,13 +320,13 @@ class EmbeddedSnapshot:
                     self._narrowings.popitem(last=False)
             return kept
 
-    def _hits(self, places: NDArray[np.int64], scores: Array, *, limit: int) -> Iterator[LexicalHit]:
+    def _hits(self, places: NDArray[np.int64], scores: Array, *, limit: int) -> Iterator[SearchHit]:
         """Order by score, then by chunk id, and cut."""
         named = self._named(places)
         ordered = sorted(zip(scores.tolist(), named, places.tolist(), strict=True), key=lambda hit: (-hit[0], hit[1]))
         for score, chunk_id, place in ordered[:limit]:
             document = self._table.document_of[place]
-            yield LexicalHit(
+            yield SearchHit(
                 chunk_id=chunk_id,
                 document_id=self._table.document_ids[document],
                 source_id=self._table.sources[self._table.source_codes[document]],
@@ -229,7 +335,7 @@ class EmbeddedSnapshot:
             )
 
     def _rank(self, view: View, query: LexicalQuery, *, keep: NDArray[np.bool_] | None, place: int, score: int) -> int:
-        everything = view.match(query.terms, phrases=query.phrases, keep=keep, limit=len(self._table.chunk_keys))
+        everything = view.match(query, keep=keep, limit=len(self._table.chunk_keys))
         higher = int((everything.scores > score).sum())
         ties = everything.places[everything.scores == score]
         ordered = sorted(zip(self._named(ties), ties.tolist(), strict=True))
@@ -256,7 +362,7 @@ class EmbeddedSnapshot:
                 counts[shown] = counts.get(shown, 0) + count
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
-    def _fragment(self, hit: LexicalHit, row: tuple[Any, ...], *, metadata: bytes, rule: bytes) -> StoredFragment:
+    def _fragment(self, hit: SearchHit, row: tuple[Any, ...], *, metadata: bytes, rule: bytes) -> StoredFragment:
         custody, text_hash, *chunk_row, content, leaf = row
         event = rows.decode_event(leaf)
         stored = rows.stored_chunk(

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from evidentia.backends.embedded.impacts import WEIGHT_BITS, TermPostings
+from evidentia.backends.embedded.lexicon import EmbeddedLexicon
 from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, idf_fixed, tfidf_impacts
 
 if TYPE_CHECKING:
@@ -23,31 +25,15 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.segments import Array
     from evidentia.backends.embedded.vocabulary import Vocabulary
     from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.search import LexicalQuery
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.vocabulary import AuthorityTier
 
 KEPT_BYTES = 128 * 1024 * 1024
 """How much of postings and impacts one view keeps."""
-COMMON_SHARE = 16
-"""A term in more than one place out of this many is common."""
+_MILLI = 1000
 SAMPLE, SAMPLE_PER_RESULT = 4096, 32
 """How many places are looked at for a first bound on the best scores: the former, or the latter per result asked for."""
-
-
-class TermPostings(NamedTuple):
-    """A term within the mask: places ascending, frequencies, and what each occurrence is worth.
-
-    A common term also has its impacts spread over all places, because adding whole arrays is far cheaper than
-    adding at many places.
-    """
-
-    places: NDArray[np.int32]
-    frequencies: NDArray[np.int32]
-    impacts: Array
-    idf: int
-    is_positive: bool
-    spread: Array | None
-    occupied: NDArray[np.bool_] | None
 
 
 class Matches(NamedTuple):
@@ -86,54 +72,48 @@ class View:
         total_length = int(lengths[mask].sum(dtype=np.int64))
         self._bm25 = Bm25.of(total_length=total_length, documents=max(1, self.documents), k1_milli=search.k1_milli, b_milli=search.b_milli)
         self._norms = self._bm25.norms(lengths) if search.weighting == "bm25" else None
-        self._terms: OrderedDict[str, TermPostings] = OrderedDict()
+        self.lexicon = EmbeddedLexicon(vocabulary, mask=mask, count=lambda term: len(self.term(term).places))
+        self._terms: OrderedDict[tuple[str, int | None], TermPostings] = OrderedDict()
         self._kept_bytes = 0
         self._lock = threading.Lock()
         self._scratch = threading.local()
 
-    def term(self, term: str) -> TermPostings:
-        """Return a term's postings within the mask."""
+    def term(self, term: str, *, weight: int | None = None) -> TermPostings:
+        """Return a term's postings within the mask; a weight makes its impacts those of an added term."""
+        key = (term, weight)
         with self._lock:
-            kept = self._terms.get(term)
+            kept = self._terms.get(key)
             if kept is not None:
-                self._terms.move_to_end(term)
+                self._terms.move_to_end(key)
                 return kept
-        made = self._make_term(term)
+        made = self._make_term(term) if weight is None else self.term(term).weighed(weight, size=len(self.mask))
         with self._lock:
-            if term not in self._terms:
-                self._terms[term] = made
-                self._kept_bytes += _size(made)
+            if key not in self._terms:
+                self._terms[key] = made
+                self._kept_bytes += made.byte_count
             while self._kept_bytes > KEPT_BYTES and len(self._terms) > 1:
                 _, dropped = self._terms.popitem(last=False)
-                self._kept_bytes -= _size(dropped)
+                self._kept_bytes -= dropped.byte_count
         return made
 
-    def match(
-        self,
-        terms: Mapping[str, int],
-        *,
-        phrases: Sequence[Sequence[str]],
-        keep: NDArray[np.bool_] | None,
-        limit: int,
-        listed: bool = False,
-    ) -> Matches:
-        """Score every place that holds a term; `keep` narrows places, phrases demand their words in order.
+    def match(self, query: LexicalQuery, *, keep: NDArray[np.bool_] | None, limit: int, listed: bool = False) -> Matches:
+        """Score every place that holds a term, asked for or added; `keep` narrows places, phrases demand their words in order.
 
         Returned are all places whose score is at least that of the last of the best `limit`: ties are for the caller to
         order by id and cut. `listed` asks for every matching place besides.
         """
-        found = [(self.term(term), times) for term, times in terms.items()]
+        found = self._found(query)
         totals, touched = self._buffers(wide=self._may_overflow(found))
         is_positive = all(postings.is_positive for postings, _ in found)
         try:
             for postings, times in found:
-                _add(totals, postings, times)
+                postings.add_to(totals, times)
                 if not is_positive:
-                    _touch(touched, postings)
-            if keep is None and not phrases and not listed and is_positive:
+                    postings.touch(touched)
+            if keep is None and not query.phrases and not listed and is_positive:
                 return self._best_of_all(found, totals, limit=limit)
             matching = np.flatnonzero(totals if is_positive else touched)
-            chosen = self._narrow(matching, phrases=phrases, keep=keep)
+            chosen = self._narrow(matching, phrases=query.phrases, keep=keep)
             scores = totals[chosen]
             best = _best(scores, limit)
             return Matches(places=chosen[best], scores=scores[best], total=len(chosen), matching=chosen)
@@ -151,11 +131,49 @@ class View:
         best = _best(scores, limit)
         return Matches(places=chosen[best], scores=scores[best], total=int(np.count_nonzero(totals)), matching=None)
 
-    def contributions(self, place: int, terms: Mapping[str, int]) -> list[tuple[str, TermPostings, int, int]]:
-        """Return (term, postings, frequency, score) of each query term that occurs at a place."""
+    def joined(self, matched: Matches, query: LexicalQuery, *, places: Sequence[int], keep: NDArray[np.bool_] | None) -> Matches:
+        """Return the matches counted together with places that were found otherwise; the best stay what they are."""
+        found = np.unique(np.asarray(places, dtype=np.int32))
+        found = found[self.mask[found] if keep is None else self.mask[found] & keep[found]]
+        listed = matched.matching
+        is_known = self.occurs(found, query) if listed is None else np.isin(found, listed)
+        added = found[~is_known]
+        matching = None if listed is None else np.sort(np.concatenate([listed, added.astype(np.int64)]))
+        return matched._replace(total=matched.total + len(added), matching=matching)
+
+    def scores(self, places: Sequence[int], query: LexicalQuery) -> list[int]:
+        """Return the score that `match` gives each place; 0 where no term occurs, and where the caller may not look."""
+        wanted = np.asarray(places, dtype=np.int32)  # the postings' own type: looking for another would copy them all
+        totals = np.zeros(len(wanted), dtype=np.int64)
+        for postings, times in self._found(query):
+            totals += np.multiply(postings.at(wanted), times, dtype=np.int64)
+        scores: list[int] = totals.tolist()
+        return scores
+
+    def attainable(self, query: LexicalQuery) -> int:
+        """Return what a chunk would score at most that held every term as often as could count."""
+        asked = sum(self._peak(self.term(term)) * times for term, times in query.terms.items())
+        added = sum((self._peak(self.term(term)) * weight) >> WEIGHT_BITS for term, weight in query.expansions.items())
+        return asked + added
+
+    def _peak(self, postings: TermPostings) -> int:
+        """Return what one term is worth at most: the limit of BM25, or what tf-idf gives where it is most frequent."""
+        if self._norms is None:
+            return int(postings.impacts.max(initial=0))
+        return max(0, postings.idf) * (_MILLI + self._search.k1_milli) // _MILLI
+
+    def occurs(self, places: NDArray[np.int32], query: LexicalQuery) -> NDArray[np.bool_]:
+        """Tell for each place whether one of the terms occurs there, whatever it is worth."""
+        found = np.zeros(len(places), dtype=np.bool_)
+        for postings, _ in self._found(query):
+            found |= postings.occurs(places)
+        return found
+
+    def contributions(self, place: int, query: LexicalQuery) -> list[tuple[str, TermPostings, int, int]]:
+        """Return (term, postings, frequency, score) of each term, asked for or added, that occurs at a place."""
         given = []
-        for term, times in sorted(terms.items()):
-            postings = self.term(term)
+        named = zip([*query.terms, *query.expansions], self._found(query), strict=True)
+        for term, (postings, times) in sorted(named, key=lambda each: each[0]):
             index = int(np.searchsorted(postings.places, place))
             if index < len(postings.places) and postings.places[index] == place:
                 given.append((term, postings, int(postings.frequencies[index]), int(postings.impacts[index]) * times))
@@ -164,6 +182,11 @@ class View:
     def has_phrases(self, place: int, phrases: Sequence[Sequence[str]]) -> bool:
         """Tell whether every phrase occurs at a place."""
         return all(place in self._vocabulary.phrase(phrase) for phrase in phrases)
+
+    def _found(self, query: LexicalQuery) -> list[tuple[TermPostings, int]]:
+        """Return the postings of each term and how often they count; those of added terms are weighed already."""
+        asked = [(self.term(term), times) for term, times in query.terms.items()]
+        return asked + [(self.term(term, weight=weight), 1) for term, weight in query.expansions.items()]
 
     def _narrow(
         self, matching: NDArray[np.int64], *, phrases: Sequence[Sequence[str]], keep: NDArray[np.bool_] | None
@@ -186,18 +209,11 @@ class View:
         else:
             idf = idf_fixed(self._search.idf, documents=documents, containing=len(places))
             impacts = self._bm25.impacts(frequencies, self._norms[places], idf=idf)
-        is_positive = bool((impacts > 0).all())
-        spread = occupied = None
-        if len(places) * COMMON_SHARE > len(self.mask):
-            spread = np.zeros(len(self.mask), dtype=impacts.dtype)
-            spread[places] = impacts
-            if not is_positive:
-                occupied = np.zeros(len(self.mask), dtype=np.bool_)
-                occupied[places] = True
-        return TermPostings(places, frequencies, impacts, idf, is_positive, spread, occupied)
+        return TermPostings.of(places, frequencies, impacts, idf=idf, size=len(self.mask))
 
     def _may_overflow(self, found: Sequence[tuple[TermPostings, int]]) -> bool:
-        return self._norms is None or sum(times for _, times in found) > QUERY_TERM_LIMIT
+        is_wide = any(postings.impacts.dtype.itemsize > np.dtype(np.int32).itemsize for postings, _ in found)
+        return self._norms is None or is_wide or sum(times for _, times in found) > QUERY_TERM_LIMIT
 
     def _buffers(self, *, wide: bool) -> tuple[Array, NDArray[np.bool_]]:
         """Return zeroed accumulators of this thread; `match` leaves them zeroed."""
@@ -212,21 +228,6 @@ class View:
         return totals, touched
 
 
-def _add(totals: Array, postings: TermPostings, times: int) -> None:
-    if postings.spread is not None:
-        totals += postings.spread if times == 1 else np.multiply(postings.spread, times, dtype=totals.dtype)
-    else:
-        totals[postings.places] += postings.impacts if times == 1 else np.multiply(postings.impacts, times, dtype=totals.dtype)
-
-
-def _touch(touched: NDArray[np.bool_], postings: TermPostings) -> None:
-    """Note where a term stands, for queries whose scores alone do not tell: some impacts are zero or negative."""
-    if postings.occupied is not None:
-        touched |= postings.occupied
-    else:
-        touched[postings.places] = True
-
-
 def _best(scores: Array, limit: int) -> NDArray[np.int64]:
     """Return the indexes of the best `limit` scores and of everything that ties with the last of them."""
     if len(scores) <= limit:
@@ -237,8 +238,3 @@ def _best(scores: Array, limit: int) -> NDArray[np.int64]:
 def _nth_largest(scores: Array, number: int) -> int:
     cut = len(scores) - number
     return int(np.partition(scores, cut)[cut])
-
-
-def _size(postings: TermPostings) -> int:
-    arrays = (postings.places, postings.frequencies, postings.impacts, postings.spread, postings.occupied)
-    return sum(array.nbytes for array in arrays if array is not None)

@@ -5,9 +5,13 @@ Places number the chunks of all segments one after the other, so postings of sev
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from evidentia.backends.embedded.glossary import Glossary
+from evidentia.text import edits as edit_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +35,7 @@ class SegmentTerms:
 
     def __init__(self, segment: Segment, *, first_place: int) -> None:
         self.first_place = first_place
+        self._segment = segment
         self._offsets = segment.array("term_offsets")
         self._bytes = segment.array("term_bytes").data
         self._posting_offsets = segment.array("posting_offsets")
@@ -64,11 +69,31 @@ class SegmentTerms:
         places = np.repeat(ordinals.astype(np.int64) + self.first_place, counts)
         return (places << _POSITION_BITS) | positions
 
+    def near(self, term: str, *, edits: int, mask: NDArray[np.bool_]) -> list[tuple[str, int, int]]:
+        """Return (term, distance, chunks within the mask) of every term within so many edits that the mask shows."""
+        numbers, distances = edit_distances.near(self._words, term, edits=edits)
+        starts = self._posting_offsets[numbers]
+        lengths = self._posting_offsets[numbers + 1] - starts
+        ends = np.cumsum(lengths)
+        places = self._ordinals[np.repeat(starts - ends + lengths, lengths) + np.arange(lengths.sum())] + self.first_place
+        seen = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(mask[places], dtype=np.int64)])
+        counts = seen[ends] - seen[ends - lengths]
+        found = zip(numbers.tolist(), distances.tolist(), counts.tolist(), strict=True)
+        return [(self._name(number), distance, chunks) for number, distance, chunks in found if chunks]
+
+    def _name(self, number: int) -> str:
+        return bytes(self._bytes[self._offsets[number] : self._offsets[number + 1]]).decode()
+
+    @cached_property
+    def _words(self) -> edit_distances.WordList:
+        return edit_distances.word_list(self._segment.array("term_bytes"), self._offsets)
+
 
 class Vocabulary:
-    """The terms of a snapshot."""
+    """The terms of a snapshot, and what its chunks say they mean."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
+        self._segments = segments
         self._parts: list[SegmentTerms] = []
         first_place = 0
         for segment in segments:
@@ -90,6 +115,19 @@ class Vocabulary:
         if not places:
             return Postings(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32))
         return Postings(np.concatenate(places), np.concatenate(frequencies))
+
+    def near(self, term: str, *, edits: int, mask: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
+        """Return every term within so many edits that the mask shows: its distance, and in how many chunks it occurs."""
+        found: dict[str, tuple[int, int]] = {}
+        for part in self._parts:
+            for name, distance, chunks in part.near(term, edits=edits, mask=mask):
+                found[name] = (distance, chunks + found.get(name, (distance, 0))[1])
+        return found
+
+    @cached_property
+    def glossary(self) -> Glossary:
+        """Return the definitions of all segments, laid out when first asked for."""
+        return Glossary(self._segments)
 
     def phrase(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the places in which the terms stand one after the other."""

@@ -24,6 +24,8 @@ from evidentia.backends.embedded.event_log import EventLogWriter
 from evidentia.backends.embedded.postings import PostingsBuilder
 from evidentia.backends.embedded.seal import first_record, insert_record, seal, stored_head
 from evidentia.backends.embedded.segments import write_segment
+from evidentia.backends.embedded.vector_files import remove_unnamed_files
+from evidentia.backends.embedded.vector_ledger import VectorLedger
 from evidentia.backends.embedded.writer_lock import WriterLock
 from evidentia.contracts.errors import DuplicateDocumentError, InvalidFieldError, NotFoundError
 from evidentia.provenance.corpus import CorpusState
@@ -63,6 +65,7 @@ class EmbeddedWriter:
             self._staged: dict[SourceId, SourceDescriptor] = {}
             self._restart()
             self._remove_unnamed_segments()
+            remove_unnamed_files(self._database, directory)
         except BaseException:
             self._lock.release()
             raise
@@ -114,6 +117,7 @@ class EmbeddedWriter:
         """Read from the database what the writer keeps in memory."""
         self._head, self._head_hash, state = stored_head(self._database)
         self._corpus = CorpusState(state)
+        self._vectors = VectorLedger(self._database)
         self._log = EventLogWriter(self._database, size=self._head.log_size)
 
     def _plan(self, changes: ChangeSet) -> CommitRows:
@@ -124,7 +128,14 @@ class EmbeddedWriter:
             if document_id not in current:
                 raise NotFoundError("document", document_id)
         now = self._clock.now()
-        planned = CommitRows(self._database, sequence=self._head.sequence + 1, log_size=self._log.size, now=now, entropy=self._entropy)
+        planned = CommitRows(
+            self._database,
+            sequence=self._head.sequence + 1,
+            log_size=self._log.size,
+            now=now,
+            entropy=self._entropy,
+            space_key=self._vectors.space_key,
+        )
         for document in changes.documents:
             planned.put(document, current.get(document.document_id))
         for document_id in changes.removals:
@@ -154,8 +165,16 @@ class EmbeddedWriter:
             self._database.execute("INSERT OR REPLACE INTO sources VALUES (?, ?)", row)
         self._corpus.remove(planned.members_out)
         self._corpus.add(planned.members_in)
+        self._vectors.remove(planned.vectors_out)
+        self._vectors.store()
         record, record_hash = seal(
-            self._database, parent=self._head, parent_hash=self._head_hash, log_size=self._log.size, corpus=self._corpus, now=planned.now
+            self._database,
+            parent=self._head,
+            parent_hash=self._head_hash,
+            log_size=self._log.size,
+            corpus=self._corpus,
+            vectors=self._vectors.version,
+            now=planned.now,
         )
         self._database.execute("COMMIT")
         self._head, self._head_hash = record, record_hash

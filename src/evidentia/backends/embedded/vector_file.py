@@ -1,0 +1,190 @@
+"""A file of vectors: the container of `segments` with these arrays, rows in ascending order of their chunk keys.
+
+    chunk_keys int64, added int64     per row: the chunk, and the commit that gave it the vector
+    steps uint16, high int8, low int16  the vectors, row by row (`vector_rows`)
+    scan int8                         `high` once more, dimension by dimension: the order in which a search reads it
+    sums, high_squares int32          per row: the sum and the sum of squares of `high`
+    low_squares, squares int64        per row: the sums of squares of `low` and of the vector itself
+
+The vectors take four bytes per component with `scan`, as much as float32 would. A file is written in stretches, so that
+merging needs little memory, and never changes; its SHA-256 stands in the database and is covered by the commit record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evidentia.backends.embedded.segments import ALIGNMENT, MAGIC, Segment
+from evidentia.backends.embedded.vector_rows import SplitRows, split
+from evidentia.contracts.canonical import encode_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from evidentia.backends.embedded.segments import Array
+
+VECTORS_NAME = "vectors"
+"""The directory of a base's vector files."""
+_PREFIX = 16
+_HEADER_ROOM = 2_048
+_STRETCH = 4_096
+_PER_ROW = {
+    "chunk_keys": "<i8", "added": "<i8", "steps": "<u2", "sums": "<i4", "high_squares": "<i4", "low_squares": "<i8", "squares": "<i8",
+}  # fmt: skip
+_PER_COMPONENT = {"high": "|i1", "low": "<i2", "scan": "|i1"}
+
+
+class VectorFile:
+    """An open file; its arrays are views of the memory map."""
+
+    def __init__(self, path: Path) -> None:
+        self._segment = Segment(path)
+        self.name = path.name
+        self.count = self._segment.header.chunk_count
+        self.chunk_keys: NDArray[np.int64] = self._segment.array("chunk_keys")
+        self.added: NDArray[np.int64] = self._segment.array("added")
+        self.steps: NDArray[np.uint16] = self._segment.array("steps")
+        self.high: NDArray[np.int8] = self._segment.array("high").reshape(self.count, -1)
+        self.low: NDArray[np.int16] = self._segment.array("low").reshape(self.count, -1)
+        self.scan: NDArray[np.int8] = self._segment.array("scan").reshape(-1, self.count)
+        self.sums: NDArray[np.int32] = self._segment.array("sums")
+        self.high_squares: NDArray[np.int32] = self._segment.array("high_squares")
+        self.low_squares: NDArray[np.int64] = self._segment.array("low_squares")
+        self.squares: NDArray[np.int64] = self._segment.array("squares")
+
+    @property
+    def dimension(self) -> int:
+        """Return how many components a row has."""
+        return int(self.high.shape[1])
+
+    def rows(self, ordinals: NDArray[np.int64] | slice) -> SplitRows:
+        """Return some of the rows."""
+        return SplitRows(self.high[ordinals], self.low[ordinals], self.steps[ordinals])
+
+    def stretches(self) -> Iterator[slice]:
+        """Yield the file in stretches that fit into little memory."""
+        for start in range(0, self.count, _STRETCH):
+            yield slice(start, min(start + _STRETCH, self.count))
+
+
+class Part(NamedTuple):
+    """What a new file takes from an old one: the rows with these ordinals, ascending."""
+
+    file: VectorFile
+    ordinals: NDArray[np.int64]
+
+
+class WrittenFile(NamedTuple):
+    """A file that is durable."""
+
+    path: Path
+    file_hash: bytes
+    byte_count: int
+    rows: int
+
+
+def write_vectors(path: Path, vectors: NDArray[np.int32], *, chunk_keys: NDArray[np.int64], sequence: int) -> WrittenFile:
+    """Write and sync a file of new vectors, whose chunk keys ascend."""
+    rows = split(vectors)
+    high, low = rows.high.astype(np.int64), rows.low.astype(np.int64)
+    arrays: dict[str, Array] = {
+        "chunk_keys": chunk_keys,
+        "added": np.full(len(vectors), sequence, dtype=np.int64),
+        "steps": rows.steps,
+        "sums": high.sum(axis=1),
+        "high_squares": (high * high).sum(axis=1),
+        "low_squares": (low * low).sum(axis=1),
+        "squares": (vectors.astype(np.int64) ** 2).sum(axis=1),
+        "high": rows.high,
+        "low": rows.low,
+        "scan": rows.high.T,
+    }
+    return _write(path, arrays=arrays, parts=None, count=len(vectors), dimension=vectors.shape[1])
+
+
+def write_merged(path: Path, parts: Sequence[Part]) -> WrittenFile:
+    """Write and sync a file with rows of others, in order of their chunk keys."""
+    keys = np.concatenate([part.file.chunk_keys[part.ordinals] for part in parts])
+    merged = _Merged(parts, np.argsort(keys, kind="stable"))
+    return _write(path, arrays=None, parts=merged, count=len(keys), dimension=parts[0].file.dimension)
+
+
+class _Merged:
+    """Rows of several files in one order; `order` says which of the rows, one file after the other, comes where."""
+
+    def __init__(self, parts: Sequence[Part], order: NDArray[np.int64]) -> None:
+        self._parts = parts
+        self._order = order
+        self._firsts = np.cumsum([0, *(len(part.ordinals) for part in parts)])
+
+    def stretches(self, name: str) -> Iterator[Array]:
+        """Yield an array of the merged file, a stretch at a time."""
+        if name == "scan":
+            for dimension in range(self._parts[0].file.dimension):
+                yield np.concatenate([part.file.scan[dimension][part.ordinals] for part in self._parts])[self._order]
+            return
+        for start in range(0, len(self._order), _STRETCH):
+            yield self._gathered(name, self._order[start : start + _STRETCH])
+
+    def _gathered(self, name: str, numbers: NDArray[np.int64]) -> Array:
+        first: Array = getattr(self._parts[0].file, name)
+        taken = np.empty((len(numbers), *first.shape[1:]), dtype=first.dtype)
+        for part, begin, end in zip(self._parts, self._firsts[:-1].tolist(), self._firsts[1:].tolist(), strict=True):
+            is_here = (numbers >= begin) & (numbers < end)
+            if is_here.any():
+                taken[is_here] = getattr(part.file, name)[part.ordinals[numbers[is_here] - begin]]
+        return taken
+
+
+def _write(path: Path, *, arrays: dict[str, Array] | None, parts: _Merged | None, count: int, dimension: int) -> WrittenFile:
+    digest = hashlib.sha256()
+    try:
+        with path.open("xb") as file:
+            for piece in _pieces(arrays=arrays, parts=parts, count=count, dimension=dimension):
+                file.write(piece)
+                digest.update(piece)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with suppress(FileNotFoundError):
+            path.unlink()
+        raise
+    return WrittenFile(path, digest.digest(), path.stat().st_size, count)
+
+
+def _pieces(*, arrays: dict[str, Array] | None, parts: _Merged | None, count: int, dimension: int) -> Iterator[bytes]:
+    header, places = _header(count=count, dimension=dimension)
+    yield MAGIC + len(header).to_bytes(8, "little") + header
+    written = _PREFIX + len(header)
+    for name, (dtype, offset) in places.items():
+        yield bytes(offset - written)
+        written = offset
+        whole = [arrays[name]] if arrays is not None else []
+        for stretch in parts.stretches(name) if parts is not None else whole:
+            piece = np.ascontiguousarray(stretch, dtype=dtype).tobytes()
+            written += len(piece)
+            yield piece
+
+
+def _header(*, count: int, dimension: int) -> tuple[bytes, dict[str, tuple[str, int]]]:
+    """Return the header, padded to a fixed size, and where each array begins."""
+    offset = _PREFIX + _HEADER_ROOM
+    places: dict[str, tuple[str, int]] = {}
+    described: dict[str, dict[str, object]] = {}
+    sizes = [(name, dtype, count) for name, dtype in _PER_ROW.items()]
+    sizes += [(name, dtype, count * dimension) for name, dtype in _PER_COMPONENT.items()]
+    for name, dtype, size in sizes:
+        offset += -offset % ALIGNMENT
+        places[name] = (dtype, offset)
+        described[name] = {"count": size, "dtype": dtype, "offset": offset}
+        offset += size * np.dtype(dtype).itemsize
+    header = encode_record({"arrays": described, "chunk_count": count, "tokeniser": ""})
+    return header + b" " * (_HEADER_ROOM - len(header)), places
