@@ -1,4 +1,4 @@
-"""Small random worlds for the noninterference test: corpora with a history, people, and what they ask.
+"""Small random worlds for the noninterference test: corpora with a history, some of it with vectors, people, and what they ask.
 
 Texts repeat on purpose, so that equal scores are common and the order between them is put to the test. The same instant
 is written with several offsets, and the same free value as text, number and flag, because two spellings of one value
@@ -11,30 +11,37 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
-from access_oracle import RULES
 
+from engine.access_oracle import RULES
+from engine.world_texts import LEANING, make_query, make_texts, spans_of
 from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.documents import AccessChange, ChangeSet, DocumentMetadata
-from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, TimeWindow
+from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, RankingWeights, SubQuery, Task, TimeWindow, Turn
 from evidentia.contracts.ids import PrincipalId, SemanticVersion, SourceId, TenantId
-from evidentia.contracts.settings import AccessSettings, SearchSettings, Settings
+from evidentia.contracts.settings import AccessSettings, QuerySettings, RankingSettings, SearchSettings, Settings
 from evidentia.contracts.sources import SourcePolicy
-from evidentia.contracts.vocabulary import AuthorityTier, Classification, ContentType, DeprecationStatus, RetrievalMode
+from evidentia.contracts.vocabulary import (
+    AuthorityTier,
+    Classification,
+    ContentType,
+    DeprecationStatus,
+    FusionMethod,
+    QueryStepName,
+    RetrievalMode,
+    Similarity,
+)
 from evidentia.testing.documents import make_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from random import Random
 
-    from access_oracle import Rule
-
+    from engine.access_oracle import Rule
     from evidentia.contracts.documents import PreparedDocument
     from evidentia.contracts.ids import DocumentId
 
 Choice = TypeVar("Choice")
 
-WORDS = ("pier", "dock", "crane", "cargo", "tide", "beacon", "rope", "anchor")
-ABSENT = ("zeppelin", "quasar")
 SOURCES = ("wiki", "code", "mail", "logs")
 TENANTS = ("default", "default", "default", "default", "other")
 TAGS = ("ops", "open", "draft", "legal")
@@ -49,6 +56,11 @@ MOMENTS = (
     datetime(2023, 1, 1, tzinfo=UTC),
 )
 AS_OF = datetime(2026, 2, 1, tzinfo=UTC)
+WEIGHTS = (
+    (0.45, 0.25, 0.15, 0.15), (0.45, 0.25, 0.15, 0.15), (1.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.25, 0.25, 0.25, 0.25),
+    (0.0, 1.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.333333, 0.333333, 0.333334, 0.0), (0.7, 0.0, 0.0, 0.3),
+)  # fmt: skip
+TASKS = ("coding", "Operations", "configuration", "explanation", "dancing")
 FACETS = (
     "source_id", "document_id", "title", "path", "content_type", "language", "created_at", "updated_at", "author", "classification",
     "tags", "version", "deprecation_status", "authority_tier", "tenant", "media_type", "extra.region", "extra.level",
@@ -64,12 +76,13 @@ FILTERS = (
 
 
 class World(NamedTuple):
-    """A corpus with its past: the commits that made it, and what was live after each of them."""
+    """A corpus with its past: the commits that made it, what was live after each of them, and which texts had vectors then."""
 
     settings: Settings
     rules: tuple[Rule, ...]
     commits: tuple[ChangeSet, ...]
     versions: tuple[Mapping[DocumentId, PreparedDocument], ...]
+    embedded: tuple[frozenset[str], ...]
 
     @property
     def documents(self) -> Mapping[DocumentId, PreparedDocument]:
@@ -83,9 +96,14 @@ class World(NamedTuple):
 
 def make_world(rng: Random) -> World:
     """Return a world of 3 to 12 documents at each moment of a history of three commits."""
-    texts = [_text(rng) for _ in range(rng.randint(2, 6))]
+    texts = make_texts(rng)
     rules = tuple(rng.sample(RULES, rng.choice((0, 0, 0, 1, 1, 2))))
-    settings = Settings(search=_search(rng), access=AccessSettings(rules=tuple(rule.text for rule in rules)))
+    settings = Settings(
+        search=_search(rng),
+        access=AccessSettings(rules=tuple(rule.text for rule in rules)),
+        query=_query_settings(rng),
+        ranking=_ranking(rng),
+    )
     live: dict[DocumentId, PreparedDocument] = {}
     commits, versions = [], []
     for stage in range(3):
@@ -93,7 +111,7 @@ def make_world(rng: Random) -> World:
         live = _applied(live, changes)
         commits.append(changes)
         versions.append(live)
-    return World(settings=settings, rules=rules, commits=tuple(commits), versions=tuple(versions))
+    return World(settings=settings, rules=rules, commits=tuple(commits), versions=tuple(versions), embedded=_embedded(rng, texts))
 
 
 def make_principal(rng: Random) -> Principal:
@@ -121,16 +139,23 @@ def make_principal(rng: Random) -> Principal:
 
 def make_request(rng: Random) -> EvidenceRequest:
     """Return a request that leaves no field of the contract unused for long."""
+    is_leaning = rng.random() < 0.1
     return EvidenceRequest(
-        query=DecomposedQuery(text=_query(rng)),
+        query=_query(rng, is_leaning=is_leaning),
+        turns=(Turn(role="user", text=make_query(rng)),) if is_leaning else (),
+        task=_maybe(rng, 0.4, Task(type=rng.choice(TASKS))),
+        ranking_weights=RankingWeights(**dict(zip(RankingWeights.__struct_fields__, rng.choice(WEIGHTS), strict=True))),
+        diversity_constraint=rng.choice((0.7, 0.7, 0.0, 0.3, 1.0, 1.0)),
         source_policy=_policy(rng),
-        token_budget=_maybe(rng, 0.3, rng.randint(1, 15)),
+        token_budget=_maybe(rng, 0.45, rng.randint(1, 40)),
         tokenizer=rng.choice(("chars4", "o200k_base")),
         as_of=_maybe(rng, 0.5, AS_OF),
         time_window=_maybe(rng, 0.15, _window(rng)),
         filter=_maybe(rng, 0.35, _filter(rng)),
         facets=tuple(rng.sample(FACETS, rng.choice((0, 1, 3)))),
-        mode=rng.choice((RetrievalMode.HYBRID, RetrievalMode.LEXICAL)),
+        mode=rng.choice((*3 * (RetrievalMode.HYBRID,), RetrievalMode.LEXICAL, RetrievalMode.DENSE)),
+        fusion=rng.choice((FusionMethod.LINEAR, FusionMethod.RRF, FusionMethod.RRF)),
+        without=tuple(rng.sample(tuple(QueryStepName), rng.choice((0, 0, 0, 1, 2)))),
         limit=rng.choice((1, 2, 3, 5, 10, 20)),
         explain=rng.random() < 0.4,
         receipt=False,
@@ -144,15 +169,13 @@ def make_documents(rng: Random, count: int, *, text: str) -> list[PreparedDocume
 
 def make_document_named(rng: Random, *, source: str, own_id: str, text: str) -> PreparedDocument:
     """Return a document with random access and metadata, one chunk per line."""
-    spans, start = [], 0
-    for line in text.splitlines(keepends=True):
-        spans.append((start, start + len(line)))
-        start += len(line)
-    return make_document(own_id, text, source=source, access=make_access(rng), metadata=_metadata(rng, source), spans=spans)
+    return make_document(own_id, text, source=source, access=make_access(rng), metadata=_metadata(rng, source), spans=spans_of(text))
 
 
 def make_access(rng: Random) -> AccessRule:
-    """Return an access rule; half of them have no ACL."""
+    """Return an access rule; one in four is open to the tenant, half of the others have no ACL."""
+    if rng.random() < 0.25:
+        return AccessRule(tenant=TenantId("default"), classification=Classification.PUBLIC)
     return AccessRule(
         tenant=TenantId(rng.choice(TENANTS)),
         classification=rng.choice((*Classification, Classification.PUBLIC, Classification.PUBLIC, Classification.INTERNAL)),
@@ -182,20 +205,38 @@ def _applied(live: Mapping[DocumentId, PreparedDocument], changes: ChangeSet) ->
     return {document_id: document for document_id, document in after.items() if document_id not in changes.removals}
 
 
-def _text(rng: Random) -> str:
-    return "\n".join(" ".join(rng.choices(WORDS, k=rng.randint(2, 9))) for _ in range(rng.randint(1, 3)))
+def _embedded(rng: Random, texts: Sequence[str]) -> tuple[frozenset[str], ...]:
+    """Return the chunks that have vectors after each commit: never fewer than before; often all, sometimes none."""
+    chunks = [text[start:stop] for text in texts for start, stop in spans_of(text)]
+    shares = sorted(rng.choice(((1, 1, 1), (1, 1, 1), (0, 0.5, 0.8), (0.3, 0.5, 0.7), (0, 0, 0.2), (0, 0, 0))))
+    drawn = {chunk: rng.random() for chunk in chunks}
+    return tuple(frozenset(chunk for chunk in chunks if drawn[chunk] < share) for share in shares)
 
 
 def _search(rng: Random) -> SearchSettings:
     search = SearchSettings(weighting=rng.choice(("bm25", "bm25", "tfidf")), idf=rng.choice(("lucene", "robertson")))
-    return msgspec.structs.replace(search, b_milli=rng.choice((750, 0, 1000)))
+    similarity = rng.choice((Similarity.COSINE, Similarity.COSINE, Similarity.DOT, Similarity.EUCLIDEAN))
+    return msgspec.structs.replace(search, b_milli=rng.choice((750, 0, 1000)), similarity=similarity)
+
+
+def _query_settings(rng: Random) -> QuerySettings:
+    spelling, abbreviations, decompose = (rng.random() < 0.75 for _ in range(3))
+    synonyms = rng.choice(("synonyms.txt", ""))
+    return QuerySettings(spelling=spelling, abbreviations=abbreviations, synonyms=synonyms, decompose=decompose)
+
+
+def _ranking(rng: Random) -> RankingSettings:
+    """Return settings under which a leg often proposes fewer candidates than there are."""
+    return RankingSettings(
+        candidates=rng.choice((1, 2, 3, 5, 100)), lexical_milli=rng.choice((500, 0, 300, 1000)), weights=rng.choice(("fixed", "by_query"))
+    )
 
 
 def _metadata(rng: Random, source: str) -> DocumentMetadata:
     extra = {"region": rng.choice(REGIONS), "team": rng.choice((*TAGS, "shared")), "level": rng.choice(("1", "2", "true", "1.0"))}
     return DocumentMetadata(
         source_id=SourceId(source),
-        title=rng.choice(("", "The pier", "A crane")),
+        title=rng.choice(("", "", "", "The pier", "A crane")),
         path=rng.choice(("", "a/b.md", "z.md")),
         media_type=rng.choice(("text/plain", "text/markdown")),
         content_type=rng.choice(tuple(ContentType)),
@@ -211,10 +252,10 @@ def _metadata(rng: Random, source: str) -> DocumentMetadata:
     )
 
 
-def _query(rng: Random) -> str:
-    words = rng.choices((*WORDS, *ABSENT) if rng.random() < 0.3 else WORDS, k=rng.randint(1, 4))
-    phrase = f'"{" ".join(rng.choices(WORDS, k=2))}"' if rng.random() < 0.15 else ""
-    return f"{' '.join(words)} {phrase}".strip()
+def _query(rng: Random, *, is_leaning: bool) -> DecomposedQuery:
+    parts = tuple(SubQuery(text=make_query(rng), weight=rng.choice((1.0, 0.5, 0.0))) for _ in range(rng.randint(1, 3)))
+    text = rng.choice(LEANING) if is_leaning else make_query(rng)
+    return DecomposedQuery(text=text, subqueries=parts if rng.random() < 0.1 else ())
 
 
 def _policy(rng: Random) -> SourcePolicy:

@@ -1,4 +1,4 @@
-"""A base of a few documents on a memory disk, asked through the wiring, with a clock that stands still."""
+"""A base of a few documents on a memory disk, with a clock that stands still and an encoder that remembers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from engine.known_vectors import give_vectors, remembering_encoder
 from evidentia.contracts.errors import EvidentiaError
+from evidentia.engine.outside import Models
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.replaying import Replayer
+from evidentia.query.synonym_file import parse_synonyms
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
-from evidentia.wiring import embedded
+from evidentia.text.tokens import Tokeniser
+from evidentia.wiring import embedded as wiring
 from evidentia.wiring.settings_file import SETTINGS_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.documents import ChangeSet
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import EvidenceIndex
     from evidentia.contracts.receipts import EngineConfig, ReplayReport
     from evidentia.contracts.settings import Settings
+    from evidentia.query.synonym_file import Synonyms
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108  # a receipt is synced, which costs milliseconds on a real disk
 
@@ -36,23 +42,32 @@ def memory_folder(fallback: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 class SmallBase:
-    """Made from commits in one go; `wrap` puts something between the engine and its index."""
+    """Made from commits in one go; `wrap` puts something between the engine and its index.
+
+    After commit number n, the chunks whose text is in `embedded[n]` get their vectors; without it there are none.
+    `synonyms` is the file that the settings name.
+    """
 
     def __init__(
         self,
         directory: Path,
         *,
         settings: Settings,
-        commits: Iterable[ChangeSet],
+        commits: Sequence[ChangeSet],
+        embedded: Sequence[AbstractSet[str]] = (),
+        synonyms: str = "",
         wrap: Callable[[EvidenceIndex], EvidenceIndex] | None = None,
     ) -> None:
         self._clock, self._entropy = SteppingClock(step_s=0), RepeatableEntropy()
-        embedded.create(directory, clock=self._clock, entropy=self._entropy)
+        wiring.create(directory, clock=self._clock, entropy=self._entropy)
         (directory / SETTINGS_NAME).write_text(_settings_text(settings), encoding="utf-8")
-        self.parts = embedded.open_parts(directory, clock=self._clock, entropy=self._entropy)
-        self.corpus_versions = self._commit(commits)
+        if settings.query.synonyms:
+            (directory / settings.query.synonyms).write_text(synonyms, encoding="utf-8")
+        self._synonyms = _parsed(settings, synonyms)
+        self.parts = wiring.open_parts(directory, clock=self._clock, entropy=self._entropy)
+        self.corpus_versions = self._commit(commits, embedded)
         self._index: EvidenceIndex = wrap(self.parts.index) if wrap else self.parts.index
-        self._engine = self._engine_for(self.parts.config) if wrap else self.parts.engine(self.parts.config)
+        self._engine = self._engine_for(self.parts.config)
 
     def answer(self, request: EvidenceRequest, *, principal: Principal) -> EvidenceResponse:
         """Answer a request."""
@@ -78,15 +93,32 @@ class SmallBase:
         """Give back what is held."""
         self.parts.close()
 
-    def _commit(self, commits: Iterable[ChangeSet]) -> list[CorpusVersion]:
-        writer = self.parts.writer()
-        try:
-            return [writer.commit(changes).corpus_version for changes in commits]
-        finally:
-            writer.close()
+    def _commit(self, commits: Sequence[ChangeSet], embedded: Sequence[AbstractSet[str]]) -> list[CorpusVersion]:
+        versions = []
+        for number, changes in enumerate(commits):
+            writer = self.parts.writer()
+            try:
+                versions.append(writer.commit(changes).corpus_version)
+            finally:
+                writer.close()
+            if embedded and embedded[number]:
+                self.embed(embedded[number])
+        return versions
+
+    def embed(self, texts: AbstractSet[str]) -> None:
+        """Give the chunks with these texts their vectors."""
+        encoder = remembering_encoder()
+        give_vectors(self.parts, encoder.identity, lambda chunk: encoder.encode_document(chunk.text) if chunk.text in texts else None)
 
     def _engine_for(self, config: EngineConfig) -> Engine:
-        return Engine(self._index, receipts=self.parts.receipts, config=config, clock=self._clock, entropy=self._entropy)
+        models = Models(
+            encoder=remembering_encoder,
+            reranker=lambda: None,
+            rewriter=lambda: None,
+            merger=lambda: None,
+            synonyms=self._synonyms,
+        )
+        return Engine(self._index, receipts=self.parts.receipts, config=config, models=models, clock=self._clock, entropy=self._entropy)
 
     def _replayer(self) -> Replayer:
         return Replayer(
@@ -97,8 +129,14 @@ class SmallBase:
 def _settings_text(settings: Settings) -> str:
     """Return the settings that matter here as TOML, whose strings and integers JSON writes too."""
     lines = []
-    for section in ("search", "access"):
+    for section in ("search", "access", "query", "ranking"):
         values = msgspec.to_builtins(getattr(settings, section))
         lines.append(f"[{section}]")
         lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
     return "\n".join(lines) + "\n"
+
+
+def _parsed(settings: Settings, synonyms: str) -> Synonyms | None:
+    if not settings.query.synonyms:
+        return None
+    return parse_synonyms(synonyms, file=settings.query.synonyms, tokeniser=Tokeniser(settings.text.language))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import pytest
-from small_base import SmallBase, memory_folder
 
+from engine.small_base import SmallBase, memory_folder
 from evidentia.contracts.access import AccessRule, Principal, local_owner
 from evidentia.contracts.documents import AccessChange, ChangeSet, DocumentMetadata
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.ids import ChunkId, DocumentId, PrincipalId, SourceId, TenantId
 from evidentia.contracts.settings import Settings
 from evidentia.contracts.sources import SourcePolicy
-from evidentia.contracts.vocabulary import Classification, CoverageState
+from evidentia.contracts.vocabulary import Classification, CoverageState, FusionMethod, RetrievalMode
 from evidentia.testing.documents import make_document
 
 if TYPE_CHECKING:
@@ -219,3 +219,36 @@ def test_what_was_closed_since_is_not_shown_again(make: Maker) -> None:
     assert report.is_same
     assert [DocumentId("test:b")] == [fragment.document_id for fragment in report.response.fragments]
     assert base.why(receipt, chunk_of(once), asker=ANN).startswith("NotFoundError")
+
+
+def test_replay_tells_a_weaker_asker_neither_of_conflicts_with_hidden_texts_nor_of_hidden_vectors(make: Maker) -> None:
+    hidden = make_document("a", "The gate timeout is 30 seconds.", access=SECRET)
+    seen = make_document("b", "The gate timeout is 60 seconds.")
+    shown = []
+    for documents in ((hidden, seen), (seen,)):
+        base = make(*documents)
+        base.embed({seen.text})
+        answer = base.answer(asking(query=DecomposedQuery(text="gate timeout"), receipt=True), principal=local_owner())
+        assert answer.receipt_id is not None
+        response = base.replay(answer.receipt_id, asker=ANN).response
+        told = [(each.chunk_id, each.flags, each.scores, each.confidence, each.trust_metadata) for each in response.fragments]
+        shown.append((answer.conflicts != (), told, response.conflicts, response.source_coverage, response.degraded))
+
+    assert shown[0][0]
+    assert not shown[1][0]
+    assert shown[1][1:] == shown[0][1:]
+
+
+def test_vectors_that_a_caller_cannot_see_do_not_show_by_being_there(make: Maker) -> None:
+    """Adding a hidden document with a vector to a base without vectors changes nothing for who cannot see it."""
+    hidden, seen = make_document("a", "the pier at night", access=SECRET), make_document("b", "the pier")
+    base, alone = make(hidden, seen), make(seen)
+    base.embed({hidden.text})
+    for mode in RetrievalMode:
+        for fusion in (FusionMethod.LINEAR, FusionMethod.RRF):
+            answer, other = (each.answer(asking(mode=mode, fusion=fusion), principal=ANN) for each in (base, alone))
+
+            assert other.degraded == answer.degraded
+            assert other.source_coverage == answer.source_coverage
+            assert [each.scores for each in other.fragments] == [each.scores for each in answer.fragments]
+            assert [seen.document_id] == [each.document_id for each in answer.fragments]

@@ -51,7 +51,7 @@ class EvidenceResponse(messages.EvidenceResponse, frozen=True, kw_only=True):
             import pandas as pd
         except ImportError as error:
             raise MissingExtraError("pandas", needed_for="to_pandas") from error
-        columns = ("chunk_id", "source_id", "authority_tier", "relevance_score", "confidence", "token_count", "content")
+        columns = ("chunk_id", "source_id", "authority_tier", "score", "relevance_score", "confidence", "token_count", "content")
         return pd.DataFrame(
             [[rank, *(getattr(fragment, column) for column in columns)] for rank, fragment in enumerate(self.fragments, start=1)],
             columns=["rank", *columns],
@@ -68,7 +68,8 @@ class EvidenceResponse(messages.EvidenceResponse, frozen=True, kw_only=True):
     def _row(self, fragment: EvidenceFragment, *, rank: int) -> str:
         shown = fragment.content[:_SHOWN_CHARS] + ("…" if len(fragment.content) > _SHOWN_CHARS else "")
         updated = fragment.metadata.get("updated_at", "unknown")[:10]
-        cells = (str(rank), f"{fragment.relevance_score:.2f}", fragment.document_id, fragment.authority_tier.value, updated, shown)
+        score = f"{fragment.score / messages.SCORE_ONE:.2f}"
+        cells = (str(rank), score, fragment.document_id, fragment.authority_tier.value, updated, shown)
         return "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
 
     def _facts(self, fragment: EvidenceFragment, *, rank: int) -> TagFacts:

@@ -6,14 +6,15 @@ Blocking work runs on a worker thread, so that an event loop stays free.
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
-
-import msgspec
 
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.checkup import check_up
 from evidentia.base.exporting import export_fragment
+from evidentia.base.ingesting import embed_into, ingest_into
 from evidentia.base.options import ingest_options
 from evidentia.contracts import evidence as messages
 from evidentia.contracts.access import local_owner, normalised
@@ -22,7 +23,6 @@ from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, NotFo
 from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId
 from evidentia.contracts.ingestion import DEFAULT_SOURCE
 from evidentia.contracts.provenance import FragmentExport
-from evidentia.contracts.sources import SourceDescriptor
 from evidentia.engine.checking import request_from
 from evidentia.engine.verifying import verify_response
 from evidentia.policy.access import access_scope, is_allowed
@@ -30,26 +30,17 @@ from evidentia.provenance import verify as verification
 from evidentia.wiring import embedded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.evidence import EvidenceRequest
-    from evidentia.contracts.ingestion import IngestOptions
     from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import DoctorReport, GcReport, IngestProgress, IngestReport
     from evidentia.contracts.settings import Settings
+    from evidentia.contracts.vectors import EmbedProgress, EmbedReport
     from evidentia.wiring.embedded import EmbeddedParts
-
-
-LANGUAGE_CODES = {
-    "arabic": "ar", "armenian": "hy", "basque": "eu", "catalan": "ca", "danish": "da", "dutch": "nl", "english": "en", "esperanto": "eo",
-    "estonian": "et", "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
-    "irish": "ga", "italian": "it", "lithuanian": "lt", "nepali": "ne", "norwegian": "no", "portuguese": "pt", "romanian": "ro",
-    "russian": "ru", "serbian": "sr", "spanish": "es", "swedish": "sv", "tamil": "ta", "turkish": "tr", "yiddish": "yi",
-}  # fmt: skip
-"""What a document's language is taken for when it does not say, by the stemmer in the settings."""
 
 
 async def aconnect(path: str | Path, *, init: bool = False, principal: Principal | None = None) -> AsyncBase:
@@ -63,6 +54,7 @@ class AsyncBase:
     def __init__(self, parts: EmbeddedParts, *, principal: Principal) -> None:
         self._parts = parts
         self._principal = principal
+        self._is_closing = threading.Event()
 
     @property
     def path(self) -> Path:
@@ -85,18 +77,42 @@ class AsyncBase:
         acl: Iterable[str] = (),
         tags: Iterable[str] = (),
         prune: bool = False,
+        embed: bool = True,
         on_progress: Callable[[IngestProgress], None] | None = None,
+        on_embedding: Callable[[EmbedProgress], None] | None = None,
     ) -> IngestReport:
         """Take in files, directories and JSONL corpora; what is unchanged is skipped, what cannot be read is reported.
 
-        `on_progress` is called from a worker thread, and with a commit whenever a batch has become durable.
+        Everything can be found by its words as soon as it is in. Then, unless `embed` is false, every chunk that lacks a vector
+        gets one, as `embed` does; the versions in the report are those after that.
+        Both callbacks are called from a worker thread, and with a commit whenever a batch has become durable.
         """
         self._require_owner("ingest")
         options = ingest_options(
             source=source, authority=authority, classification=classification, tenant=tenant, acl=acl, tags=tags, prune=prune
         )
         given = [Path(path) for path in paths]
-        return await asyncio.to_thread(_ingest, self._parts, given, options, on_progress)
+        with self._stoppable() as is_stopped:
+            return await asyncio.to_thread(
+                ingest_into,
+                self._parts,
+                given,
+                options,
+                is_embedding=embed,
+                on_progress=on_progress,
+                on_embedding=on_embedding,
+                is_stopped=is_stopped,
+            )
+
+    async def embed(self, *, on_progress: Callable[[EmbedProgress], None] | None = None) -> EmbedReport:
+        """Give every chunk that lacks one its vector; it goes on where an earlier call was interrupted.
+
+        Searching goes on meanwhile. Closing the base, or cancelling the call, ends it with what is encoded by then.
+        `on_progress` is called from a worker thread, and with a commit whenever a batch has become durable.
+        """
+        self._require_owner("embed")
+        with self._stoppable() as is_stopped:
+            return await asyncio.to_thread(embed_into, self._parts, on_progress=on_progress, is_stopped=is_stopped)
 
     async def remove(self, document_ids: Iterable[str]) -> CommitSummary:
         """Remove documents; their old versions stay readable until `gc`."""
@@ -167,7 +183,17 @@ class AsyncBase:
 
     async def close(self) -> None:
         """Give back what the base holds."""
+        self._is_closing.set()
         await asyncio.to_thread(self._parts.close)
+
+    @contextmanager
+    def _stoppable(self) -> Iterator[Callable[[], bool]]:
+        """Give a long step what it asks whether anybody still waits for it: a thread does not notice that its caller left."""
+        is_over = threading.Event()
+        try:
+            yield lambda: is_over.is_set() or self._is_closing.is_set()
+        finally:
+            is_over.set()
 
     def _require_owner(self, act: str) -> None:
         if not self._principal.is_owner:
@@ -198,30 +224,6 @@ def _replay(parts: EmbeddedParts, receipt_id: ReceiptId, asker: Principal) -> Re
 
 def _why(parts: EmbeddedParts, receipt_id: ReceiptId, chunk_id: ChunkId, asker: Principal) -> WhyReport:
     return parts.replayer().why(receipt_id, chunk_id, asker=asker)
-
-
-def _ingest(
-    parts: EmbeddedParts, paths: list[Path], options: IngestOptions, on_progress: Callable[[IngestProgress], None] | None
-) -> IngestReport:
-    from evidentia.ingest.pipeline import ingest_paths
-
-    writer = parts.writer()
-    try:
-        writer.register(SourceDescriptor(source_id=options.source, authority_tier=options.authority))
-        report = ingest_paths(
-            paths,
-            options=options,
-            settings=parts.settings.ingest,
-            language=LANGUAGE_CODES.get(parts.settings.text.language, "und"),
-            writer=writer,
-            clock=parts.clock,
-            on_progress=on_progress,
-        )
-    finally:
-        writer.close()
-    parts.collector().tidy()
-    head = parts.reader.head()
-    return msgspec.structs.replace(report, corpus_version=head.corpus_version, evidence_state=head.evidence_state, sequence=head.sequence)
 
 
 def _commit(parts: EmbeddedParts, changes: ChangeSet) -> CommitSummary:

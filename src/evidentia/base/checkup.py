@@ -7,6 +7,7 @@ import platform
 import shutil
 import sqlite3
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import EvidentiaError
@@ -16,6 +17,9 @@ from evidentia.wiring.settings_file import SETTINGS_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from evidentia.contracts.vectors import VectorIdentity
+    from evidentia.wiring.embedded import EmbeddedParts
 
 OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
 LOW_SPACE_BYTES = 256 * 1024 * 1024
@@ -59,6 +63,7 @@ def _base(path: Path) -> list[Finding]:
         parts = embedded.open_parts(path)
         try:
             head = parts.reader.head()
+            vectors = _vectors(parts)
         finally:
             parts.close()
     except EvidentiaError as error:
@@ -70,4 +75,26 @@ def _base(path: Path) -> list[Finding]:
         Finding(
             check="space", ok=free >= LOW_SPACE_BYTES, detail=f"{free // 2**20} MiB free", hint="free some space, or run `evidentia gc`"
         ),
+        vectors,
     ]
+
+
+def _vectors(parts: EmbeddedParts) -> Finding:
+    """Tell how much is embedded, and with what; a base that is to have no vectors lacks none."""
+    try:
+        encoder = parts.encoder
+        if encoder is None:
+            return Finding(check="vectors", ok=True, detail="none wanted: embedding.encoder is 'none'")
+        with closing(parts.vectors()) as store:
+            state = store.state(encoder.identity)
+    except EvidentiaError as error:
+        return Finding(check="vectors", ok=False, detail=str(error), hint=error.hint)
+    detail = f"{state.embedded} of {state.chunks} chunks embedded by {_named(encoder.identity)}"
+    if state.identity is not None and state.identity != encoder.identity:
+        detail += f"; those that are there are by {_named(state.identity)}"
+    hint = "run `evidentia embed`, or set embedding.encoder to 'none'"
+    return Finding(check="vectors", ok=state.embedded == state.chunks, detail=detail, hint=hint)
+
+
+def _named(identity: VectorIdentity) -> str:
+    return f"'{identity.name}' ({identity.dimension} components, {identity.model[:12]})"

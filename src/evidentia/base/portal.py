@@ -22,7 +22,12 @@ class Portal:
 
     def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:  # Any: what a coroutine yields and is sent is the loop's affair
         """Run the coroutine to its end and return what it returns, or raise what it raises."""
-        return asyncio.run_coroutine_threadsafe(work, self._running_loop()).result()
+        running = asyncio.run_coroutine_threadsafe(work, self._running_loop())
+        try:
+            return running.result()
+        except BaseException:  # an interrupt in a notebook ends the work too; what is already done is not undone
+            running.cancel()
+            raise
 
     def close(self) -> None:
         """Stop the loop and wait for its thread."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import DoctorReport, GcReport, IngestProgress, IngestReport
     from evidentia.contracts.settings import Settings
+    from evidentia.contracts.vectors import EmbedProgress, EmbedReport
 
 
 def connect(path: str | Path, *, init: bool = False, principal: Principal | None = None) -> Base:
@@ -61,11 +62,15 @@ class Base:
         acl: Iterable[str] = (),
         tags: Iterable[str] = (),
         prune: bool = False,
+        embed: bool = True,
         on_progress: Callable[[IngestProgress], None] | None = None,
+        on_embedding: Callable[[EmbedProgress], None] | None = None,
     ) -> IngestReport:
         """Take in files, directories and JSONL corpora; what is unchanged is skipped, what cannot be read is reported.
 
-        `on_progress` is called from a worker thread, and with a commit whenever a batch has become durable.
+        Everything can be found by its words as soon as it is in. Then, unless `embed` is false, every chunk that lacks a vector
+        gets one, as `embed` does; the versions in the report are those after that.
+        Both callbacks are called from a worker thread, and with a commit whenever a batch has become durable.
         """
         return self._portal.run(
             self._inner.ingest(
@@ -77,9 +82,19 @@ class Base:
                 acl=acl,
                 tags=tags,
                 prune=prune,
+                embed=embed,
                 on_progress=on_progress,
+                on_embedding=on_embedding,
             )
         )
+
+    def embed(self, *, on_progress: Callable[[EmbedProgress], None] | None = None) -> EmbedReport:
+        """Give every chunk that lacks one its vector; it goes on where an earlier call was interrupted.
+
+        Searching goes on meanwhile. Closing the base, or cancelling the call, ends it with what is encoded by then.
+        `on_progress` is called from a worker thread, and with a commit whenever a batch has become durable.
+        """
+        return self._portal.run(self._inner.embed(on_progress=on_progress))
 
     def remove(self, document_ids: Iterable[str]) -> CommitSummary:
         """Remove documents; their old versions stay readable until `gc`."""

@@ -10,30 +10,29 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError
+from evidentia.contracts.evidence import SignalScores
 from evidentia.contracts.ids import document_of
-from evidentia.contracts.predicates import Compare, Or
-from evidentia.contracts.receipts import ReplayReport, WhyReport
+from evidentia.contracts.receipts import ReplayReport
 from evidentia.contracts.search import LexicalQuery
-from evidentia.engine.budget import OVER_BUDGET, smallest_budget
+from evidentia.engine.explaining import explain
+from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON
 from evidentia.engine.trail import Trail
 from evidentia.policy.access import access_scope
-from evidentia.text.counting import count_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
+    from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, EvidenceResponse
     from evidentia.contracts.ids import ChunkId, ReceiptId
     from evidentia.contracts.ports import Clock, EvidenceIndex, ReceiptLog
-    from evidentia.contracts.receipts import EngineConfig, Receipt
-    from evidentia.contracts.search import ChunkStanding
-    from evidentia.engine.pipeline import Engine, Question
+    from evidentia.contracts.receipts import EngineConfig, Receipt, WhyReport
+    from evidentia.engine.pipeline import Engine
 
-ANSWERED = "answered"
+_OTHERS_FLAGS = (CONFLICT_LOST, CONFLICT_WON)
+"""Flags that speak of other fragments."""
+NO_SCORES = SignalScores(relevance=0, authority=0, freshness=0, utility=0, fused=0)
 OTHERS_NUMBERS = "its rank and scores speak of all that the caller of that request could see, which is more than the asker may"
-MOST_RESULTS = 10_000
-"""The largest `limit` that a request may ask for."""
 
 
 class Replayer:
@@ -58,11 +57,11 @@ class Replayer:
         """Answer a receipt's request again on its own evidence state and compare."""
         receipt = self._receipts.read(receipt_id)
         response = self._engine_for(receipt.config).answer(
-            _repeated(receipt), principal=_caller(receipt), access_state=receipt.access_state
+            _repeated(receipt), principal=_caller(receipt), access_state=receipt.access_state, recorded=receipt.inputs
         )
         shown = tuple(fragment for fragment in response.fragments if self._may_see(asker, fragment.chunk_id, receipt=receipt))
         withheld = tuple(each for each in response.withheld if self._may_see(asker, each.chunk_id, receipt=receipt))
-        cut = msgspec.structs.replace(response, fragments=shown, withheld=withheld)
+        cut = self._without_hidden_conflicts(msgspec.structs.replace(response, fragments=shown, withheld=withheld), asker, receipt)
         return ReplayReport(
             receipt_id=receipt_id,
             is_same=response.result_hash == receipt.result_hash,
@@ -79,28 +78,27 @@ class Replayer:
         request = _repeated(receipt)
         trail = Trail(self._clock, deadline_ms=request.latency_deadline_ms)
         # First, because after `gc` every chunk must get the same error.
-        question = engine.understand(request, principal=_caller(receipt), trail=trail, access_state=receipt.access_state)
+        question = engine.understand(
+            request, principal=_caller(receipt), trail=trail, access_state=receipt.access_state, recorded=receipt.inputs
+        )
         if not self._may_see(asker, chunk_id, receipt=receipt):
             raise NotFoundError("chunk", chunk_id)
-        standing = question.snapshot.standing(question.query, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id)
-        if standing is None:
-            return _unseen(receipt_id, chunk_id)
-        answer = engine.answer(request, principal=_caller(receipt), access_state=receipt.access_state)
-        ranks = {fragment.chunk_id: rank for rank, fragment in enumerate(answer.fragments, start=1)}
-        rank = ranks.get(chunk_id)
-        is_withheld = any(each.chunk_id == chunk_id for each in answer.withheld)
-        stage, reason = _departure(standing, request=request, rank=rank, is_withheld=is_withheld)
-        report = WhyReport(
-            receipt_id=receipt_id,
-            chunk_id=chunk_id,
-            stage=stage,
-            rank=rank or standing.rank,
-            score=standing.score,
-            terms=standing.terms,
-            reason=reason,
-            smallest_change="" if rank else " and ".join(_needed_changes(question, chunk_id, standing)),
-        )
+        run = engine.pursue(question, trail)
+        report = explain(engine, run, receipt_id=receipt_id, chunk_id=chunk_id, clock=self._clock)
         return report if _knows_all(asker, receipt) else _without_numbers(report)
+
+    def _without_hidden_conflicts(self, response: EvidenceResponse, asker: Principal, receipt: Receipt) -> EvidenceResponse:
+        """Return an answer that names only conflicts all of whose sides the asker may see today."""
+        conflicts = tuple(
+            conflict
+            for conflict in response.conflicts
+            if all(self._may_see(asker, side, receipt=receipt) for side in (conflict.winner, *conflict.losers))
+        )
+        if len(conflicts) == len(response.conflicts):
+            return response
+        told = {side for conflict in conflicts for side in (conflict.winner, *conflict.losers)}
+        fragments = tuple(each if each.chunk_id in told else _without_conflict(each) for each in response.fragments)
+        return msgspec.structs.replace(response, conflicts=conflicts, fragments=fragments)
 
     def _may_see(self, asker: Principal, chunk_id: ChunkId, *, receipt: Receipt) -> bool:
         """Tell whether the asker may see a chunk: by today's rule where it lives, else also by the rule of then.
@@ -128,19 +126,6 @@ def _caller(receipt: Receipt) -> Principal:
     return receipt.request.principal
 
 
-def _unseen(receipt_id: ReceiptId, chunk_id: ChunkId) -> WhyReport:
-    return WhyReport(
-        receipt_id=receipt_id,
-        chunk_id=chunk_id,
-        stage="scope",
-        rank=None,
-        score=0,
-        terms=(),
-        reason="the caller of that request could not see it, or it was not in that version",
-        smallest_change="a caller who may see it, or a version that holds it",
-    )
-
-
 def _knows_all(asker: Principal, receipt: Receipt) -> bool:
     """Tell whether an asker may see whatever the first caller could: the same one, or the owner of that tenant."""
     caller = receipt.request.principal
@@ -154,62 +139,44 @@ def _without_counts(response: EvidenceResponse) -> EvidenceResponse:
     return msgspec.structs.replace(
         response,
         fragments=tuple(
-            msgspec.structs.replace(fragment, score=0, relevance_score=0.0, retrieval_context=None, explanation=())
+            msgspec.structs.replace(
+                fragment,
+                score=0,
+                scores=NO_SCORES,
+                relevance_score=0.0,
+                confidence=0.0,
+                trust_metadata=None,
+                retrieval_context=None,
+                explanation=(),
+                flags=tuple(flag for flag in fragment.flags if flag not in _OTHERS_FLAGS),
+            )
             for fragment in response.fragments
         ),
         total_candidates=len(response.fragments) + len(response.withheld),
         source_coverage={
-            source: msgspec.structs.replace(response.source_coverage[source], candidates=0)
+            source: msgspec.structs.replace(response.source_coverage[source], candidates=0, embedded_share=None)
             for source in sorted({fragment.source_id for fragment in response.fragments})
         },
         decisions=(),
+        understanding=(),
         facets={},
+        conflicts=(),
         tokens_used=sum(fragment.token_count for fragment in response.fragments),
         truncation_applied=bool(response.withheld),
     )
 
 
+def _without_conflict(fragment: EvidenceFragment) -> EvidenceFragment:
+    """Return a fragment as if it agreed with all others."""
+    trust = fragment.trust_metadata
+    return msgspec.structs.replace(
+        fragment,
+        flags=tuple(flag for flag in fragment.flags if flag not in _OTHERS_FLAGS),
+        trust_metadata=None if trust is None else msgspec.structs.replace(trust, conflict_flag=False),
+    )
+
+
 def _without_numbers(report: WhyReport) -> WhyReport:
-    return msgspec.structs.replace(report, rank=None, score=0, terms=(), reason=OTHERS_NUMBERS, smallest_change="")
-
-
-def _departure(standing: ChunkStanding, *, request: EvidenceRequest, rank: int | None, is_withheld: bool) -> tuple[str, str]:
-    """Return the stage at which a chunk left, and the reason."""
-    if rank is not None:
-        return ANSWERED, f"it is number {rank} of the answer"
-    if standing.is_narrowed_out:
-        return "sources", "the filter, the time window or source_policy leaves it out"
-    if not standing.terms:
-        return "search", "none of the query's words occurs in it"
-    if not standing.has_phrases:
-        return "search", "a quoted phrase does not occur in it"
-    if is_withheld:
-        return "budget", OVER_BUDGET
-    return "search", f"it is number {standing.rank} of the matches, and the limit is {request.limit}"
-
-
-def _needed_changes(question: Question, chunk_id: ChunkId, standing: ChunkStanding) -> Iterator[str]:
-    """Yield every change without which a chunk stays out; together they let it in."""
-    request, query, narrowing = question.request, question.query, question.narrowing
-    if standing.is_narrowed_out and narrowing is not None:
-        yield "a filter, window or source_policy that admits it"
-        narrowing = Or((narrowing, Compare("document_id", "=", document_of(chunk_id))))
-    if not standing.terms:
-        yield "a query with one of its words"
-        return
-    if not standing.has_phrases:
-        yield "the query without the quotation marks"
-        query = msgspec.structs.replace(query, phrases=())
-    changed = question.snapshot.standing(query, scope=question.scope, narrowing=narrowing, chunk_id=chunk_id)
-    rank = changed.rank if changed and changed.rank else 1
-    if rank > MOST_RESULTS:
-        yield f"a query that ranks it among the first {MOST_RESULTS}"
-        return
-    if rank > request.limit:
-        yield f"limit={rank}"
-    if request.token_budget is not None:
-        hits = question.snapshot.search(query, scope=question.scope, narrowing=narrowing, facets=(), limit=rank).hits
-        counts = [count_tokens(stored.chunk.content, request.tokenizer) for stored in question.snapshot.fragments(hits)]
-        needed = smallest_budget(counts, least=request.token_budget)
-        if needed > request.token_budget:
-            yield f"token_budget={needed}"
+    return msgspec.structs.replace(
+        report, rank=None, score=0, scores=None, confidence=None, terms=(), reason=OTHERS_NUMBERS, smallest_change=""
+    )

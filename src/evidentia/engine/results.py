@@ -31,6 +31,7 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
     authority_tier: str
     chunk_id: str
     content_hash: str
+    cut_off: int
     flags: tuple[str, ...]
     is_truncated: bool
     score: int
@@ -85,6 +86,7 @@ def result_hash(
                 authority_tier=fragment.authority_tier,
                 chunk_id=fragment.chunk_id,
                 content_hash=fragment.content_hash,
+                cut_off=len(fragment.cut_off),
                 flags=fragment.flags,
                 is_truncated=fragment.is_truncated,
                 score=fragment.score,

@@ -18,9 +18,11 @@ def verify_response(response: EvidenceResponse) -> VerifyReport:
     broken: list[BrokenLink] = []
     for fragment in response.fragments:
         broken += verify_export(exported(fragment, response)).broken
-        if sha256_hex(fragment.content.encode()) != fragment.content_hash:
-            where = f"fragment '{fragment.chunk_id}'"
+        where = f"fragment '{fragment.chunk_id}'"
+        if sha256_hex((fragment.content + fragment.cut_off).encode()) != fragment.content_hash:
             broken.append(BrokenLink(check="identity", where=where, problem="the content does not have its content_hash"))
+        if fragment.is_truncated != bool(fragment.cut_off):
+            broken.append(BrokenLink(check="identity", where=where, problem="it does not say truly whether it was cut"))
     recomputed = result_hash(
         request=response.request_hash,
         evidence_state=response.evidence_state,
@@ -54,7 +56,7 @@ def exported(fragment: EvidenceFragment, response: EvidenceResponse) -> Fragment
         position=fragment.position,
         start=fragment.start,
         end=fragment.end,
-        content=fragment.content,
+        content=fragment.content + fragment.cut_off,
         provenance_chain=fragment.provenance_chain,
         event=fragment.event,
         inclusion=fragment.inclusion,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from evidentia.base.sync_base import Base
     from evidentia.contracts.reports import IngestProgress
+    from evidentia.contracts.vectors import EmbedProgress
     from evidentia.evaluation.datasets import Dataset
     from evidentia.evaluation.report import EvalReport
     from evidentia.evaluation.runner import Search, TimerNs
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
 
 DEPTH: Final = 100
 """Documents kept per query; R@100 needs as many."""
-FIRST_LIMIT: Final = 200
-"""Fragments asked for at first: twice the documents, since a long document has several fragments."""
+FIRST_LIMIT: Final = 100
+"""Fragments asked for at first, as many as each leg proposes by default; more are asked for when they are too few documents."""
 LARGEST_LIMIT: Final = 10_000
 DEADLINE_MS: Final = 60_000
+SCORE_BITS: Final = 32
+"""Fragments' scores are integers at 2^-32."""
 RELEVANCE_ALONE: Final = {"relevance": 1.0, "authority": 0.0, "freshness": 0.0, "utility": 0.0}
 """Judgments know nothing of authority or age."""
 
@@ -54,12 +57,13 @@ def run_beir(
     mode: str = RetrievalMode.HYBRID.value,
     k: int = 10,
     on_ingest: Callable[[IngestProgress], None] | None = None,
+    on_embed: Callable[[EmbedProgress], None] | None = None,
     on_answer: Callable[[int, int], None] | None = None,
 ) -> BeirRun:
     """Ingest a folder's corpus into a temporary base, ask every judged query of a split, and measure the answers.
 
-    Steps: 1. read the judgments; 2. check the corpus; 3. ingest it; 4. ask; 5. measure. `on_ingest` is called from a worker thread,
-    `on_answer` with how many queries are answered and how many there are.
+    Steps: 1. read the judgments; 2. check the corpus; 3. ingest and embed it; 4. ask; 5. measure. `on_ingest` is called from a worker
+    thread, `on_answer` with how many queries are answered and how many there are.
     """
     chosen = word(RetrievalMode, mode, field="mode")
     if not 1 <= k <= DEPTH:
@@ -68,8 +72,16 @@ def run_beir(
     _check_corpus(dataset)
     with tempfile.TemporaryDirectory(prefix="evidentia-eval-") as directory, connect(Path(directory) / "base", init=True) as base:
         _ingest(base, dataset, on_ingest=on_ingest)
+        if chosen is not RetrievalMode.LEXICAL:
+            base.embed(on_progress=on_embed)
         collected = collect_run(
-            dataset, _search_of(base, chosen), timer_ns=timer_ns, depth=DEPTH, tag=f"evidentia-{chosen.value}", on_answer=on_answer
+            dataset,
+            _search_of(base, chosen),
+            timer_ns=timer_ns,
+            depth=DEPTH,
+            tag=f"evidentia-{chosen.value}",
+            score_bits=SCORE_BITS,
+            on_answer=on_answer,
         )
     return BeirRun(report=measure_run(dataset, collected, k=k), run=collected.run)
 
@@ -82,7 +94,7 @@ def _check_corpus(dataset: Dataset) -> None:
 
 def _ingest(base: Base, dataset: Dataset, *, on_ingest: Callable[[IngestProgress], None] | None) -> None:
     corpus = dataset.folder / "corpus.jsonl"
-    report = base.ingest([corpus], source=_SOURCE, on_progress=on_ingest)
+    report = base.ingest([corpus], source=_SOURCE, embed=False, on_progress=on_ingest)
     refused = [entry for entry in report.skipped if entry.reason != _EMPTY]
     if refused:
         raise InvalidFieldError("dataset", f"'{corpus}': {refused[0].message}")

@@ -13,17 +13,19 @@ from evidentia.backends.embedded.reader import EmbeddedReader
 from evidentia.backends.embedded.receipts import EmbeddedReceipts
 from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
 from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError
-from evidentia.contracts.receipts import EngineConfig
-from evidentia.engine.pipeline import ENGINE, Engine
+from evidentia.engine.pipeline import Engine
 from evidentia.engine.replaying import Replayer
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings, settings_template
+from evidentia.wiring.shelf import ModelShelf
 from evidentia.wiring.system import SystemClock, SystemEntropy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.contracts.ports import Clock, Entropy
+    from evidentia.backends.embedded.vector_store import EmbeddedVectors
+    from evidentia.contracts.ports import Clock, Encoder, Entropy
+    from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.settings import Settings
 
 
@@ -37,7 +39,7 @@ class EmbeddedParts:
         self._entropy = entropy
         self.reader = EmbeddedReader(directory)
         self.receipts = EmbeddedReceipts(directory, entropy=entropy)
-        self.config = EngineConfig(engine=ENGINE, text=settings.text, search=settings.search, access=settings.access)
+        self._shelf = ModelShelf(directory, settings=settings, clock=clock)
         self._lock = threading.RLock()
         self._index: EmbeddedIndex | None = None
         self._engines: dict[EngineConfig, Engine] = {}
@@ -50,11 +52,23 @@ class EmbeddedParts:
                 self._index = EmbeddedIndex(self.directory, tokeniser=Tokeniser(self.settings.text.language).identity)
             return self._index
 
+    @property
+    def config(self) -> EngineConfig:
+        """Return the settings that shape this base's answers."""
+        return self._shelf.config
+
     def engine(self, config: EngineConfig) -> Engine:
         """Return the engine with these settings; those of the base are `config`."""
         with self._lock:
             if config not in self._engines:
-                self._engines[config] = Engine(self.index, receipts=self.receipts, config=config, clock=self.clock, entropy=self._entropy)
+                self._engines[config] = Engine(
+                    self.index,
+                    receipts=self.receipts,
+                    config=config,
+                    models=self._shelf.models_for(config),
+                    clock=self.clock,
+                    entropy=self._entropy,
+                )
             return self._engines[config]
 
     def replayer(self) -> Replayer:
@@ -70,6 +84,17 @@ class EmbeddedParts:
             language=self.settings.text.language,
             wait_ms=self.settings.storage.writer_wait_ms,
         )
+
+    def vectors(self) -> EmbeddedVectors:
+        """Return what gives chunks their vectors; whoever asks for it closes it."""
+        from evidentia.backends.embedded.vector_store import EmbeddedVectors
+
+        return EmbeddedVectors(self.directory, clock=self.clock, entropy=self._entropy, wait_ms=self.settings.storage.writer_wait_ms)
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """Return what the settings say makes vectors; None when this base is to have none."""
+        return self._shelf.encoder()
 
     def archive(self) -> EmbeddedArchive:
         """Return a snapshot for verification."""

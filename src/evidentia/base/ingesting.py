@@ -1,0 +1,107 @@
+"""The two long steps of a base, taking material in and embedding it, with the parts of an embedded base."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.sources import SourceDescriptor
+from evidentia.wiring.encoders import encoding_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evidentia.contracts.documents import CommitSummary
+    from evidentia.contracts.ingestion import IngestOptions
+    from evidentia.contracts.ports import Encoder
+    from evidentia.contracts.reports import IngestProgress, IngestReport
+    from evidentia.contracts.vectors import EmbedProgress, EmbedReport
+    from evidentia.wiring.embedded import EmbeddedParts
+
+LANGUAGE_CODES = {
+    "arabic": "ar", "armenian": "hy", "basque": "eu", "catalan": "ca", "danish": "da", "dutch": "nl", "english": "en", "esperanto": "eo",
+    "estonian": "et", "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
+    "irish": "ga", "italian": "it", "lithuanian": "lt", "nepali": "ne", "norwegian": "no", "portuguese": "pt", "romanian": "ro",
+    "russian": "ru", "serbian": "sr", "spanish": "es", "swedish": "sv", "tamil": "ta", "turkish": "tr", "yiddish": "yi",
+}  # fmt: skip
+"""What a document's language is taken for when it does not say, by the stemmer in the settings."""
+
+
+def ingest_into(
+    parts: EmbeddedParts,
+    paths: list[Path],
+    options: IngestOptions,
+    *,
+    is_embedding: bool,
+    on_progress: Callable[[IngestProgress], None] | None,
+    on_embedding: Callable[[EmbedProgress], None] | None,
+    is_stopped: Callable[[], bool],
+) -> IngestReport:
+    """Take material in, then give what lacks one its vector; the state in the report is that after both."""
+    encoder = parts.encoder if is_embedding else None  # a wrong setting shows before anything is taken in
+    report = _ingest(parts, paths, options, on_progress)
+    if encoder is not None:
+        done = _embed(parts, encoder, on_progress=on_embedding, is_stopped=is_stopped)
+        return msgspec.structs.replace(report, evidence_state=done.evidence_state, sequence=done.sequence)
+    return report
+
+
+def embed_into(parts: EmbeddedParts, *, on_progress: Callable[[EmbedProgress], None] | None, is_stopped: Callable[[], bool]) -> EmbedReport:
+    """Give every chunk that lacks one its vector."""
+    encoder = parts.encoder
+    if encoder is None:
+        raise InvalidFieldError("embedding.encoder", "it is 'none'; set it to packaged, folder or endpoint in evidentia.toml to embed")
+    return _embed(parts, encoder, on_progress=on_progress, is_stopped=is_stopped)
+
+
+def _ingest(
+    parts: EmbeddedParts, paths: list[Path], options: IngestOptions, on_progress: Callable[[IngestProgress], None] | None
+) -> IngestReport:
+    from evidentia.ingest.pipeline import ingest_paths
+
+    writer = parts.writer()
+    try:
+        writer.register(SourceDescriptor(source_id=options.source, authority_tier=options.authority))
+        report = ingest_paths(
+            paths,
+            options=options,
+            settings=parts.settings.ingest,
+            language=LANGUAGE_CODES.get(parts.settings.text.language, "und"),
+            writer=writer,
+            clock=parts.clock,
+            on_progress=on_progress,
+        )
+    finally:
+        writer.close()
+    parts.collector().tidy()
+    head = parts.reader.head()
+    return msgspec.structs.replace(report, corpus_version=head.corpus_version, evidence_state=head.evidence_state, sequence=head.sequence)
+
+
+def _embed(
+    parts: EmbeddedParts, encoder: Encoder, *, on_progress: Callable[[EmbedProgress], None] | None, is_stopped: Callable[[], bool]
+) -> EmbedReport:
+    from evidentia.ingest.embedding import embed
+
+    def tell(progress: EmbedProgress) -> None:
+        if on_progress is not None:
+            on_progress(progress)
+        if progress.commit is not None and not is_stopped():
+            parts.collector().tidy()  # at once, or a long run would leave thousands of files
+
+    settings = parts.settings.embedding
+    head = parts.reader.head()
+    with closing(parts.vectors()) as store:
+        threads = encoding_threads(settings)
+        report = embed(store, encoder, batch_chunks=settings.batch_chunks, threads=threads, on_progress=tell, is_cancelled=is_stopped)
+    if is_stopped():  # perhaps by closing the base, which cannot be asked then
+        return report if report.evidence_state else _at(report, head)
+    return _at(report, parts.reader.head())
+
+
+def _at(report: EmbedReport, head: CommitSummary) -> EmbedReport:
+    return msgspec.structs.replace(report, evidence_state=head.evidence_state, sequence=head.sequence)

@@ -1,0 +1,89 @@
+"""Step 6: both legs propose, and both score whatever either of them proposed.
+
+Candidates are the union of the best by words and the nearest by vectors, over every part of the question. Each is scored
+exactly by both legs, so that fusing them compares like with like.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from evidentia.contracts.search import DenseHits, LegScores, LexicalHits, LexicalQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidentia.contracts.ids import ChunkId
+    from evidentia.contracts.search import SearchHit
+    from evidentia.engine.question import Part, Question
+
+_NO_WORDS = LexicalQuery(terms={})
+
+
+class PartScores(NamedTuple):
+    """What one part of the question says of every candidate, in their order, and each leg's own ranking."""
+
+    weight: int
+    legs: Sequence[LegScores]
+    rankings: tuple[tuple[ChunkId, ...], ...]
+
+
+class Found(NamedTuple):
+    """The candidates, ordered by chunk id; what each part says of them; and what the whole match looks like."""
+
+    hits: tuple[SearchHit, ...]
+    parts: tuple[PartScores, ...]
+    counts: LexicalHits
+    dense: DenseHits | None
+
+
+def search_vectors(question: Question, *, depth: int) -> list[DenseHits | None]:
+    """Return what is nearest to each part; None where vectors take no part."""
+    return [_nearest(question, part, depth=depth) for part in question.parts]
+
+
+def search_legs(question: Question, nearest: Sequence[DenseHits | None], *, depth: int) -> Found:
+    """Search every part by its words as well, if they take part, then score the union.
+
+    The question as a whole comes last: its count of matches and its facets take in what the others found.
+    """
+    by_words = [_words(question, part, depth=depth) for part in question.parts[1:]]
+    others = [hit for leg in (*nearest, *by_words) if leg is not None for hit in leg.hits]
+    whole = question.words if question.uses_words else _NO_WORDS
+    counts = question.snapshot.search(
+        whole, scope=question.scope, narrowing=question.narrowing, facets=question.request.facets, limit=depth, also=others
+    )
+    found = {hit.chunk_id: hit for hit in (*others, *counts.hits)}
+    hits = tuple(found[chunk_id] for chunk_id in sorted(found))
+    rankings = [_rankings(words, near) for words, near in zip((counts, *by_words), nearest, strict=True)]
+    scored = [_scores(question, part, hits) for part in question.parts]
+    parts = tuple(
+        PartScores(weight=part.weight, legs=legs, rankings=ranking)
+        for part, legs, ranking in zip(question.parts, scored, rankings, strict=True)
+    )
+    return Found(hits=hits, parts=parts, counts=counts, dense=nearest[0])
+
+
+def _nearest(question: Question, part: Part, *, depth: int) -> DenseHits | None:
+    if part.vector is None:
+        return None
+    return question.snapshot.nearest(
+        part.vector, scope=question.scope, narrowing=question.narrowing, phrases=question.words.phrases, limit=depth
+    )
+
+
+def _words(question: Question, part: Part, *, depth: int) -> LexicalHits | None:
+    if not question.uses_words:
+        return None
+    return question.snapshot.search(part.words, scope=question.scope, narrowing=question.narrowing, facets=(), limit=depth)
+
+
+def _rankings(words: LexicalHits | None, near: DenseHits | None) -> tuple[tuple[ChunkId, ...], ...]:
+    return tuple(tuple(hit.chunk_id for hit in leg.hits) for leg in (words, near) if leg is not None)
+
+
+def _scores(question: Question, part: Part, hits: Sequence[SearchHit]) -> Sequence[LegScores]:
+    """Return what each leg says of each candidate; where words search alone and as a whole, they have said it already."""
+    if not question.uses_vectors and len(question.parts) == 1:
+        return [LegScores(lexical=hit.score, dense=None) for hit in hits]
+    return question.snapshot.scores(hits, query=part.words, dense=part.vector, scope=question.scope)

@@ -1,0 +1,177 @@
+"""Steps 7 and 8: what the legs say becomes one order: fuse, rerank, and weigh with what else speaks for a fragment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.evidence import SignalScores
+from evidentia.contracts.vocabulary import FusionMethod
+from evidentia.engine.question import WHOLE
+from evidentia.ranking import fusion, signals
+from evidentia.ranking.composite import composite, normalise_reranked, weights_of, with_reranker
+from evidentia.ranking.merging import MergeCandidate, feature_rows
+from evidentia.ranking.query_weights import lexical_milli, shipped_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from evidentia.contracts.ports import Merger, Reranker
+    from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
+    from evidentia.contracts.settings import RankingSettings
+    from evidentia.contracts.vocabulary import AuthorityTier, ContentType
+    from evidentia.engine.legs import Found, PartScores
+    from evidentia.engine.question import Question
+
+RERANK_SHARE = 0.16
+"""The reranker's part of the deadline."""
+UNDATED = "freshness_unknown"
+
+
+class Ranked(NamedTuple):
+    """A candidate with its composite score and what that is made of: relevance, authority, freshness and utility."""
+
+    hit: SearchHit
+    score: int
+    signals: tuple[int, int, int, int]
+    flags: tuple[str, ...]
+    fused: int
+    reranked: int | None
+    legs: LegScores
+
+    @property
+    def scores(self) -> SignalScores:
+        """Return everything that decided the place, as it is told."""
+        relevance, authority, freshness, utility = self.signals
+        return SignalScores(
+            relevance=relevance,
+            authority=authority,
+            freshness=freshness,
+            utility=utility,
+            fused=self.fused,
+            reranked=self.reranked,
+            lexical=self.legs.lexical,
+            dense=self.legs.dense,
+        )
+
+
+class Reranking(NamedTuple):
+    """Relevance after reranking; the reranker's scores, normalised, by candidate; and as it gave them, best candidate first."""
+
+    relevance: Sequence[int]
+    normalised: Mapping[int, int]
+    given: tuple[int, ...] | None
+
+
+def fuse(question: Question, found: Found, *, settings: RankingSettings, merger: Callable[[], Merger | None]) -> list[int]:
+    """Return one score per candidate, in their order; the parts of a question add up by their weights."""
+    fused = [_fuse_part(question, found, part, settings=settings, merger=merger) for part in found.parts]
+    if len(fused) == 1:
+        return fused[0]
+    weights = [part.weight for part in found.parts]
+    return [sum(score * weight for score, weight in zip(scores, weights, strict=True)) // WHOLE for scores in zip(*fused, strict=True)]
+
+
+def rerank(
+    question: Question, found: Found, fused: Sequence[int], *, settings: RankingSettings, reranker: Callable[[], Reranker | None]
+) -> Reranking:
+    """Let the reranker read the best candidates, as many as its share of the deadline allows; a replay takes what was recorded."""
+    given = question.inputs.reranked
+    model = reranker() if given is None and question.request.rerank and found.hits else None
+    if given is None and model is None:
+        return Reranking(relevance=fused, normalised={}, given=None)
+    best = fusion.order(fused, [hit.chunk_id for hit in found.hits])[: settings.rerank_candidates]
+    if given is None and model is not None:
+        passages = [stored.chunk.content for stored in question.snapshot.fragments([found.hits[index] for index in best])]
+        budget_ms = max(1, int(question.request.latency_deadline_ms * RERANK_SHARE))
+        given = tuple(model.rerank(question.parts[0].text, passages, budget_ms=budget_ms))
+    scored = dict(zip(best, given or (), strict=False))
+    return Reranking(relevance=with_reranker(fused, scored), normalised=normalise_reranked(scored), given=given)
+
+
+def weigh(question: Question, found: Found, fused: Sequence[int], reranking: Reranking, *, settings: RankingSettings) -> list[Ranked]:
+    """Return the candidates in the order of their composite scores, ties by id."""
+    weights = weights_of(question.request.ranking_weights)
+    weigher = _Weigher(question, settings)
+    legs = found.parts[0].legs
+    ranked = []
+    for index, (hit, about) in enumerate(zip(found.hits, question.snapshot.signals(found.hits), strict=True)):
+        authority, freshness, utility, flags = weigher.signals(about)
+        given = (reranking.relevance[index], authority, freshness, utility)
+        ranked.append(Ranked(hit, composite(given, weights), given, flags, fused[index], reranking.normalised.get(index), legs[index]))
+    ranked.sort(key=lambda each: (-each.score, each.hit.chunk_id))
+    return ranked
+
+
+class _Weigher:
+    """The signals of one request's candidates; what several of them share is worked out once."""
+
+    def __init__(self, question: Question, settings: RankingSettings) -> None:
+        self._settings = settings
+        self._task = question.request.task
+        self._as_of = _as_of(question)
+        self._of_document: dict[tuple[AuthorityTier, bool, ContentType, datetime | None], tuple[int, int, tuple[str, ...]]] = {}
+
+    def signals(self, about: ChunkSignals) -> tuple[int, int, int, tuple[str, ...]]:
+        """Return authority, freshness and utility of a candidate, and what has to be said about them."""
+        key = (about.authority_tier, about.is_annotated, about.content_type, about.updated_at)
+        known = self._of_document.get(key)
+        if known is None:
+            known = self._of_document[key] = self._document_signals(about)
+        authority, freshness, flags = known
+        utility = signals.utility(
+            actionability=signals.actionability(about.features, about.content_type, self._task),
+            specificity=signals.specificity(about.features),
+        )
+        return authority, freshness, utility, flags
+
+    def _document_signals(self, about: ChunkSignals) -> tuple[int, int, tuple[str, ...]]:
+        tau_s = signals.tau_of(self._settings, content_type=about.content_type, tier=about.authority_tier)
+        freshness = signals.freshness(about.updated_at, self._as_of, tau_s=tau_s)
+        authority = signals.authority(about.authority_tier, is_annotated=about.is_annotated)
+        return authority, freshness.score, () if freshness.is_dated else (UNDATED,)
+
+
+def _fuse_part(
+    question: Question, found: Found, part: PartScores, *, settings: RankingSettings, merger: Callable[[], Merger | None]
+) -> list[int]:
+    if not question.uses_vectors:
+        return fusion.single([leg.lexical for leg in part.legs])
+    if not question.uses_words:
+        return fusion.single([leg.dense or 0 for leg in part.legs])
+    method = question.request.fusion
+    if method is FusionMethod.RRF:
+        return fusion.single(fusion.rrf(part.rankings, [hit.chunk_id for hit in found.hits], kappa=settings.rrf_kappa))
+    if method is FusionMethod.LEARNED:
+        return _merged(question, found, part, settings=settings, merger=merger())
+    share = settings.lexical_milli if question.features is None else lexical_milli(question.features, shipped_weights())
+    return fusion.linear(part.legs, lexical_milli=share)
+
+
+def _as_of(question: Question) -> datetime:
+    """Return the request's now, which checking has filled in."""
+    if question.request.as_of is None:
+        raise AssertionError
+    return question.request.as_of
+
+
+def _merged(question: Question, found: Found, part: PartScores, *, settings: RankingSettings, merger: Merger | None) -> list[int]:
+    """Return what the fitted model makes of the legs, from 0 to 1 over the candidates."""
+    if merger is None:
+        raise InvalidFieldError("fusion", "'learned' needs a model; name one in ranking.merging_model, or use 'linear' or 'rrf'")
+    return fusion.single(merger.merge(merge_features(question, found, part, settings=settings)))
+
+
+def merge_features(question: Question, found: Found, part: PartScores, *, settings: RankingSettings) -> list[tuple[int, ...]]:
+    """Return the rows of features by which a fitted model merges the legs, one per candidate."""
+    if question.features is None:
+        raise AssertionError  # whoever merges by a model has asked for them
+    words, near = ({chunk_id: rank for rank, chunk_id in enumerate(ranking, start=1)} for ranking in part.rankings)
+    candidates = [
+        MergeCandidate(
+            legs=legs, lexical_rank=words.get(hit.chunk_id), dense_rank=near.get(hit.chunk_id), signals=signal, length=signal.length
+        )
+        for hit, legs, signal in zip(found.hits, part.legs, question.snapshot.signals(found.hits), strict=True)
+    ]
+    return feature_rows(candidates, query=question.features, as_of=_as_of(question), settings=settings)

@@ -1,0 +1,59 @@
+"""A checked request with everything that follows from it before anything is searched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from evidentia.contracts.evidence import EvidenceRequest, QueryStep
+    from evidentia.contracts.ports import SearchableSnapshot
+    from evidentia.contracts.predicates import Predicate
+    from evidentia.contracts.receipts import RecordedInputs
+    from evidentia.contracts.search import AccessScope, DenseQuery, LexicalQuery
+    from evidentia.engine.plan import SourcePlan
+    from evidentia.ranking.query_weights import QueryFeatures
+
+WHOLE = 1_000_000
+"""The weights of a question's parts are millionths."""
+
+
+class Part(NamedTuple):
+    """One thing to search for: its words, its vector if vectors take part, and its weight among the parts."""
+
+    text: str
+    words: LexicalQuery
+    vector: DenseQuery | None
+    weight: int
+
+
+class Question(NamedTuple):
+    """Who may see what, what is asked, and of which version; `parts` begins with the question as a whole."""
+
+    request: EvidenceRequest
+    scope: AccessScope
+    snapshot: SearchableSnapshot
+    plan: SourcePlan
+    parts: tuple[Part, ...]
+    steps: tuple[QueryStep, ...]
+    features: QueryFeatures | None
+    uses_words: bool
+    inputs: RecordedInputs
+
+    @property
+    def words(self) -> LexicalQuery:
+        """Return the words of the question as a whole."""
+        return self.parts[0].words
+
+    @property
+    def narrowing(self) -> Predicate | None:
+        """Return what the request wants of what the caller may see."""
+        return self.plan.narrowing
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Tell whether vectors take part."""
+        return self.parts[0].vector is not None
+
+    def without_vectors(self) -> Question:
+        """Return the question as it is where there are no vectors."""
+        return self._replace(parts=tuple(part._replace(vector=None) for part in self.parts), uses_words=True)

@@ -1,0 +1,120 @@
+"""Steps 9 and 10: which fragments disagree and which of them holds, and an order that does not say the same thing twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
+from evidentia.ranking.diversity import diversify
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from evidentia.contracts.evidence import Conflict
+    from evidentia.contracts.ids import ChunkId
+    from evidentia.contracts.search import StoredFragment
+    from evidentia.engine.ordering import Ranked
+    from evidentia.engine.question import Question
+    from evidentia.ranking.claims import Claim
+    from evidentia.text.tokens import Tokeniser
+
+POOL_BEYOND_LIMIT = 10
+"""So many candidates more than the limit are read: they may disagree with those above, or bring something new."""
+KEPT_CLAIMS = 16_384
+CONFLICT_LOST = "conflict_lost"
+CONFLICT_WON = "conflict_won"
+
+
+class Pooled(NamedTuple):
+    """A candidate that was read from the base."""
+
+    ranked: Ranked
+    stored: StoredFragment
+
+
+def read_pool(question: Question, ranked: Sequence[Ranked]) -> list[Pooled]:
+    """Read the best candidates."""
+    best = ranked[: question.request.limit + POOL_BEYOND_LIMIT]
+    stored = question.snapshot.fragments([each.hit for each in best])
+    return [Pooled(each, fragment) for each, fragment in zip(best, stored, strict=True)]
+
+
+class ClaimReader:
+    """Reads what fragments claim, and remembers it for a while: the same fragments are answered again and again. Thread safe."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[ChunkId, str], tuple[Claim, ...]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, fragment: ClaimedFragment) -> tuple[Claim, ...]:
+        """Return the claims of a fragment."""
+        key = (fragment.chunk_id, fragment.title)
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None:
+                self._kept.move_to_end(key)
+                return kept
+        claims = tuple(read_claims(fragment))
+        with self._lock:
+            self._kept[key] = claims
+            while len(self._kept) > KEPT_CLAIMS:
+                self._kept.popitem(last=False)
+        return claims
+
+
+def resolve(pool: Sequence[Pooled], *, reader: ClaimReader) -> tuple[list[Pooled], tuple[Conflict, ...]]:
+    """Find what disagrees; the losers keep their place and are flagged."""
+    conflicts = find_conflicts([_claimed(each) for each in pool], read=reader.read)
+    lost = {chunk_id for conflict in conflicts for chunk_id in conflict.losers}
+    won = {conflict.winner for conflict in conflicts} - lost
+    return [_flagged(each, lost=lost, won=won) for each in pool], conflicts
+
+
+def choose(question: Question, pool: Sequence[Pooled], *, tokeniser: Tokeniser) -> list[Pooled]:
+    """Take as many as the request wants, each for its score and for what it adds to those before it."""
+    request = question.request
+    if request.diversity_constraint == 1 or len(pool) <= 1:
+        return list(pool[: request.limit])
+    hits = [each.ranked.hit for each in pool]
+    terms: dict[int, frozenset[str]] = {}
+
+    def terms_of(left: int, right: int) -> tuple[frozenset[str], frozenset[str]]:
+        for index in (left, right):
+            if index not in terms:
+                terms[index] = frozenset(tokeniser.terms(pool[index].stored.chunk.content))
+        return terms[left], terms[right]
+
+    order = diversify(
+        [each.ranked.score for each in pool],
+        [hit.chunk_id for hit in hits],
+        question.snapshot.similarities(hits) if question.snapshot.vectors else None,
+        diversity=request.diversity_constraint,
+        limit=request.limit,
+        terms=terms_of,
+    )
+    return [pool[index] for index in order]
+
+
+def _claimed(pooled: Pooled) -> ClaimedFragment:
+    chunk = pooled.stored.chunk
+    return ClaimedFragment(
+        chunk_id=chunk.chunk_id,
+        document_id=chunk.document_id,
+        text=chunk.content,
+        title=chunk.metadata.title,
+        authority_tier=chunk.metadata.authority_tier,
+        updated_at=chunk.metadata.updated_at,
+        chain_length=len(chunk.custody.transformations),
+    )
+
+
+def _flagged(pooled: Pooled, *, lost: AbstractSet[ChunkId], won: AbstractSet[ChunkId]) -> Pooled:
+    chunk_id = pooled.ranked.hit.chunk_id
+    if chunk_id in lost:
+        return pooled._replace(ranked=pooled.ranked._replace(flags=(*pooled.ranked.flags, CONFLICT_LOST)))
+    if chunk_id in won:
+        return pooled._replace(ranked=pooled.ranked._replace(flags=(*pooled.ranked.flags, CONFLICT_WON)))
+    return pooled

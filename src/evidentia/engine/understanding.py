@@ -1,0 +1,166 @@
+"""Step 3: a checked request becomes a question: its words, its parts, and their vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evidentia.contracts.errors import ServiceError
+from evidentia.contracts.receipts import RecordedInputs
+from evidentia.contracts.search import DenseQuery
+from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
+from evidentia.engine.question import WHOLE, Part, Question
+from evidentia.query.understanding import understand
+from evidentia.ranking.query_weights import query_features
+from evidentia.text.weights import idf_fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidentia.contracts.evidence import EvidenceRequest
+    from evidentia.contracts.ports import Lexicon, SearchableSnapshot
+    from evidentia.contracts.receipts import EngineConfig
+    from evidentia.contracts.search import AccessScope
+    from evidentia.engine.outside import Models
+    from evidentia.engine.plan import SourcePlan
+    from evidentia.engine.trail import Trail
+    from evidentia.query import understanding as query_understanding
+    from evidentia.query.understanding import Understanding
+    from evidentia.ranking.query_weights import QueryFeatures
+    from evidentia.text.tokens import Tokeniser
+
+NO_VECTORS = "dense: this base holds no vectors, so only words were searched; `evidentia embed` makes them"
+NO_ENCODER = "dense: the settings name no encoder, so only words were searched"
+OTHER_VECTORS = (
+    "dense: the vectors are of another encoder than the settings name, so only words were searched; `evidentia embed` renews them"
+)
+NONE_RECORDED = "dense: the answer was found by words alone, and so it is again"
+REWRITE_SHARE = 0.5
+"""The rewriter's part of the deadline; a language model takes most of what it is given."""
+
+
+class Understander:
+    """Understands requests under one configuration. Thread safe."""
+
+    def __init__(self, config: EngineConfig, *, models: Models, tokeniser: Tokeniser) -> None:
+        self._settings = config.query
+        self._by_query = config.ranking.weights == "by_query"
+        self._models = models
+        self._tokeniser = tokeniser
+
+    def question(
+        self,
+        request: EvidenceRequest,
+        *,
+        scope: AccessScope,
+        snapshot: SearchableSnapshot,
+        plan: SourcePlan,
+        trail: Trail,
+        recorded: RecordedInputs | None,
+    ) -> Question:
+        """Return what is searched for; what models say on the way is part of it."""
+        rewritten = self._rewritten(request, recorded, trail)
+        lexicon = snapshot.lexicon(scope)
+        understood = understand(
+            request,
+            tokeniser=self._tokeniser,
+            lexicon=lexicon,
+            settings=self._settings,
+            synonyms=self._models.synonyms,
+            rewritten=rewritten,
+        )
+        texts = [understood.text, *(part.text for part in _divided(understood))]
+        vectors = self._vectors(request, texts, snapshot=snapshot, trail=trail, recorded=recorded)
+        trail.mark("understand", _note(understood))
+        return Question(
+            request=request,
+            scope=scope,
+            snapshot=snapshot,
+            plan=plan,
+            parts=_parts(understood, vectors),
+            steps=understood.steps,
+            features=features_of(understood, lexicon) if self._needs_features(request) else None,
+            uses_words=request.mode is not RetrievalMode.DENSE or vectors[0] is None,
+            inputs=RecordedInputs(
+                query_vectors=tuple(each.vector for each in vectors if each is not None),
+                rewritten=rewritten,
+                reranked=recorded.reranked if recorded else None,
+            ),
+        )
+
+    def _needs_features(self, request: EvidenceRequest) -> bool:
+        return self._by_query or request.fusion is FusionMethod.LEARNED
+
+    def _rewritten(self, request: EvidenceRequest, recorded: RecordedInputs | None, trail: Trail) -> str | None:
+        """Return what the rewriter makes of the question; a replay asks nobody."""
+        if recorded is not None:
+            return recorded.rewritten
+        if QueryStepName.REWRITE in request.without:
+            return None
+        rewriter = self._models.rewriter()
+        if rewriter is None:
+            return None
+        budget_ms = max(1, int(request.latency_deadline_ms * REWRITE_SHARE))
+        rewriting = rewriter.rewrite(request.query.text, request.turns, budget_ms=budget_ms)
+        if rewriting.problem:
+            trail.degrade(f"rewrite: the question was searched as it is ({rewriting.problem})")
+        return rewriting.query if rewriting.query != request.query.text else None
+
+    def _vectors(
+        self,
+        request: EvidenceRequest,
+        texts: Sequence[str],
+        *,
+        snapshot: SearchableSnapshot,
+        trail: Trail,
+        recorded: RecordedInputs | None,
+    ) -> list[DenseQuery | None]:
+        """Return one vector per text, or none at all with the reason in the answer."""
+        if request.mode is RetrievalMode.LEXICAL:
+            return [None] * len(texts)
+        identity = snapshot.vectors
+        if identity is None or (recorded is not None and not recorded.query_vectors):
+            trail.degrade(NO_VECTORS if identity is None else NONE_RECORDED)
+            return [None] * len(texts)
+        if recorded is not None and len(recorded.query_vectors) == len(texts):
+            return [DenseQuery(identity=identity, vector=vector) for vector in recorded.query_vectors]
+        encoder = self._models.encoder()
+        if encoder is None or encoder.identity != identity:
+            trail.degrade(NO_ENCODER if encoder is None else OTHER_VECTORS)
+            return [None] * len(texts)
+        try:
+            return [DenseQuery(identity=identity, vector=encoder.encode_query(text).astype("<i4").tobytes()) for text in texts]
+        except ServiceError as error:
+            trail.degrade(f"dense: {error}, so only words were searched")
+            return [None] * len(texts)
+
+
+def _parts(understood: Understanding, vectors: Sequence[DenseQuery | None]) -> tuple[Part, ...]:
+    """Return the question as a whole, and its parts if it has any: they share the half of the weight that the whole leaves them."""
+    divided = _divided(understood)
+    total = sum(part.weight for part in divided)
+    shares = [WHOLE // 2 * part.weight // total for part in divided] if total else [0] * len(divided)
+    whole = Part(text=understood.text, words=understood.lexical, vector=vectors[0], weight=WHOLE - sum(shares))
+    parts = (
+        Part(text=part.text, words=part.lexical, vector=vector, weight=share)
+        for part, vector, share in zip(divided, vectors[1:], shares, strict=True)
+    )
+    return (whole, *parts)
+
+
+def _divided(understood: Understanding) -> tuple[query_understanding.Part, ...]:
+    """Return the parts of a question that was divided; one that was not is its own only part."""
+    return understood.parts if len(understood.parts) > 1 else ()
+
+
+def features_of(understood: Understanding, lexicon: Lexicon) -> QueryFeatures:
+    """Return what a question looks like; how rare its words are is counted within what the caller may see."""
+    documents, words = max(1, lexicon.chunks), understood.lexical
+    rarities = {term: idf_fixed("lucene", documents=documents, containing=lexicon.chunks_with(term)) for term in words.terms}
+    return query_features(words, understood.text, rarities, identifiers=len(understood.verbatim.identifiers))
+
+
+def _note(understood: Understanding) -> str:
+    words = understood.lexical
+    parts = f", {len(understood.parts)} parts" if len(understood.parts) > 1 else ""
+    added = f", {len(words.expansions)} added" if words.expansions else ""
+    return f"{len(words.terms)} terms{added}, {len(words.phrases)} phrases{parts}"

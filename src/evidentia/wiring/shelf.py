@@ -1,0 +1,152 @@
+"""The models that the settings of a base name, each opened when it is first needed, and the synonyms its receipts were answered with."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from evidentia.backends.embedded.database import storage_errors
+from evidentia.contracts.canonical import sha256_hex
+from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
+from evidentia.contracts.receipts import EngineConfig
+from evidentia.engine.outside import Models
+from evidentia.engine.pipeline import ENGINE
+from evidentia.query.synonym_file import LONGEST_FILE, parse_synonyms
+from evidentia.ranking.merging import FEATURES, FEATURES_IDENTITY
+from evidentia.text.tokens import Tokeniser
+from evidentia.wiring.encoders import encoder_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evidentia.contracts.ports import Clock, Encoder, Merger, QueryRewriter, Reranker
+    from evidentia.contracts.settings import Settings
+    from evidentia.query.synonym_file import Synonyms
+
+SYNONYMS_NAME = "synonyms"
+"""The folder in which a base keeps every version of the synonyms that it answered with, by hash."""
+
+
+class ModelShelf:
+    """What one base's settings name besides its index. Thread safe."""
+
+    def __init__(self, directory: Path, *, settings: Settings, clock: Clock) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.RLock()
+
+    @cached_property
+    def config(self) -> EngineConfig:
+        """Return the settings that shape an answer, with the identity of every model that takes part."""
+        with self._lock:
+            reranker, merger = self.reranker(), self.merger()
+            return EngineConfig(
+                engine=ENGINE,
+                text=self._settings.text,
+                search=self._settings.search,
+                access=self._settings.access,
+                query=self._settings.query,
+                ranking=self._settings.ranking,
+                synonyms=self._keep_synonyms(),
+                reranker=reranker.identity if reranker else "",
+                merger=merger.identity if merger else "",
+            )
+
+    def models_for(self, config: EngineConfig) -> Models:
+        """Return the models of a configuration, which may be that of an old receipt."""
+        return Models(
+            encoder=self.encoder,
+            reranker=self.reranker,
+            rewriter=self.rewriter,
+            merger=partial(self._merger_of, config.merger),
+            synonyms=self._synonyms(config.synonyms, language=config.text.language),
+        )
+
+    def encoder(self) -> Encoder | None:
+        """Return what makes vectors; None when this base is to have none."""
+        return encoder_of(self._settings.embedding, similarity=self._settings.search.similarity, directory=self._directory)
+
+    def reranker(self) -> Reranker | None:
+        """Return what reads the best candidates together with the question."""
+        with self._lock:
+            return self._reranker
+
+    def rewriter(self) -> QueryRewriter | None:
+        """Return what rewrites questions."""
+        with self._lock:
+            return self._rewriter
+
+    def merger(self) -> Merger | None:
+        """Return what merges the legs for `fusion = learned`."""
+        with self._lock:
+            return self._merger
+
+    def _merger_of(self, identity: str) -> Merger | None:
+        """Return the merging model of a configuration, if it is still the one that the settings name."""
+        merger = self.merger()
+        if identity and (merger is None or merger.identity != identity):
+            raise NotFoundError("merging model", identity)
+        return merger
+
+    @cached_property
+    def _reranker(self) -> Reranker | None:
+        if not self._settings.ranking.reranker:
+            return None
+        from evidentia.backends.onnx.reranker import OnnxReranker
+
+        return OnnxReranker(self._directory / self._settings.ranking.reranker, clock=self._clock)
+
+    @cached_property
+    def _rewriter(self) -> QueryRewriter | None:
+        if not self._settings.query.rewriter:
+            return None
+        if not self._settings.llm.endpoint:
+            raise InvalidFieldError("llm.endpoint", "query.rewriter names a model; say where it is")
+        from evidentia.backends.llm.endpoint import EndpointSettings
+        from evidentia.backends.llm.rewriter import ChatRewriter, RewriterSettings
+
+        llm = self._settings.llm
+        endpoint = EndpointSettings(url=llm.endpoint, model=self._settings.query.rewriter, key_variable=llm.key_variable or None)
+        return ChatRewriter(RewriterSettings(endpoint=endpoint))
+
+    @cached_property
+    def _merger(self) -> Merger | None:
+        if not self._settings.ranking.merging_model:
+            return None
+        from evidentia.backends.lightgbm.merging import LightGbmMerger
+
+        path = self._directory / self._settings.ranking.merging_model
+        return LightGbmMerger(path, features=FEATURES, fitted_on=FEATURES_IDENTITY)
+
+    def _keep_synonyms(self) -> str:
+        """Read the synonyms that the settings name, keep a copy under their hash, and return it; replays read the copy."""
+        if not self._settings.query.synonyms:
+            return ""
+        path = self._directory / self._settings.query.synonyms
+        try:
+            with path.open("rb") as file:
+                content = file.read(4 * LONGEST_FILE)  # a character has four bytes at most
+            parse_synonyms(content.decode(), file=path.name, tokeniser=Tokeniser(self._settings.text.language))
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidFieldError("query.synonyms", f"'{path}' cannot be read ({error})") from error
+        digest = sha256_hex(content)
+        kept = self._directory / SYNONYMS_NAME / digest
+        if not kept.exists():
+            with storage_errors(self._directory):
+                kept.parent.mkdir(exist_ok=True)
+                kept.write_bytes(content)
+        return digest
+
+    def _synonyms(self, digest: str, *, language: str) -> Synonyms | None:
+        if not digest:
+            return None
+        kept = self._directory / SYNONYMS_NAME / digest
+        try:
+            content = kept.read_bytes()
+        except OSError as error:
+            raise BaseDamagedError(f"synonyms '{digest[:16]}'", "the copy is missing") from error
+        if sha256_hex(content) != digest:
+            raise BaseDamagedError(f"synonyms '{digest[:16]}'", "the copy does not have its hash")
+        return parse_synonyms(content.decode(), file=kept.name, tokeniser=Tokeniser(language))
