@@ -1,7 +1,7 @@
 """Scenarios: documents in, questions asked through every door, one and the same answer out. STYLE.md shows the form.
 
-`given` fills a base; `when` is one step or a list of steps; `then` has as many expectations. Every step is asked through each door, and
-the doors must agree on the hash of the result, or on the code and the sentence of the error.
+`given` fills a base, under its `settings` if it has any; `when` is one step or a list of steps; `then` has as many expectations.
+Every step is asked through each door, and the doors must agree on the hash of the result, or on the code and the sentence of the error.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ OPTIONS = {
     "token_budget": "--tokens",
     "latency_deadline_ms": "--deadline-ms",
     "mode": "--mode",
+    "fusion": "--fusion",
+    "ranking_weights": "--weights",
+    "diversity_constraint": "--diversity",
+    "task": "--task",
+    "without": "--without",
     "filter": "--filter",
     "facets": "--facet",
     "as_of": "--as-of",
@@ -84,7 +89,7 @@ class CommandLine:
                 arguments += ["--explain"] if value else []
                 continue
             for each in value if isinstance(value, list) else [value]:
-                arguments += [OPTIONS[name], str(each)]
+                arguments += [OPTIONS[name], _written(each)]
         if caller is not None:
             arguments += ["--as", _typed(*caller)]
         return self._run(arguments)
@@ -102,6 +107,11 @@ class CommandLine:
         return answer
 
 
+def _written(value: Any) -> str:
+    """Return a value as it is typed: a task by its type, weights in their order with commas."""
+    return ",".join(map(str, value.values())) if isinstance(value, dict) else str(value)
+
+
 def _typed(name: str, facts: Mapping[str, Any]) -> str:
     return " ".join([name, *(f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in facts.items())])
 
@@ -111,6 +121,7 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
     scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
     base, folder = tmp_path / "base", tmp_path / "documents"
     connect(base, init=True).close()
+    _configure(base, scenario["given"].get("settings", {}))
     _ingest(base, scenario["given"]["documents"], folder=folder)
     steps, expectations = _listed(scenario["when"]), _listed(scenario["then"])
     assert len(steps) == len(expectations)
@@ -121,11 +132,22 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
 
 
 def test_there_are_scenarios() -> None:
-    assert len(SCENARIOS) >= 12
+    assert len(SCENARIOS) >= 20
 
 
 def _listed(part: Any) -> list[Any]:
     return part if isinstance(part, list) else [part]
+
+
+def _configure(base: Path, settings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write settings as they would be written by hand; JSON's words and numbers are TOML's."""
+    lines = [
+        line
+        for table, values in settings.items()
+        for line in (f"[{table}]", *(f"{name} = {json.dumps(each)}" for name, each in values.items()))
+    ]
+    if lines:
+        (base / "evidentia.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _ingest(base: Path, documents: list[dict[str, Any]], *, folder: Path) -> None:
@@ -181,6 +203,13 @@ def _check_answer(answer: Answer, expected: Mapping[str, Any], *, earlier: list[
         "is_truncated": answer["truncation_applied"],
         "as_of": answer["as_of"],
         "degraded": list(answer["degraded"]),
+        "flags": {fragment["document_id"]: list(fragment["flags"]) for fragment in answer["fragments"]},
+        "relevance": [round(fragment["relevance_score"], 1) for fragment in answer["fragments"]],
+        "contents": [fragment["content"] for fragment in answer["fragments"]],
+        "cut_off": [fragment["cut_off"] for fragment in answer["fragments"]],
+        "conflicts": [_conflict(each) for each in answer["conflicts"]],
+        "steps": [step["step"] for step in answer["understanding"]],
+        "added": {step["step"]: list(step["added"]) for step in answer["understanding"] if step["added"]},
     }
     assert {name: value for name, value in expected.items() if name in found} == {
         name: value for name, value in found.items() if name in expected
@@ -193,6 +222,13 @@ def _check_answer(answer: Answer, expected: Mapping[str, Any], *, earlier: list[
         assert earlier[expected["same_result_as"]]["result_hash"] == answer["result_hash"]
     if "other_result_than" in expected:
         assert earlier[expected["other_result_than"]]["result_hash"] != answer["result_hash"]
+
+
+def _conflict(found: Answer) -> Answer:
+    """Return a conflict with its documents instead of their chunks."""
+    documents = [chunk_id.rpartition("#")[0] for chunk_id in (found["winner"], *found["losers"])]
+    losers = dict(zip(documents[1:], found["losing_values"], strict=True))
+    return {"winner": documents[0], "value": found["value"], "losers": losers, "decided_by": found["decided_by"]}
 
 
 def _check_replay(replayed: Answer, expected: Mapping[str, Any], *, recorded: Answer) -> None:

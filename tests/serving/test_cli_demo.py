@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from serving.cli_runs import Run
+
+CHANGING = re.compile(r"r-[0-9a-f]{12}-\d|\d+(\.\d)? ms|byte \d+")
 
 
 def test_demo_builds_verifies_exports_and_finds_tampering(run: Run, tmp_path: Path) -> None:
@@ -26,13 +29,39 @@ def test_demo_builds_verifies_exports_and_finds_tampering(run: Run, tmp_path: Pa
 
 def test_demo_asks_as_two_people_and_only_one_learns_of_the_page(run: Run) -> None:
     out = run("demo").out
-    _, insider, outsider = out.split("  evidentia search ", 3)[1:4]
+    *_, insider, outsider = out.split("  evidentia search ")[:5]
 
-    assert "handbook:security-basics.md" in out.split("3. Access")[0]
     assert "security:signing-key-custody.md" in insider
     assert "signing-key-custody" not in outsider.split("4. Verify")[0]
     assert "What tells alice that there is such a page? Nothing:" in outsider
     assert ": the same answer, result " in out
+
+
+def test_demo_shows_a_conflict_with_its_reason_and_finds_by_meaning(run: Run) -> None:
+    asked = run("demo").out.split("2. Ask")[1].split("3. Access")[0]
+    conflict, other_words = asked.split('  evidentia search "stolen credentials"')
+
+    assert re.search(r"\n1 .* handbook:key-rotation\.md .* holds ", conflict)
+    assert re.search(r" handbook:security-basics\.md .* contradicted ", conflict)
+    assert re.search(r"\nSigning keys rotated every  30 days \(\S+\)  90 days \(\S+\)  updated_at\n", conflict)
+    assert "Two pages disagree." in conflict
+    assert "Words alone find 0 fragments. handbook:security-basics.md was found by its meaning: cosine 0." in other_words
+
+
+def test_demo_says_the_same_every_time_but_for_receipts_and_times(run: Run) -> None:
+    first, second = (run("demo", "--fresh").out for _ in range(2))
+
+    assert CHANGING.sub("", first) == CHANGING.sub("", second)
+
+
+def test_demo_without_an_encoder_says_so(run: Run, tmp_path: Path) -> None:
+    run("demo")
+    (tmp_path / ".demo" / "base" / "evidentia.toml").write_text('[embedding]\nencoder = "none"\n', encoding="utf-8")
+
+    out = run("demo").out
+
+    assert "The settings name no encoder, so documents are found by their words alone." in out
+    assert "there is nothing else to find it by" in out
 
 
 def test_demo_has_nothing_to_hide_when_the_page_was_opened(run: Run, tmp_path: Path) -> None:
@@ -55,8 +84,8 @@ def test_second_demo_finds_everything_unchanged_and_fresh_begins_again(run: Run,
 
     assert "Nothing has changed since the last run" not in first.out
     assert "Nothing has changed since the last run" in second.out
-    assert "handbook   canonical      0        1          3" in third.out
-    assert "handbook   canonical      4        0          0" in fourth.out
+    assert "handbook   canonical      0        1          4" in third.out
+    assert "handbook   canonical      5        0          0" in fourth.out
     assert "# Changed\n" != page.read_text(encoding="utf-8")
 
 

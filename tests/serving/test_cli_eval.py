@@ -57,6 +57,35 @@ def test_run_file_can_be_compared(run: Run, pets: Path, tmp_path: Path) -> None:
     assert ("a.run", "b.run") == (found["baseline"], found["system"])
 
 
+def test_several_runs_are_compared_pair_by_pair(run: Run, pets: Path, tmp_path: Path) -> None:
+    run("eval", "run", pets, "--run-file", "a.run", "--mode", "lexical")
+    lines = (tmp_path / "a.run").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "b.run").write_text("\n".join(line for line in lines if line.startswith("q1")) + "\n", encoding="utf-8")
+    (tmp_path / "c.run").write_text("q1 Q0 fish 1 1.0 c\n", encoding="utf-8")
+    arguments = ("eval", "compare", "a.run", "b.run", "c.run", "--dataset", pets, "--measure", "MRR")
+
+    outcome = run(*arguments)
+    out = outcome.out
+    pairs = json.loads(run(*arguments, "--json").out)["comparisons"]
+
+    assert out.startswith(
+        "MRR over 2 queries\n\nrun      mean\na.run  1.0000\nb.run  0.5000\nc.run  0.0000\n\nbaseline  system  difference"
+    )
+    assert [("a.run", "b.run"), ("a.run", "c.run"), ("b.run", "c.run")] == [(pair["baseline"], pair["system"]) for pair in pairs]
+    assert [-0.5, -1.0, -0.5] == [pair["mean_difference"] for pair in pairs]
+    assert ["a.run     b.run      -0.5000", "a.run     c.run      -1.0000"] == [line[:28] for line in out.splitlines()[-3:-1]]
+    assert "note: 'b.run' lacks 1 queries that another run has; judged ones count as 0 there\n" in outcome.err
+
+
+def test_pair_of_several_is_the_same_as_the_pair_alone(run: Run, pets: Path, tmp_path: Path) -> None:
+    run("eval", "run", pets, "--run-file", "a.run")
+    (tmp_path / "b.run").write_text("q1 Q0 fish 1 1.0 b\nq2 Q0 fish 1 1.0 b\n", encoding="utf-8")
+    alone = json.loads(run("eval", "compare", "a.run", "b.run", "--dataset", pets, "--json").out)
+    among = json.loads(run("eval", "compare", "a.run", "b.run", "a.run", "--dataset", pets, "--json").out)
+
+    assert alone == among["comparisons"][0]
+
+
 def test_same_runs_give_the_same_comparison_twice(run: Run, pets: Path) -> None:
     run("eval", "run", pets, "--run-file", "a.run")
     arguments = ("eval", "compare", "a.run", "a.run", "--dataset", pets, "--json")

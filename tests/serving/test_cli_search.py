@@ -110,15 +110,27 @@ def test_facets_are_small_tables(run: Run, asked: Path) -> None:
 def test_notes_say_what_is_missing(run: Run, asked: Path) -> None:
     outcome = run("search", "key", "--base", asked, "--tokens", "10", "--source", "api", "--source", "nowhere")
 
-    assert "note: dense: this base holds no vectors, so only words were searched\n" in outcome.err
     assert "withheld: it does not fit the token budget\n" in outcome.err
     assert "note: not searched: handbook (skipped: source_policy does not allow it)\n" in outcome.err
     assert "note: not searched: nowhere (denied: there is no such source, or none of it may be seen)\n" in outcome.err
     assert "" == run("search", "key", "--base", asked, "--quiet").err
 
 
-def test_nothing_found_is_an_answer(run: Run, asked: Path) -> None:
-    outcome = run("search", "absolutelynothing", "--base", asked)
+def test_base_without_vectors_says_how_to_make_them(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "keys.md").write_text("# Keys\n\nKeys expire.\n", encoding="utf-8")
+    run("init")
+    run("ingest", "keys.md", "--no-embed")
+
+    before = run("search", "keys")
+    run("embed")
+    after = run("search", "keys")
+
+    assert "note: dense: this base holds no vectors, so only words were searched; `evidentia embed` makes them\n" == before.err
+    assert "" == after.err
+
+
+def test_nothing_found_by_words_is_an_answer(run: Run, asked: Path) -> None:
+    outcome = run("search", "absolutelynothing", "--base", asked, "--mode", "lexical")
 
     assert 0 == outcome.exit_code
     assert outcome.out.startswith("nothing that you may see matches\n\n0 of 0 matching fragments, receipt r-")
@@ -130,6 +142,8 @@ def test_explanation_names_chunks_terms_and_stages(run: Run, asked: Path) -> Non
     assert "\n\napi:codes.md#0@" in out
     assert re.search(r"\nterm +score +frequency +containing +length\n", out)
     assert re.search(r"\nhrb4012 +\d+\.\d\d +1 +1 of 4 ", out)
+    assert re.search(r"\n# +score +relevance +authority +freshness +utility +words +cosine +confidence\n", out)
+    assert re.search(r"\nunderstanding +what it did +added\n", out)
     assert re.search(r"\nstage +left +what it did\n", out)
 
 
@@ -174,16 +188,25 @@ def test_replay_gives_the_same_answer_and_hides_what_may_not_be_seen(run: Run, a
 
 def test_why_tells_where_a_chunk_stands(run: Run, asked: Path) -> None:
     response = parsed(run("search", "key", "--base", asked, "--limit", "1", "--json"))
-    every = parsed(run("search", "key", "--base", asked, "--json"))
+    every = parsed(run("search", "key", "--base", asked, "--json", "--diversity", "1"))
     first, second = (fragment["chunk_id"] for fragment in every["fragments"][:2])
 
     shown = run("why", response["receipt_id"], first, "--base", asked).out
     left = parsed(run("why", response["receipt_id"], second, "--base", asked, "--json"))
 
-    assert "stage   answered\nrank    1\n" in shown
+    assert re.search(r"\nstage +answered\nrank +1\nscore +0\.\d\d\nconfidence +\d+%\n", shown)
+    assert re.search(r"\n# +score +relevance +authority +freshness +utility +words +cosine +confidence\n1 ", shown)
     assert re.search(r"\nterm  score  frequency  containing  length\nkey ", shown)
-    assert ("search", 2) == (left["stage"], left["rank"])
-    assert {"receipt_id", "chunk_id", "stage", "rank", "score", "terms", "reason", "smallest_change"} <= set(left)
+    assert ("rerank", 2, "limit=2") == (left["stage"], left["rank"], left["smallest_change"])
+    assert {"receipt_id", "chunk_id", "score", "scores", "confidence", "terms", "reason"} <= set(left)
+
+
+def test_why_about_a_question_of_words_has_no_column_for_vectors(run: Run, asked: Path) -> None:
+    response = parsed(run("search", "key", "--base", asked, "--mode", "lexical", "--json"))
+
+    shown = run("why", response["receipt_id"], response["fragments"][0]["chunk_id"], "--base", asked).out
+
+    assert re.search(r"\n# +score +relevance +authority +freshness +utility +words +confidence\n", shown)
 
 
 def test_why_about_a_hidden_chunk_is_like_one_that_is_not_there(run: Run, asked: Path) -> None:
@@ -199,7 +222,7 @@ def test_why_about_a_hidden_chunk_is_like_one_that_is_not_there(run: Run, asked:
 
 
 def test_verify_of_a_receipt_replays_and_checks_custody(run: Run, base: Path) -> None:
-    receipt = parsed(run("search", "keys expire", "--base", base, "--json"))["receipt_id"]
+    receipt = parsed(run("search", "keys expire", "--base", base, "--mode", "lexical", "--json"))["receipt_id"]
 
     good = run("verify", receipt, "--base", base)
     (base / "evidentia.toml").write_text("", encoding="utf-8")

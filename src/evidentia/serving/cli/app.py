@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from evidentia.serving.cli import demo, doctor, documents, evaluate, export, gc, ingest, init, replay, search, show, verify, why
+from evidentia.serving.cli import demo, doctor, documents, embed, evaluate, export, gc, ingest, init, replay, search, show, verify, why
 from evidentia.serving.cli.invocation import DEFAULT_BASE, ENVIRONMENT_BASE, Invocation, JsonOption, QuietOption
 from evidentia.serving.cli.output import put
 
@@ -53,6 +53,7 @@ def _installed_version() -> str:
 
 app.command("init")(init.init)
 app.command("ingest")(ingest.ingest)
+app.command("embed")(embed.embed)
 app.command("documents")(documents.documents)
 app.command("show")(show.show)
 app.command("search")(search.search)

@@ -20,12 +20,12 @@ def demo(
     *,
     fresh: FreshOption = False,
     directory: DirectoryOption = Path(".demo"),
-    quiet: QuietOption = False,  # noqa: ARG001 - accepted like everywhere; the tour is data, not notes
+    quiet: QuietOption = False,
     json: JsonOption = False,  # noqa: ARG001 - decides the form of errors, which the entry reads from the arguments
 ) -> None:
     """Build a base from sample documents and show it.
 
-    The tour goes through ingest, a question, access, verification, export and tampering.
+    The tour goes through ingest, two questions, access, verification, export and tampering.
     Nothing outside DIR is touched. Run it again to see that what is unchanged is skipped.
     """
     from evidentia.serving.cli.demo_tour import walk_through
@@ -33,7 +33,7 @@ def demo(
     _claim(directory)
     if fresh:
         _remove_own_parts(directory)
-    walk_through(directory)
+    walk_through(directory, is_quiet=quiet)
 
 
 def _claim(directory: Path) -> None:

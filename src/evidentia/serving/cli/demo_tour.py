@@ -15,6 +15,7 @@ from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES, copy_sampl
 from evidentia.serving.cli.demo_questions import ask, ask_as_two, check_answer
 from evidentia.serving.cli.export_files import write_export
 from evidentia.serving.cli.output import put, put_table
+from evidentia.serving.cli.progress import EmbedBar
 from evidentia.serving.cli.proof_files import read_export
 from evidentia.serving.cli.tampering import change_stored_byte
 from evidentia.serving.cli.verify_report import checked, put_link
@@ -30,15 +31,16 @@ SHOWN_DOCUMENT = "changelog:CHANGELOG.md"
 SHOWN_SENTENCE = re.compile(r"expire after \d+ days")
 
 
-def walk_through(directory: Path) -> None:
+def walk_through(directory: Path, *, is_quiet: bool = False) -> None:
     """Build the base and show what it is good for.
 
-    1. ingest the sample corpus  2. ask a question  3. look at access, and ask for a secret as two people
+    1. ingest the sample corpus and embed it  2. ask two questions  3. look at access, and ask for a secret as two people
     4. verify the whole base, and the answer again  5. export a fragment and check it offline
     6. tamper with copies and have it found  7. say what to try next
     """
     with connect(directory / "base", init=True) as base:
         _ingest(base, corpus=directory / "corpus")
+        _embed(base, is_quiet=is_quiet)
         answer = ask(base)
         _look_at_access(base)
         ask_as_two(base)
@@ -55,7 +57,10 @@ def _ingest(base: Base, *, corpus: Path) -> None:
     put("1. Ingest")
     put("Harbour is a parcel tracking service that does not exist. These are its documents:")
     put()
-    reports = [base.ingest([corpus / source.path], source=source.name, authority=source.authority, prune=True) for source in SAMPLE_SOURCES]
+    reports = [
+        base.ingest([corpus / source.path], source=source.name, authority=source.authority, prune=True, embed=False)
+        for source in SAMPLE_SOURCES
+    ]
     put_table(
         ("source", "authority", "added", "changed", "unchanged", "removed", "skipped"),
         [
@@ -72,6 +77,17 @@ def _ingest(base: Base, *, corpus: Path) -> None:
     put(f"The base holds {len(documents)} documents in {sum(count for *_, count in documents)} chunks.")
     put(f"corpus_version: {base.head().corpus_version}")
     put("That is a hash of what is in the base. Someone else who ingests the same documents gets the same one.")
+
+
+def _embed(base: Base, *, is_quiet: bool) -> None:
+    put()
+    if base.settings.embedding.encoder == "none":
+        put("The settings name no encoder, so documents are found by their words alone.")
+        return
+    with EmbedBar(is_wanted=not is_quiet) as bar:
+        report = base.embed(on_progress=bar.update)
+    name = report.identity.name if report.identity else "none"
+    put(f"Each chunk has a vector beside its words: {report.embedded} made now, by {name} on this machine.")
 
 
 def _look_at_access(base: Base) -> None:

@@ -27,7 +27,7 @@ RunFileOption = Annotated[
     ),
 ]
 BaselineArgument = Annotated[Path, typer.Argument(metavar="BASELINE", help="The run to compare with, a TREC run file.")]
-SystemArgument = Annotated[Path, typer.Argument(metavar="SYSTEM", help="The run in question.")]
+SystemsArgument = Annotated[list[Path], typer.Argument(metavar="SYSTEM...", help="The run in question; of several, each pair is compared.")]
 DatasetOption = Annotated[
     Path | None, typer.Option("--dataset", metavar="DIR", help="The folder with the judgments; a run has none.", show_default=False)
 ]
@@ -57,17 +57,23 @@ def run(
 
     from evidentia.evaluation.beir import run_beir
     from evidentia.evaluation.runs import write_run
-    from evidentia.serving.cli.progress import Bar, IngestBar
+    from evidentia.serving.cli.progress import Bar, EmbedBar, IngestBar
 
     call = invocation(context, quiet=quiet, json=json)
     _refuse_unwritable(run_file)
-    with IngestBar(is_wanted=not call.is_quiet) as ingesting, Bar("asking", is_wanted=not call.is_quiet) as asking:
+    is_wanted = not call.is_quiet
+    with (
+        IngestBar(is_wanted=is_wanted) as ingesting,
+        EmbedBar(is_wanted=is_wanted) as embedding,
+        Bar("asking", is_wanted=is_wanted) as asking,
+    ):
         found = run_beir(
             folder,
             timer_ns=time.perf_counter_ns,
             split=split,
             k=k,
             on_ingest=ingesting.update,
+            on_embed=embedding.update,
             on_answer=asking.move,
             **({} if mode is None else {"mode": mode}),
         )
@@ -81,17 +87,19 @@ def compare(
     context: typer.Context,
     *,
     baseline: BaselineArgument,
-    system: SystemArgument,
+    systems: SystemsArgument,
     dataset: DatasetOption = None,
     split: SplitOption = "test",
     measure: MeasureOption = "nDCG@10",
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Compare two runs query by query.
+    """Compare runs query by query.
 
     Differences are SYSTEM minus BASELINE, with a bootstrap interval and a randomisation test.
     """
+    from itertools import combinations
+
     import numpy as np
 
     from evidentia.evaluation.compare import compare_runs
@@ -106,9 +114,15 @@ def compare(
             "compare needs --dataset: a run file does not say what is relevant", hint="pass the folder the runs were made from"
         )
     judged = load_dataset(dataset, split=split)
-    before, after = read_run(baseline), read_run(system)
-    found = compare_runs(before, after, judged.qrels, measure=chosen, generator=np.random.default_rng(SEED))
-    _put_comparison(call, found, baseline=baseline, system=system)
+    runs = [(path, read_run(path)) for path in (baseline, *systems)]
+    compared = [
+        (before, after, compare_runs(first, second, judged.qrels, measure=chosen, generator=np.random.default_rng(SEED)))
+        for (before, first), (after, second) in combinations(runs, 2)
+    ]
+    if len(compared) == 1:
+        _put_comparison(call, compared[0][2], baseline=baseline, system=systems[0])
+    else:
+        _put_comparisons(call, compared)
 
 
 def _refuse_unwritable(run_file: Path | None) -> None:
@@ -135,6 +149,46 @@ def _put_run(call: Invocation, found: "BeirRun") -> None:
     put_table(("measure", "value"), [(name, f"{value:.4f}") for name, value in found.report.measures.items()])
     put()
     put(f"p50 {found.report.p50_ms:.1f} ms, p99 {found.report.p99_ms:.1f} ms a query")
+
+
+def _put_comparisons(call: Invocation, compared: "list[tuple[Path, Path, Comparison]]") -> None:
+    """Print each run with its mean, then each pair with its difference."""
+    import msgspec
+
+    from evidentia.serving.cli.output import Figure, note, put, put_answer, put_table
+
+    if call.is_json:
+        pairs = [{"baseline": str(before), "system": str(after), **msgspec.structs.asdict(found)} for before, after, found in compared]
+        put_answer({"comparisons": pairs})
+        return
+    means = {
+        str(path): mean for before, after, found in compared for path, mean in ((before, found.baseline_mean), (after, found.system_mean))
+    }
+    put(f"{compared[0][2].measure} over {compared[0][2].queries} queries")
+    put()
+    put_table(("run", "mean"), [(path, Figure(f"{mean:.4f}")) for path, mean in means.items()])
+    put()
+    put_table(
+        ("baseline", "system", "difference", f"interval {compared[0][2].confidence_percent:g} %", "p-value", "better, equal, worse"),
+        [
+            (
+                str(before),
+                str(after),
+                Figure(f"{found.mean_difference:+.4f}"),
+                f"{found.low:+.4f} to {found.high:+.4f}",
+                Figure(f"{found.p_value:.4f}"),
+                f"{found.wins}, {found.ties}, {found.losses}",
+            )
+            for before, after, found in compared
+        ],
+    )
+    lacking: dict[str, set[str]] = {}
+    for before, after, found in compared:
+        lacking.setdefault(str(before), set()).update(found.only_system)
+        lacking.setdefault(str(after), set()).update(found.only_baseline)
+    for path, missing in lacking.items():
+        if missing:
+            note(call, f"'{path}' lacks {len(missing)} queries that another run has; judged ones count as 0 there")
 
 
 def _put_comparison(call: Invocation, found: "Comparison", *, baseline: Path, system: Path) -> None:

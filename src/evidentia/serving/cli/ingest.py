@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evidentia.contracts.reports import IngestProgress, IngestReport
+    from evidentia.contracts.vectors import EmbedProgress
 
 TIERS = ", ".join(AuthorityTier.words())
 LEVELS = ", ".join(Classification.words())
@@ -29,6 +30,7 @@ TagOption = Annotated[
     list[str] | None, typer.Option("--tag", metavar="T", help="A tag for every document; repeatable.", show_default=False)
 ]
 PruneOption = Annotated[bool, typer.Option("--prune", help="Remove documents of this source whose file is gone.")]
+NoEmbedOption = Annotated[bool, typer.Option("--no-embed", help="Leave the vectors to a later `evidentia embed`.")]
 WatchOption = Annotated[bool, typer.Option("--watch", help="Look again every 2 seconds until interrupted.")]
 
 
@@ -43,6 +45,7 @@ def ingest(
     acl: AclOption = None,
     tag: TagOption = None,
     prune: PruneOption = False,
+    no_embed: NoEmbedOption = False,
     watch: WatchOption = False,
     base: BaseOption = None,
     quiet: QuietOption = False,
@@ -50,7 +53,8 @@ def ingest(
 ) -> None:
     """Take in files, directories and corpora.
 
-    What is unchanged is skipped, and what cannot be read is reported with a reason; the rest gets in.
+    What is unchanged is skipped, and what cannot be read is reported with a reason; the rest gets in. It is found by its
+    words at once, and by its meaning as soon as it is embedded, which follows.
     """
     from evidentia.base.sync_base import connect
     from evidentia.serving.cli.watch import keep_looking
@@ -58,7 +62,9 @@ def ingest(
     call = invocation(context, base=base, quiet=quiet, json=json)
     with connect(call.base) as opened:
 
-        def take_in(on_progress: "Callable[[IngestProgress], None]") -> "IngestReport":
+        def take_in(
+            on_progress: "Callable[[IngestProgress], None]", on_embedding: "Callable[[EmbedProgress], None] | None" = None
+        ) -> "IngestReport":
             return opened.ingest(
                 paths,
                 source=source,
@@ -68,7 +74,9 @@ def ingest(
                 acl=acl or (),
                 tags=tag or (),
                 prune=prune,
+                embed=not no_embed,
                 on_progress=on_progress,
+                on_embedding=on_embedding,
             )
 
         first = _first_pass(call, take_in, is_watching=watch)
@@ -77,14 +85,22 @@ def ingest(
 
 
 def _first_pass(
-    call: Invocation, take_in: "Callable[[Callable[[IngestProgress], None]], IngestReport]", *, is_watching: bool
+    call: Invocation,
+    take_in: "Callable[[Callable[[IngestProgress], None], Callable[[EmbedProgress], None]], IngestReport]",
+    *,
+    is_watching: bool,
 ) -> "IngestReport":
     from evidentia.serving.cli.ingest_report import put_report
     from evidentia.serving.cli.output import put_json
-    from evidentia.serving.cli.progress import IngestBar
+    from evidentia.serving.cli.progress import EmbedBar, IngestBar
 
-    with IngestBar(is_wanted=not call.is_quiet) as bar:
-        report = take_in(bar.update)
+    with IngestBar(is_wanted=not call.is_quiet) as bar, EmbedBar(is_wanted=not call.is_quiet) as second_bar:
+
+        def show_embedding(progress: "EmbedProgress") -> None:
+            bar.finish()
+            second_bar.update(progress)
+
+        report = take_in(bar.update, show_embedding)
     if call.is_json:
         put_json(report, is_compact=is_watching)
     else:

@@ -10,11 +10,17 @@ from evidentia.serving.cli.escaping import printable, printable_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
     from rich.text import Text
 
     from evidentia.serving.cli.invocation import Invocation
 
 MARK_STYLE = "bold"
+GAP = "  "
+"""Between two columns."""
+MOST_INDENT = 4
+LEAST_TEXT = 40
+"""A long last column with less room than this stands below its row on a terminal."""
 
 
 class MarkedText(NamedTuple):
@@ -27,6 +33,12 @@ class MarkedText(NamedTuple):
         return "".join(text for text, _ in self.pieces)
 
 
+class Figure(str):
+    """A number as it is shown; in a table it stands on the right."""
+
+    __slots__ = ()
+
+
 def put(line: str = "") -> None:
     """Print one line of data on stdout."""
     print(printable(line))  # noqa: T201 - a command line prints
@@ -35,7 +47,8 @@ def put(line: str = "") -> None:
 def note(call: Invocation, line: str) -> None:
     """Print a remark on stderr, unless notes were declined."""
     if not call.is_quiet:
-        print(f"note: {printable(line)}", file=sys.stderr)  # noqa: T201
+        sys.stderr.write(f"note: {printable(line)}\n")  # in one piece, so that an interrupt finds a whole line or none
+        sys.stderr.flush()
 
 
 def put_json(message: object, *, is_compact: bool = False) -> None:
@@ -69,7 +82,7 @@ def put_bytes(content: bytes) -> None:
 def put_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:
     """Print a table on stdout: drawn on a terminal, aligned columns elsewhere. Numbers stand on the right."""
     cells = [[printable(str(value)) for value in row] for row in rows]
-    is_number = [bool(rows) and all(isinstance(row[column], int) for row in rows) for column in range(len(header))]
+    is_number = [bool(rows) and all(isinstance(row[column], int | Figure) for row in rows) for column in range(len(header))]
     if title:
         put(title)
     if sys.stdout.isatty():
@@ -89,7 +102,7 @@ def _align(lines: Sequence[Sequence[str]], is_number: Sequence[bool]) -> None:
     widths = [max(len(line[column]) for line in lines) for column in range(len(is_number))]
     for line in lines:
         padded = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in zip(line, widths, is_number, strict=True))
-        print("  ".join(padded).rstrip())  # noqa: T201
+        print(GAP.join(padded).rstrip())  # noqa: T201
 
 
 def _draw(header: Sequence[str], rows: Sequence[Sequence[object]], is_number: Sequence[bool]) -> None:
@@ -97,12 +110,58 @@ def _draw(header: Sequence[str], rows: Sequence[Sequence[object]], is_number: Se
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    console = Console(markup=False, highlight=False, emoji=False)
+    texts = [[_styled(value) for value in row] for row in rows]
+    widths = [max(len(name), *(text[column].cell_len for text in texts), 0) for column, name in enumerate(header)]
+    if _is_cramped(widths, room=console.width):
+        _stack(console, header, texts, widths, is_number)
+        return
+    numbers = [width for width, right in zip(widths, is_number, strict=True) if right]
+    if sum(numbers) + len(GAP) * len(widths) > console.width:
+        _spell_out(console, header, texts)
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for name, right in zip(header, is_number, strict=True):
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    for row in texts:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _is_cramped(widths: Sequence[int], *, room: int) -> bool:
+    """Tell whether a long last column would be left with a sliver of the terminal."""
+    *leading, last = widths
+    return last > LEAST_TEXT and sum(leading) + len(GAP) * len(leading) + LEAST_TEXT > room
+
+
+def _stack(
+    console: Console, header: Sequence[str], rows: Sequence[Sequence[Text]], widths: Sequence[int], is_number: Sequence[bool]
+) -> None:
+    """Print every row as a line of its short cells, with the long last one below."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    def line(cells: Sequence[Text]) -> Text:
+        padded = [cell.copy() for cell in cells]
+        for cell, width, right in zip(padded, widths, is_number, strict=False):
+            cell.align("right" if right else "left", width)
+        joined = Text(GAP).join(padded)
+        joined.rstrip()
+        return joined
+
+    console.print(line([Text(name) for name in header[:-1]]))
+    console.print("\u2500" * console.width)
+    for *leading, last in rows:
+        console.print(line(leading))
+        console.print(Padding(last, (0, 0, 0, min(widths[0] + len(GAP), MOST_INDENT))))
+
+
+def _spell_out(console: Console, header: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
+    """Print every row as names with their values, since numbers must not be cut."""
+    from rich.text import Text
+
     for row in rows:
-        table.add_row(*(_styled(value) for value in row))
-    Console(markup=False, highlight=False, emoji=False).print(table)
+        console.print(Text(GAP).join(Text(f"{name} ") + cell for name, cell in zip(header, row, strict=True)))
 
 
 def _styled(value: object) -> Text:

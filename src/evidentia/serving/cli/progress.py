@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from evidentia.contracts.reports import IngestProgress
+    from evidentia.contracts.vectors import EmbedProgress
 
 PATIENCE_S = 1.0
 LONGEST_NAME = 40
@@ -41,9 +42,14 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         """Take the bar off the terminal."""
+        self.finish()
+
+    def finish(self) -> None:
+        """Take the bar off the terminal; it will not come back."""
         self._is_wanted = False
         if self._shown is not None:
             self._shown[0].stop()
+            self._shown = None
 
 
 class IngestBar(Bar):
@@ -55,6 +61,32 @@ class IngestBar(Bar):
     def update(self, progress: IngestProgress) -> None:
         """Show a new state."""
         self.move(progress.seen, progress.total, remark=f"{progress.stored} stored {_shortened(progress.current)}")
+
+
+class EmbedBar(Bar):
+    """Shows how far an embedding has come, how fast it is, and how long it will take."""
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        super().__init__("embedding", is_wanted=is_wanted)
+        self._embedded_before: int | None = None
+
+    def update(self, progress: EmbedProgress) -> None:
+        """Show a new state; the time counts from the first one."""
+        if self._embedded_before is None:
+            self._embedded_before = progress.embedded
+            self._began = time.perf_counter()
+        done = progress.embedded - self._embedded_before
+        remark = pace(done, left=progress.chunks - progress.embedded, seconds=time.perf_counter() - self._began)
+        self.move(progress.embedded, progress.chunks, remark=remark)
+
+
+def pace(done: int, *, left: int, seconds: float) -> str:
+    """Return how many were done per second and how long the rest takes at that rate; empty when nothing was done yet."""
+    if done <= 0 or seconds <= 0:
+        return ""
+    rate, left_s = done / seconds, round(left * seconds / done)
+    hours, minutes = left_s // 3600, left_s // 60 % 60
+    return f"{rate:.1f}/s, {hours}:{minutes:02}:{left_s % 60:02} left"
 
 
 def _start(action: str) -> tuple[Progress, TaskID]:

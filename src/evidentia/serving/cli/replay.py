@@ -46,7 +46,7 @@ def replay(
 
 def _put(call: Invocation, report: "ReplayReport", *, language: str) -> None:
     from evidentia.serving.cli.output import note, put, put_facts
-    from evidentia.serving.cli.search_report import put_fragments
+    from evidentia.serving.cli.search_report import put_conflicts, put_fragments
     from evidentia.serving.cli.snippets import SnippetCutter
 
     put(f"receipt {report.receipt_id}: {'the same answer' if report.is_same else 'ANOTHER ANSWER'}")
@@ -54,6 +54,7 @@ def _put(call: Invocation, report: "ReplayReport", *, language: str) -> None:
     put()
     # A receipt's question belongs to whoever asked it, so the report does not repeat it and nothing is marked.
     put_fragments(report.response, cutter=SnippetCutter("", language=language))
+    put_conflicts(report.response)
     if report.hidden:
         count = f"{report.hidden} {'fragment is' if report.hidden == 1 else 'fragments are'}"
         note(call, f"{count} not shown: not for you to see today")

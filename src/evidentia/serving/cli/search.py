@@ -4,10 +4,12 @@ from typing import Annotated
 
 import typer
 
-from evidentia.contracts.vocabulary import RetrievalMode
+from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
 from evidentia.serving.cli.invocation import AsOption, BaseOption, JsonOption, QuietOption, invocation
 
 MODES = ", ".join(RetrievalMode.words())
+FUSIONS = ", ".join(FusionMethod.words())
+STEPS = ", ".join(QueryStepName.words())
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="The question; words in double quotes must stand together.")]
 LimitOption = Annotated[
@@ -20,6 +22,33 @@ DeadlineOption = Annotated[
     int | None, typer.Option("--deadline-ms", metavar="N", help="When the answer is due; default: 500.", show_default=False)
 ]
 ModeOption = Annotated[str | None, typer.Option("--mode", metavar="M", help=f"{MODES}; default: hybrid.", show_default=False)]
+FusionOption = Annotated[
+    str | None,
+    typer.Option("--fusion", metavar="F", help=f"How words and vectors are joined: {FUSIONS}; default: linear.", show_default=False),
+]
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="R,A,F,U",
+        help="Weights of relevance, authority, freshness and utility, summing to 1; default: 0.45,0.25,0.15,0.15.",
+        show_default=False,
+    ),
+]
+DiversityOption = Annotated[
+    float | None,
+    typer.Option("--diversity", metavar="D", help="1 ranks by score alone, 0 by what is new; default: 0.7.", show_default=False),
+]
+TaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--task", metavar="TYPE", help="What the evidence is for: coding, debugging, operations and the like.", show_default=False
+    ),
+]
+WithoutOption = Annotated[
+    list[str] | None,
+    typer.Option("--without", metavar="STEP", help=f"Leave a step of understanding out: {STEPS}; repeatable.", show_default=False),
+]
 FilterOption = Annotated[
     str | None, typer.Option("--filter", metavar="EXPR", help="Which documents take part, as in docs/filters.md.", show_default=False)
 ]
@@ -48,6 +77,11 @@ def search(
     tokens: TokensOption = None,
     deadline_ms: DeadlineOption = None,
     mode: ModeOption = None,
+    fusion: FusionOption = None,
+    weights: WeightsOption = None,
+    diversity: DiversityOption = None,
+    task: TaskOption = None,
+    without: WithoutOption = None,
     narrowing: FilterOption = None,
     facet: FacetOption = None,
     source: SourceOption = None,
@@ -78,6 +112,11 @@ def search(
         "token_budget": tokens,
         "latency_deadline_ms": deadline_ms,
         "mode": None if mode is None else word(RetrievalMode, mode, field="mode"),
+        "fusion": None if fusion is None else word(FusionMethod, fusion, field="fusion"),
+        "ranking_weights": None if weights is None else _weights(weights),
+        "diversity_constraint": diversity,
+        "task": None if task is None else {"type": task},
+        "without": None if without is None else [word(QueryStepName, step, field="without") for step in without],
         "filter": narrowing,
         "facets": facet,
         "source_policy": {"allowed_sources": source} if source else None,
@@ -88,8 +127,20 @@ def search(
     }
     with asking(call, caller) as opened:
         response = opened.retrieve(query, **fields)
-        language = opened.settings.text.language
+        settings = opened.settings
     if call.is_json:
         put_answer(response)
     else:
-        put_response(call, response, cutter=SnippetCutter(query, language=language))
+        cutter = SnippetCutter(query, language=settings.text.language)
+        put_response(call, response, cutter=cutter, similarity=settings.search.similarity, is_explained=explain)
+
+
+def _weights(text: str) -> dict[str, float]:
+    """Return four weights as typed, or name what cannot be read."""
+    from evidentia.contracts.errors import InvalidFieldError
+
+    names = ("relevance", "authority", "freshness", "utility")
+    try:
+        return dict(zip(names, map(float, text.split(",")), strict=True))
+    except ValueError as error:
+        raise InvalidFieldError("ranking_weights", f"'{text}' is not four numbers separated by commas") from error

@@ -5,32 +5,38 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from evidentia.contracts.evidence import SCORE_ONE
+from evidentia.contracts.ids import document_of
 from evidentia.contracts.vocabulary import CoverageState
-from evidentia.serving.cli.output import note, put, put_table
+from evidentia.serving.cli.explain_report import SCORE_HEADER, put_explanations
+from evidentia.serving.cli.output import Figure, note, put, put_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse, TermScore
+    from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
+    from evidentia.contracts.vocabulary import Similarity
     from evidentia.serving.cli.invocation import Invocation
     from evidentia.serving.cli.snippets import SnippetCutter
 
-SCORE_ONE = 1 << 16
-SCORE_HEADER = "score"
 HASH_PREFIX = 16
 MOST_VALUES = 10
 """Rows of a facet that are shown; `--json` has all."""
 UNKNOWN_AGE = "unknown"
+MARKS = {"conflict_won": "holds", "conflict_lost": "contradicted", "truncated": "cut"}
+"""What is said of a fragment's flags, in this order; that it is undated shows in its age."""
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _AGES = ((2 * _DAY, _HOUR, "h"), (60 * _DAY, _DAY, "d"), (730 * _DAY, 30 * _DAY, "mo"), (timedelta.max, 365 * _DAY, "y"))
 """Up to which age, which unit is counted; months have 30 days and years 365."""
 
 
-def put_response(call: Invocation, response: EvidenceResponse, *, cutter: SnippetCutter) -> None:
-    """Print an answer."""
+def put_response(
+    call: Invocation, response: EvidenceResponse, *, cutter: SnippetCutter, similarity: Similarity, is_explained: bool = False
+) -> None:
+    """Print an answer, and if it is to be explained, how it came about."""
     put_fragments(response, cutter=cutter)
-    _put_explanations(response)
+    put_conflicts(response)
+    if is_explained:
+        put_explanations(response, similarity=similarity)
     _put_facets(response)
     put()
     put(footer(response))
@@ -38,33 +44,44 @@ def put_response(call: Invocation, response: EvidenceResponse, *, cutter: Snippe
 
 
 def put_fragments(response: EvidenceResponse, *, cutter: SnippetCutter) -> None:
-    """Print the table of fragments, or that there are none."""
+    """Print the table of fragments, or that there are none; marks have a column where there are any."""
     if not response.fragments:
         put("nothing that you may see matches" if not response.withheld else "nothing that matches fits the token budget")
         return
-    scores = _aligned([f"{fragment.relevance_score:.2f}" for fragment in response.fragments])
+    marks = [", ".join(word for flag, word in MARKS.items() if flag in fragment.flags) for fragment in response.fragments]
+    has_marks = any(marks)
     rows = [
         (
             rank,
-            score,
+            Figure(f"{fragment.score / SCORE_ONE:.2f}"),
             fragment.document_id,
             fragment.authority_tier.value,
             age_of(fragment, as_of=response.as_of),
+            *((mark,) if has_marks else ()),
             cutter.cut(fragment.content),
         )
-        for rank, (score, fragment) in enumerate(zip(scores, response.fragments, strict=True), start=1)
+        for rank, (mark, fragment) in enumerate(zip(marks, response.fragments, strict=True), start=1)
     ]
-    put_table(("#", SCORE_HEADER, "source", "authority", "age", "snippet"), rows)
+    put_table(("#", SCORE_HEADER, "source", "authority", "age", *(("mark",) if has_marks else ()), "snippet"), rows)
 
 
-def put_terms(terms: Sequence[TermScore]) -> None:
-    """Print what each word of the query gave to one fragment."""
-    scores = _aligned([f"{term.score / SCORE_ONE:.2f}" for term in terms])
-    rows = [
-        (term.term, score, term.frequency, f"{term.containing} of {term.documents}", term.length)
-        for score, term in zip(scores, terms, strict=True)
-    ]
-    put_table(("term", SCORE_HEADER, "frequency", "containing", "length"), rows)
+def put_conflicts(response: EvidenceResponse) -> None:
+    """Print what the fragments disagree about, which of them holds, and what decided."""
+    if not response.conflicts:
+        return
+    put()
+    put_table(
+        ("conflict", "holds", "against", "decided by"),
+        [
+            (
+                " ".join(filter(None, (each.subject, each.attribute))),
+                f"{each.value} ({document_of(each.winner)})",
+                ", ".join(f"{value} ({document_of(loser)})" for value, loser in zip(each.losing_values, each.losers, strict=False)),
+                each.decided_by,
+            )
+            for each in response.conflicts
+        ],
+    )
 
 
 def put_notes(call: Invocation, response: EvidenceResponse) -> None:
@@ -101,25 +118,9 @@ def age_of(fragment: EvidenceFragment, *, as_of: datetime) -> str:
     return next(f"{age // unit} {name}" for bound, unit, name in _AGES if age < bound)
 
 
-def _put_explanations(response: EvidenceResponse) -> None:
-    explained = [fragment for fragment in response.fragments if fragment.explanation]
-    for fragment in explained:
-        put()
-        put(fragment.chunk_id)
-        put_terms(fragment.explanation)
-    if explained:
-        put()
-        put_table(("stage", "left", "what it did"), [(each.stage, each.remaining, each.note) for each in response.decisions])
-
-
 def _put_facets(response: EvidenceResponse) -> None:
     for field, counts in response.facets.items():
         put()
         put_table((field, "documents"), list(counts.items())[:MOST_VALUES])
         if len(counts) > MOST_VALUES:
             put(f"... and {len(counts) - MOST_VALUES} more; --json lists all")
-
-
-def _aligned(scores: Sequence[str]) -> list[str]:
-    width = max(map(len, (SCORE_HEADER, *scores)))
-    return [score.rjust(width) for score in scores]

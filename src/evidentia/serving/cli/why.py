@@ -9,6 +9,7 @@ from evidentia.serving.cli.replay import ReceiptArgument
 
 if TYPE_CHECKING:
     from evidentia.contracts.receipts import WhyReport
+    from evidentia.contracts.vocabulary import Similarity
 
 ChunkArgument = Annotated[str, typer.Argument(metavar="CHUNK", help="The chunk; `search --explain` and `show` print the ids.")]
 
@@ -35,15 +36,17 @@ def why(
     require_text(receipt=receipt, chunk=chunk)
     with asking(call, caller) as opened:
         report = opened.why(receipt, chunk)
+        similarity = opened.settings.search.similarity
     if call.is_json:
         put_json(report)
     else:
-        _put(report)
+        _put(report, similarity=similarity)
 
 
-def _put(report: "WhyReport") -> None:
+def _put(report: "WhyReport", *, similarity: "Similarity") -> None:
+    from evidentia.contracts.evidence import SCORE_ONE
+    from evidentia.serving.cli.explain_report import SignalRow, put_signals, put_terms
     from evidentia.serving.cli.output import put, put_facts
-    from evidentia.serving.cli.search_report import SCORE_ONE, put_terms
 
     put_facts(
         [
@@ -51,10 +54,15 @@ def _put(report: "WhyReport") -> None:
             ("stage", report.stage),
             ("rank", report.rank or "-"),
             ("score", f"{report.score / SCORE_ONE:.2f}"),
+            *([("confidence", f"{report.confidence:.0%}")] if report.confidence is not None else []),
             ("reason", report.reason),
             *([("smallest change", report.smallest_change)] if report.smallest_change else []),
         ]
     )
+    if report.scores is not None:
+        put()
+        row = SignalRow(str(report.rank or "-"), report.score, report.scores, report.confidence or 0.0)
+        put_signals([row], similarity=similarity)
     if report.terms:
         put()
         put_terms(report.terms)
