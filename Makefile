@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := test
-.PHONY: demo test check small bench bench-ingest bench-lexical bench-quality docs clean
+.PHONY: demo test test-full check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -18,6 +18,9 @@ demo: $(STAMP)
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-full: $(STAMP)
+	EVIDENTIA_SCIFACT=full $(BIN)/python -m pytest -n 2 --dist worksteal tests/engine
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -37,6 +40,16 @@ bench-quality: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python benchmarks/quality.py
 
+bench-dense: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	$(BIN)/python benchmarks/dense.py
+
+bench-understanding: $(STAMP)
+	$(BIN)/python benchmarks/understanding.py
+
+fit: $(STAMP)
+	$(BIN)/python tools/fit_ranking.py $${EVIDENTIA_DATA:-../shared/data}/scifact
+
 bench-lexical: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python benchmarks/lexical.py
@@ -44,6 +57,12 @@ bench-lexical: $(STAMP)
 bench-ingest: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python benchmarks/ingest.py
+
+bench-hybrid: $(STAMP)
+	$(PYTHON) -m venv $(VENV)/peers
+	$(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group peers
+	$(VENV)/peers/bin/python benchmarks/hybrid.py
 
 docs: $(STAMP)
 	$(BIN)/python tools/write_reference.py

@@ -45,7 +45,7 @@ def ingest_with_evidentia(corpus: Path, work: Path) -> dict[str, object]:
     with connect(work / "base", init=True) as base:
         started = cpu_s()
         report = base.ingest(
-            [corpus], source="bench", on_progress=lambda progress: memory.append(resident_mb()) if progress.commit else None
+            [corpus], source="bench", embed=False, on_progress=lambda progress: memory.append(resident_mb()) if progress.commit else None
         )
         spent = cpu_s() - started
         checked = cpu_s()

@@ -87,7 +87,7 @@ def build_base(work: Path, texts: list[str]) -> None:
                 for number, text in enumerate(texts):
                     if group_of(number) == group:
                         file.write(json.dumps({"_id": f"p{number}", "text": text}) + "\n")
-            base.ingest([corpus], source="bench", acl=[f"group:{group}"])
+            base.ingest([corpus], source="bench", embed=False, acl=[f"group:{group}"])
         base.gc()
 
 
