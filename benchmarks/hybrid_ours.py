@@ -57,6 +57,7 @@ def build_evidentia(handed: Handed) -> None:
             parts.collector().tidy()
 
     report = embed(store, KnownVectors(handed), batch_chunks=parts.settings.embedding.batch_chunks, on_progress=tidy)
+    parts.collector().tidy(widely=True)  # as `Base.embed` does at its end
     assert (report.embedded, report.remaining) == (len(handed.texts), 0), report
     store.close()
     parts.close()

@@ -13,6 +13,7 @@ from evidentia.contracts.evidence import Task
 from evidentia.contracts.search import ContentFeatures
 from evidentia.contracts.settings import RankingSettings
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType
+from evidentia.ranking import signals
 from evidentia.ranking.fusion import ONE
 from evidentia.ranking.signals import (
     NEEDS,
@@ -223,3 +224,14 @@ def test_utility_weighs_five_four_and_one_tenths() -> None:
     assert ONE * 4 // 10 == utility(actionability=0, specificity=0, historical=ONE)
     assert ONE // 10 == utility(actionability=0, specificity=ONE, historical=0)
     assert utility(actionability=3, specificity=5, historical=UNKNOWN) == utility(actionability=3, specificity=5)
+
+
+@given(
+    st.builds(ContentFeatures, **dict.fromkeys(ContentFeatures.__struct_fields__, st.integers(0, 255))),
+    st.sampled_from(ContentType),
+    st.sampled_from([None, *(Task(type=name) for name in signals.NEEDS)]),
+)
+def test_utility_in_one_go_is_that_of_its_parts(features: ContentFeatures, content_type: ContentType, task: Task | None) -> None:
+    acted, named = signals.actionability(features, content_type, task), signals.specificity(features)
+
+    assert signals.utility(actionability=acted, specificity=named) == signals.utility_of(features, content_type, signals.needs_of(task))

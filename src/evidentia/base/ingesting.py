@@ -31,6 +31,10 @@ LANGUAGE_CODES = {
 """What a document's language is taken for when it does not say, by the stemmer in the settings."""
 
 
+WORTH_REWRITING = 0.25
+"""When at least this share of the vectors is new, all of them are put into wide files, which are scanned faster."""
+
+
 def ingest_into(
     parts: EmbeddedParts,
     paths: list[Path],
@@ -98,6 +102,9 @@ def _embed(
     with closing(parts.vectors()) as store:
         threads = encoding_threads(settings)
         report = embed(store, encoder, batch_chunks=settings.batch_chunks, threads=threads, on_progress=tell, is_cancelled=is_stopped)
+        share = 0 if is_stopped() else report.embedded / max(1, store.state(encoder.identity).embedded)
+    if share > WORTH_REWRITING:
+        parts.collector().tidy(widely=True)
     if is_stopped():  # perhaps by closing the base, which cannot be asked then
         return report if report.evidence_state else _at(report, head)
     return _at(report, parts.reader.head())

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.contracts.vectors import EmbeddingState, PendingChunk, VectorIdentity
+    from evidentia.contracts.vectors import EmbeddingState, PendingChunk, StoredVector, VectorIdentity
     from evidentia.contracts.vocabulary import AuthorityTier
 
 
@@ -174,6 +174,23 @@ class CustodyArchive(Protocol):
 
     def storage_faults(self) -> Iterator[BrokenLink]:
         """Yield what is wrong below the level of records: pages, indexes, segment files."""
+        ...
+
+
+@runtime_checkable
+class SupportsVectorCustody(Protocol):
+    """Gives verification the vectors that a base says it has."""
+
+    def vector_reigns(self) -> Sequence[tuple[int, int, VectorIdentity]]:
+        """Return from which commit on which space is in force, oldest first."""
+        ...
+
+    def vector_members(self) -> Iterator[StoredVector]:
+        """Yield every stored vector once per version of its document."""
+        ...
+
+    def vector_state(self) -> bytes:
+        """Return the stored running sum behind the newest version's vectors."""
         ...
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from evidentia.contracts.documents import CommitSummary
-from evidentia.contracts.ids import Sha256
+from evidentia.contracts.ids import ChunkId, Sha256
 
 UNIT_SCALE_BITS = 22
 """Components of unit vectors are integers at 2**-22."""
@@ -45,6 +45,17 @@ class PendingChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     key: int
     content_hash: Sha256
     text: str
+
+
+class StoredVector(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The vector of a chunk in one of its document's versions; it counts from `added_at` on, until `removed_at`."""
+
+    space: int
+    """The store's own number for the vector's identity."""
+    chunk_id: ChunkId
+    vector_hash: Sha256
+    added_at: int
+    removed_at: int | None
 
 
 class EmbeddingState(msgspec.Struct, frozen=True, kw_only=True):

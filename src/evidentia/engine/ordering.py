@@ -109,7 +109,7 @@ class _Weigher:
 
     def __init__(self, question: Question, settings: RankingSettings) -> None:
         self._settings = settings
-        self._task = question.request.task
+        self._needs = signals.needs_of(question.request.task)
         self._as_of = _as_of(question)
         self._of_document: dict[tuple[AuthorityTier, bool, ContentType, datetime | None], tuple[int, int, tuple[str, ...]]] = {}
 
@@ -120,11 +120,7 @@ class _Weigher:
         if known is None:
             known = self._of_document[key] = self._document_signals(about)
         authority, freshness, flags = known
-        utility = signals.utility(
-            actionability=signals.actionability(about.features, about.content_type, self._task),
-            specificity=signals.specificity(about.features),
-        )
-        return authority, freshness, utility, flags
+        return authority, freshness, signals.utility_of(about.features, about.content_type, self._needs), flags
 
     def _document_signals(self, about: ChunkSignals) -> tuple[int, int, tuple[str, ...]]:
         tau_s = signals.tau_of(self._settings, content_type=about.content_type, tier=about.authority_tier)

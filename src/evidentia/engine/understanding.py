@@ -149,7 +149,8 @@ def _parts(understood: Understanding, vectors: Sequence[DenseQuery | None]) -> t
 
 def _divided(understood: Understanding) -> tuple[query_understanding.Part, ...]:
     """Return the parts of a question that was divided; one that was not is its own only part."""
-    return understood.parts if len(understood.parts) > 1 else ()
+    is_whole = len(understood.parts) == 1 and understood.parts[0].lexical == understood.lexical
+    return () if is_whole else understood.parts
 
 
 def features_of(understood: Understanding, lexicon: Lexicon) -> QueryFeatures:

@@ -9,7 +9,7 @@ Verification recomputes this for every version that can be read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from evidentia.contracts.canonical import encode_record, hash_record
 from evidentia.contracts.provenance import BrokenLink
@@ -18,38 +18,12 @@ from evidentia.provenance.corpus import STATE_BYTES, CorpusState
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evidentia.contracts.ports import SupportsVectorCustody
     from evidentia.contracts.provenance import CommitRecord
-    from evidentia.contracts.vectors import VectorIdentity
+    from evidentia.contracts.vectors import StoredVector, VectorIdentity
 
 _EMPTY = bytes(STATE_BYTES)
 _PENDING_MEMBERS = 256
-
-
-class StoredVector(NamedTuple):
-    """A vector of a chunk in one of its document's versions; it counts from `added_at` on, until `removed_at`."""
-
-    space: int
-    chunk_id: str
-    vector_hash: str
-    added_at: int
-    removed_at: int | None
-
-
-@runtime_checkable
-class SupportsVectorCustody(Protocol):
-    """Gives verification the vectors that a base says it has."""
-
-    def vector_reigns(self) -> Sequence[tuple[int, int, VectorIdentity]]:
-        """Return from which commit on which space is in force, oldest first."""
-        ...
-
-    def vector_members(self) -> Iterator[StoredVector]:
-        """Yield every stored vector once per version of its document."""
-        ...
-
-    def vector_state(self) -> bytes:
-        """Return the stored running sum behind the newest version's vectors."""
-        ...
 
 
 def vector_member(chunk_id: str, *, vector_hash: str) -> bytes:

@@ -14,12 +14,13 @@ import msgspec
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import chunk_id_of
+from evidentia.contracts.ports import SupportsVectorCustody
 from evidentia.contracts.provenance import BrokenLink, CommitRecord, FragmentExport, IngestEvent, VerifyReport
 from evidentia.provenance import merkle
 from evidentia.provenance.chain import DocumentChain, chain_faults, chunk_record
 from evidentia.provenance.corpus import CorpusState, evidence_state, member_bytes
 from evidentia.provenance.frontier import Frontier
-from evidentia.provenance.vector_sets import SupportsVectorCustody, vector_faults
+from evidentia.provenance.vector_sets import vector_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -123,6 +123,15 @@ def specificity(features: ContentFeatures) -> int:
     return features.specificity * ONE // _LARGEST_FEATURE
 
 
+def utility_of(features: ContentFeatures, content_type: ContentType, needs: TaskNeeds, *, historical: int = UNKNOWN) -> int:
+    """Return the utility of a fragment for a task's needs, in one go: what the three functions above and below give together."""
+    held = needs.code * features.code + needs.commands * features.commands + needs.configuration * features.configuration
+    if content_type in needs.kinds:
+        held += needs.kind * _LARGEST_FEATURE
+    acted = held * ONE // (_PERCENT * _LARGEST_FEATURE)
+    return (5 * acted + 4 * historical + features.specificity * ONE // _LARGEST_FEATURE) // 10
+
+
 def utility(*, actionability: int, specificity: int, historical: int | None = None) -> int:
     """Return 0.5 actionability + 0.4 historical utility + 0.1 specificity; a fragment without history counts as UNKNOWN there."""
     past = UNKNOWN if historical is None else historical

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from evidentia.contracts.vectors import VectorIdentity
-    from evidentia.provenance.vector_sets import StoredVector
+    from evidentia.contracts.vectors import StoredVector, VectorIdentity
 
 _VERSIONS = """SELECT v.document_id, v.source_id, v.metadata, a.rule, v.fingerprint, v.root_key, v.event_index, v.added_seq, v.removed_seq,
     r.revision_key, r.text_hash, r.custody, r.first_chunk, r.chunk_count, c.body

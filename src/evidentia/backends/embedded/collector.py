@@ -48,24 +48,27 @@ class EmbeddedCollector:
         self._wait_ms = wait_ms
         self._segments_per_size = segments_per_size
 
-    def tidy(self) -> GcReport:
-        """Merge segments and vector files when there are more than the settings allow; every version stays readable."""
-        return self.collect(keep_versions=None)
+    def tidy(self, *, widely: bool = False) -> GcReport:
+        """Merge segments and vector files when there are more than the settings allow; every version stays readable.
 
-    def collect(self, *, keep_versions: int | None) -> GcReport:
+        `widely` merges all files of vectors that are not large yet: a wide file is scanned faster than several narrow ones.
+        """
+        return self.collect(keep_versions=None, widely=widely)
+
+    def collect(self, *, keep_versions: int | None, widely: bool = False) -> GcReport:
         """Remove all but the newest versions and merge segments; the event log is never shortened. None keeps every version."""
         lock = WriterLock(self._directory, wait_ms=self._wait_ms)
         try:
             database = open_for_writing(self._directory)
             try:
                 with storage_errors(self._directory):
-                    return self._collect(database, keep_versions=keep_versions)
+                    return self._collect(database, keep_versions=keep_versions, widely=widely)
             finally:
                 database.close()
         finally:
             lock.release()
 
-    def _collect(self, database: sqlite3.Connection, *, keep_versions: int | None) -> GcReport:
+    def _collect(self, database: sqlite3.Connection, *, keep_versions: int | None, widely: bool) -> GcReport:
         """Do the work.
 
         1. find the oldest version that stays, and drop what no version from there on can see
@@ -73,8 +76,8 @@ class EmbeddedCollector:
            same with the files of vectors
         3. commit, then delete the files that are no longer named and give the space back
         """
-        choose = partial(_surplus, most=self._segments_per_size, largest=LARGEST_FILE)
-        vectors = VectorSweep(database, self._directory, entropy=self._entropy, choose=choose)
+        crowded = partial(_surplus, most=self._segments_per_size, largest=LARGEST_FILE)
+        vectors = VectorSweep(database, self._directory, entropy=self._entropy, choose=_narrow if widely else crowded)
         if keep_versions is None and not self._crowded(_segment_sizes(database)) and not vectors.is_crowded:
             return _nothing_done(self._directory)
         bytes_before = _size_of(self._directory)
@@ -183,6 +186,12 @@ def _surplus(sizes: dict[int, int], *, most: int, largest: int = LARGEST_MERGED)
             chosen.update(keys)
             gathered += sum(sizes[key] for key in keys)
     return chosen
+
+
+def _narrow(sizes: dict[int, int]) -> set[int]:
+    """Choose every file that is not large yet, if there are several."""
+    narrow = {key for key, size in sizes.items() if size <= LARGEST_FILE // 2}
+    return narrow if len(narrow) > 1 else set()
 
 
 def _tier(size: int) -> int:

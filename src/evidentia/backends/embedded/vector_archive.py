@@ -14,7 +14,7 @@ from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import DocumentId, Sha256, chunk_id_of
 from evidentia.contracts.provenance import BrokenLink
-from evidentia.provenance.vector_sets import StoredVector
+from evidentia.contracts.vectors import StoredVector
 
 if TYPE_CHECKING:
     import sqlite3
@@ -55,7 +55,7 @@ class VectorArchive:
         for (space,) in self._database.execute("SELECT space_key FROM vector_spaces ORDER BY space_key").fetchall():
             for key, document_id, position, content_hash, digest, added, removed in self._database.execute(_MEMBERS, (space,)):
                 chunk_id = chunk_id_of(DocumentId(document_id), position=position, content_hash=Sha256(content_hash.hex()))
-                yield StoredVector(key, chunk_id, digest.hex(), added, removed)
+                yield StoredVector(space=key, chunk_id=chunk_id, vector_hash=Sha256(digest.hex()), added_at=added, removed_at=removed)
 
     def state(self) -> bytes:
         """Return the stored running sum, which the newest reign alone keeps."""
