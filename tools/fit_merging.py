@@ -36,7 +36,8 @@ def main() -> None:
     make_base(folder, base)
     judged = list(judged_runs(folder, base, split="train"))
     groups = [_group(each) for each in judged]
-    fused = {each.query_id: _ndcg(each, linear(each.run.found.parts[0].legs, lexical_milli=500)) for each in judged}
+    share = RankingSettings().lexical_milli
+    fused = {each.query_id: _ndcg(each, linear(each.run.found.parts[0].legs, lexical_milli=share)) for each in judged}
     merged: dict[str, float] = {}
     for fold in range(FOLDS):
         unseen = {each.query_id for number, each in enumerate(judged) if number % FOLDS == fold}

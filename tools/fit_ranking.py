@@ -20,6 +20,7 @@ import numpy as np
 from judged_base import Judged, judged_runs, make_base
 from numpy.typing import NDArray
 
+from evidentia.contracts.settings import RankingSettings
 from evidentia.evaluation.compare import compare_scores
 from evidentia.ranking.confidence import FEATURE_BITS, ConfidenceModel, confidence
 from evidentia.ranking.fusion import linear, order
@@ -77,7 +78,7 @@ def fit_weights(judged: list[Judged], *, basis: str) -> tuple[QueryWeightModel, 
         model = _weight_model(table[folds != fold], [each for each, own in zip(features, folds, strict=True) if own != fold], basis=basis)
         for index in np.flatnonzero(folds == fold):
             predicted[index] = table[index, _column(lexical_milli(features[index], model))]
-    fixed = table[:, _column(500)]
+    fixed = table[:, _column(RankingSettings().lexical_milli)]
     scores = [{each.query_id: float(value) for each, value in zip(judged, values, strict=True)} for values in (fixed, predicted)]
     compared = compare_scores(scores[0], scores[1], generator=np.random.default_rng(0), measure="nDCG@10")
     effect = {
@@ -94,7 +95,7 @@ def _confidence_rows(each: Judged) -> list[tuple[int, int, bool]]:
     found = each.run.found
     ids = [hit.chunk_id for hit in found.hits]
     legs = found.parts[0].legs
-    best = order(linear(legs, lexical_milli=500), ids)[:DEPTH]
+    best = order(linear(legs, lexical_milli=RankingSettings().lexical_milli), ids)[:DEPTH]
     attainable, bits = max(1, found.counts.attainable), found.dense.score_bits if found.dense else 0
     return [
         (min(ONE, legs[i].lexical * ONE // attainable), min(ONE, max(0, (legs[i].dense or 0) * ONE >> bits)), each.grades[i] > 0)

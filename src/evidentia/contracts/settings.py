@@ -118,7 +118,7 @@ class RankingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     candidates: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
     """How many fragments each leg proposes, or as many as the request asks for if that is more."""
-    lexical_milli: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 500
+    lexical_milli: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 520
     """The words' share in linear fusion, in thousandths; the vectors have the rest."""
     weights: Literal["fixed", "by_query"] = "fixed"
     """Whether that share is the same for every question or predicted from the question by the fitted model."""
