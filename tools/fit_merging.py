@@ -9,24 +9,23 @@ Needs the extra `learned`. To use it: `ranking.merging_model = "merging.txt"` an
 from __future__ import annotations
 
 import json
-import math
 import sys
 import tempfile
 from pathlib import Path
 
 import msgspec
 import numpy as np
-from judged_base import Judged, judged_runs, make_base
+from judged_base import Judged, judged_runs, make_base, ndcg
 
 from evidentia.backends.lightgbm.fitting import JudgedGroup, fit
 from evidentia.backends.lightgbm.merging import LightGbmMerger
 from evidentia.contracts.settings import RankingSettings
 from evidentia.engine.ordering import merge_features
 from evidentia.evaluation.compare import compare_scores
-from evidentia.ranking.fusion import linear, order
+from evidentia.ranking.fusion import linear
 from evidentia.ranking.merging import FEATURES, FEATURES_IDENTITY
 
-FOLDS, CUT, SEED = 5, 10, 0
+FOLDS, SEED = 5, 0
 
 
 def main() -> None:
@@ -37,13 +36,13 @@ def main() -> None:
     judged = list(judged_runs(folder, base, split="train"))
     groups = [_group(each) for each in judged]
     share = RankingSettings().lexical_milli
-    fused = {each.query_id: _ndcg(each, linear(each.run.found.parts[0].legs, lexical_milli=share)) for each in judged}
+    fused = {each.query_id: ndcg(each, linear(each.run.found.parts[0].legs, lexical_milli=share)) for each in judged}
     merged: dict[str, float] = {}
     for fold in range(FOLDS):
         unseen = {each.query_id for number, each in enumerate(judged) if number % FOLDS == fold}
         merger = _merger([group for group in groups if group.id not in unseen and group.grades])
         merged |= {
-            each.query_id: _ndcg(each, list(merger.merge(group.features)))
+            each.query_id: ndcg(each, list(merger.merge(group.features)))
             for each, group in zip(judged, groups, strict=True)
             if each.query_id in unseen
         }
@@ -63,13 +62,6 @@ def _group(each: Judged) -> JudgedGroup:
 def _merger(groups: list[JudgedGroup]) -> LightGbmMerger:
     content = fit(groups, features=FEATURES, fitted_on=FEATURES_IDENTITY, seed=SEED, held_out=0).content
     return LightGbmMerger.of_bytes(content, features=FEATURES, fitted_on=FEATURES_IDENTITY)
-
-
-def _ndcg(each: Judged, scores: list[int]) -> float:
-    best = order(scores, [hit.chunk_id for hit in each.run.found.hits])[:CUT]
-    gained = sum((2 ** each.grades[index] - 1) / math.log2(rank + 2) for rank, index in enumerate(best))
-    ideal = sum((2**grade - 1) / math.log2(rank + 2) for rank, grade in enumerate(each.ideal[:CUT]))
-    return gained / ideal if ideal else 0.0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ src/evidentia/ranking/confidence.json and query_weights.json, and benchmarks/res
 from __future__ import annotations
 
 import json
-import math
 import sys
 import tempfile
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from judged_base import Judged, judged_runs, make_base
+from judged_base import Judged, judged_runs, make_base, ndcg
 from numpy.typing import NDArray
 
 from evidentia.contracts.settings import RankingSettings
@@ -29,7 +28,7 @@ from evidentia.ranking.query_weights import QueryFeatures, QueryWeightModel, lex
 ROOT = Path(__file__).resolve().parents[1]
 RANKING = ROOT / "src" / "evidentia" / "ranking"
 RESULTS = ROOT / "benchmarks" / "results" / "fitted.json"
-FOLDS, DEPTH, CUT, TENTHS = 5, 20, 10, 10
+FOLDS, DEPTH, TENTHS = 5, 20, 10
 SETTLED = 1e-9
 ONE = 1 << FEATURE_BITS
 SHARES = range(100, 901, 20)
@@ -70,7 +69,7 @@ def fit_confidence(judged: list[Judged], *, basis: str) -> tuple[ConfidenceModel
 
 def fit_weights(judged: list[Judged], *, basis: str) -> tuple[QueryWeightModel, dict[str, Any]]:
     """Return the model fitted on everything, and its paired effect where it was fitted on the other folds."""
-    table = np.array([[_ndcg(each, linear(each.run.found.parts[0].legs, lexical_milli=share)) for share in SHARES] for each in judged])
+    table = np.array([[ndcg(each, linear(each.run.found.parts[0].legs, lexical_milli=share)) for share in SHARES] for each in judged])
     features = [each.run.question.features or QueryFeatures() for each in judged]
     folds = np.arange(len(judged)) % FOLDS
     predicted = np.zeros(len(judged))
@@ -151,13 +150,6 @@ def _reliability(pairs: list[tuple[int, bool]]) -> dict[str, Any]:
         "table": rows, "expected_calibration_error": round(gap / len(pairs), 4), "brier": round(float(((said - true) ** 2).mean()), 4),
         "brier_of_the_mean": round(float(((true.mean() - true) ** 2).mean()), 4), "pairs": len(pairs),
     }  # fmt: skip
-
-
-def _ndcg(each: Judged, scores: list[int]) -> float:
-    best = order(scores, [hit.chunk_id for hit in each.run.found.hits])[:CUT]
-    gained = sum((2 ** each.grades[index] - 1) / math.log2(rank + 2) for rank, index in enumerate(best))
-    ideal = sum((2**grade - 1) / math.log2(rank + 2) for rank, grade in enumerate(each.ideal[:CUT]))
-    return gained / ideal if ideal else 0.0
 
 
 def _weight_model(table: Floats, features: list[QueryFeatures], *, basis: str) -> QueryWeightModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -11,10 +12,11 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, RankingWeights
 from evidentia.engine.trail import Trail
 from evidentia.evaluation.datasets import load_dataset
+from evidentia.ranking.fusion import order
 from evidentia.wiring import embedded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evidentia.engine.pipeline import Run
@@ -56,3 +58,11 @@ def judged_runs(folder: Path, base: Path, *, split: str) -> Iterator[Judged]:
         found = [grades.get(hit.document_id.removeprefix(f"{SOURCE}:"), 0) for hit in run.found.hits]
         yield Judged(query.query_id, query.text, run, found, sorted((grade for grade in grades.values() if grade > 0), reverse=True))
     parts.close()
+
+
+def ndcg(each: Judged, scores: Sequence[int], *, cut: int = 10) -> float:
+    """Return nDCG of one question with its candidates in the order of these scores."""
+    best = order(scores, [hit.chunk_id for hit in each.run.found.hits])[:cut]
+    gained = sum((2 ** each.grades[index] - 1) / math.log2(rank + 2) for rank, index in enumerate(best))
+    ideal = sum((2**grade - 1) / math.log2(rank + 2) for rank, grade in enumerate(each.ideal[:cut]))
+    return gained / ideal if ideal else 0.0

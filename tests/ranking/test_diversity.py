@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.ranking.composite import MILLION
-from evidentia.ranking.diversity import MISSING, diversify, jaccard
+from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify
 from evidentia.ranking.fusion import ONE, order
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 WORDS = "abcdef"
 
 
+def jaccard(left: frozenset[str], right: frozenset[str]) -> int:
+    """Return the share of common tokens at 2^-16, by the definition."""
+    return (len(left & right) << 16) // len(left | right) if left & right else 0
+
+
 class Case:
     """Candidates with scores, ids, token sets and similarities, and the selection that the formula gives."""
 
@@ -30,17 +36,18 @@ class Case:
     ) -> None:
         self.scores, self.ids, self.tokens, self.similarities = scores, ids, tokens, similarities
         self.asked: list[tuple[int, int]] = []
+        self.counted = TokenOverlap(self.tokens.__getitem__)
 
-    def terms(self, left: int, right: int) -> tuple[frozenset[str], frozenset[str]]:
+    def overlap(self, left: int, right: int) -> int:
         self.asked.append((left, right))
-        return self.tokens[left], self.tokens[right]
+        return self.counted(left, right)
 
     def similarity(self, left: int, right: int) -> int:
         known = MISSING if self.similarities is None else int(self.similarities[left, right])
         return known if known >= 0 else jaccard(self.tokens[left], self.tokens[right])
 
     def diversify(self, diversity: float, limit: int) -> list[int]:
-        return diversify(self.scores, self.ids, self.similarities, diversity=diversity, limit=limit, terms=self.terms)
+        return diversify(self.scores, self.ids, self.similarities, diversity=diversity, limit=limit, overlap=self.overlap)
 
     def naive(self, diversity_millionths: int, limit: int) -> list[int]:
         selected: list[int] = []
@@ -145,8 +152,18 @@ def test_the_given_matrix_is_left_as_it_was() -> None:
     ("left", "right", "shared"),
     [("", "", 0), ("ab", "", 0), ("ab", "ab", 1 << 16), ("ab", "bc", (1 << 16) // 3), ("abc", "d", 0)],
 )
-def test_jaccard_is_the_share_of_common_tokens(left: str, right: str, shared: int) -> None:
-    assert shared == jaccard(frozenset(left), frozenset(right))
+def test_overlap_is_the_share_of_common_tokens(left: str, right: str, shared: int) -> None:
+    overlap = TokenOverlap([left, right].__getitem__)
+
+    assert shared == overlap(0, 1) == overlap(1, 0) == jaccard(frozenset(left), frozenset(right))
+
+
+@given(st.lists(st.lists(st.text(max_size=2), max_size=40), min_size=2, max_size=6))
+def test_overlap_equals_that_of_plain_sets(texts: list[list[str]]) -> None:
+    overlap = TokenOverlap(texts.__getitem__)
+
+    for left, right in combinations(range(len(texts)), 2):
+        assert jaccard(frozenset(texts[left]), frozenset(texts[right])) == overlap(left, right)
 
 
 def test_a_constraint_that_is_no_share_is_refused() -> None:

@@ -78,9 +78,8 @@ class Engine:
         self._models = models
         self._clock = clock
         self._entropy = entropy
-        self._tokeniser = Tokeniser(config.text.language)
         self._claims = ClaimReader()
-        self._understander = Understander(config, models=models, tokeniser=self._tokeniser)
+        self._understander = Understander(config, models=models, tokeniser=Tokeniser(config.text.language))
 
     def answer(
         self,
@@ -106,7 +105,7 @@ class Engine:
         question, found = self._search(question, trail)
         question, ranked = self._order(question, found, trail)
         pool, conflicts = self._resolve(question, ranked, trail)
-        chosen = choose(question, pool, tokeniser=self._tokeniser)
+        chosen = choose(question, pool)
         trail.mark("diversify", f"{len(chosen)} of {len(pool)} read", remaining=len(chosen))
         fitted = self._fit(question, found, chosen, trail)
         trail.mark("govern", LATER, remaining=len(fitted.fragments))

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
-from evidentia.ranking.diversity import diversify
+from evidentia.ranking.diversity import TokenOverlap, diversify
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from evidentia.engine.ordering import Ranked
     from evidentia.engine.question import Question
     from evidentia.ranking.claims import Claim
-    from evidentia.text.tokens import Tokeniser
 
 POOL_BEYOND_LIMIT = 10
 """So many candidates more than the limit are read: they may disagree with those above, or bring something new."""
@@ -73,27 +72,19 @@ def resolve(pool: Sequence[Pooled], *, reader: ClaimReader) -> tuple[list[Pooled
     return [_flagged(each, lost=lost, won=won) for each in pool], conflicts
 
 
-def choose(question: Question, pool: Sequence[Pooled], *, tokeniser: Tokeniser) -> list[Pooled]:
+def choose(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
     """Take as many as the request wants, each for its score and for what it adds to those before it."""
     request = question.request
     if request.diversity_constraint == 1 or len(pool) <= 1:
         return list(pool[: request.limit])
     hits = [each.ranked.hit for each in pool]
-    terms: dict[int, frozenset[str]] = {}
-
-    def terms_of(left: int, right: int) -> tuple[frozenset[str], frozenset[str]]:
-        for index in (left, right):
-            if index not in terms:
-                terms[index] = frozenset(tokeniser.terms(pool[index].stored.chunk.content))
-        return terms[left], terms[right]
-
     order = diversify(
         [each.ranked.score for each in pool],
         [hit.chunk_id for hit in hits],
         question.snapshot.similarities(hits) if question.snapshot.vectors else None,
         diversity=request.diversity_constraint,
         limit=request.limit,
-        terms=terms_of,
+        overlap=TokenOverlap(lambda index: pool[index].stored.chunk.content.casefold().split()),
     )
     return [pool[index] for index in order]
 

@@ -14,12 +14,9 @@ from evidentia.ranking.composite import MILLION, millionths
 from evidentia.ranking.fusion import order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
-
-    TermsOf = Callable[[int, int], tuple[AbstractSet[str], AbstractSet[str]]]
 
 SIMILARITY_BITS: Final = 16
 """Similarities are integers at 2^-16."""
@@ -37,12 +34,12 @@ def diversify(
     *,
     diversity: float,
     limit: int,
-    terms: TermsOf,
+    overlap: Callable[[int, int], int],
 ) -> list[int]:
     """Return the indexes of at most `limit` candidates in the order of their selection; ties by higher score, then by id.
 
     A `diversity` of 1 keeps the given order. `similarities` holds each pair at 2^-16, symmetric, and MISSING where a vector is; then,
-    and for all pairs when it is None, `terms` gives the token sets of a pair. Scores are below 2^42, so that products fit 64 bits.
+    and for all pairs when it is None, `overlap` says what a pair has in common. Scores are below 2^42, so that products fit 64 bits.
 
     What a pair without vectors has in common is counted only for a candidate that leads. Until then its penalty is too small, so its
     value is an upper bound; whoever leads with an exact value is ahead of everybody's bound, hence of everybody's value.
@@ -51,13 +48,37 @@ def diversify(
     wanted = min(limit, len(scores))
     if lambda_millionths == MILLION or wanted == 0:
         return list(range(wanted))
-    return _Selection(scores, ids, similarities, terms, lambda_millionths).run(wanted)
+    return _Selection(scores, ids, similarities, overlap, lambda_millionths).run(wanted)
 
 
-def jaccard(left: AbstractSet[str], right: AbstractSet[str]) -> int:
-    """Return the share of tokens that two texts have in common, at 2^-16; texts without any token have none in common."""
-    shared = len(left & right)
-    return (shared << SIMILARITY_BITS) // (len(left) + len(right) - shared) if shared else 0
+class TokenOverlap:
+    """The share of tokens that two texts have in common (Jaccard), at 2^-16; texts without any token have none in common.
+
+    A set of tokens is an integer with one bit per token, so that what two sets share is counted in one go. `tokens_of` gives the tokens
+    of a text by its number and is asked once for each.
+    """
+
+    def __init__(self, tokens_of: Callable[[int], Iterable[str]]) -> None:
+        self._tokens_of = tokens_of
+        self._bits: dict[str, int] = {}
+        self._sets: dict[int, tuple[int, int]] = {}
+
+    def __call__(self, left: int, right: int) -> int:
+        """Return what two texts have in common."""
+        first, first_count = self._set(left)
+        second, second_count = self._set(right)
+        shared = (first & second).bit_count()
+        return (shared << SIMILARITY_BITS) // (first_count + second_count - shared) if shared else 0
+
+    def _set(self, number: int) -> tuple[int, int]:
+        known = self._sets.get(number)
+        if known is None:
+            places = {self._bits.setdefault(token, len(self._bits)) for token in self._tokens_of(number)}
+            bits = bytearray(len(self._bits) // 8 + 1)
+            for place in places:
+                bits[place >> 3] |= 1 << (place & 7)
+            known = self._sets[number] = (int.from_bytes(bits, "little"), len(places))
+        return known
 
 
 class _Selection:
@@ -67,13 +88,18 @@ class _Selection:
     """
 
     def __init__(
-        self, scores: Sequence[int], ids: Sequence[str], similarities: NDArray[np.int64] | None, terms: TermsOf, lambda_millionths: int
+        self,
+        scores: Sequence[int],
+        ids: Sequence[str],
+        similarities: NDArray[np.int64] | None,
+        overlap: Callable[[int, int], int],
+        lambda_millionths: int,
     ) -> None:
         self._places = order(scores, ids)
         self._merits = np.array([scores[place] for place in self._places], dtype=np.int64) * lambda_millionths
         self._price = (MILLION - lambda_millionths) * _SCALE
         self._rows = _in_places(similarities, self._places)
-        self._terms = terms
+        self._overlap = overlap
         self._has_gaps = self._rows is None or bool(self._rows.min() < 0)
         self._penalties = np.zeros(len(scores), dtype=np.int64)
         self._values = self._merits.copy()
@@ -106,7 +132,7 @@ class _Selection:
             selected = self._selected[self._compared[index]]
             self._compared[index] += 1
             is_gap = self._rows is None or self._rows[index, selected] < 0
-            if is_gap and self._penalise(index, jaccard(*self._terms(self._places[index], self._places[selected]))):
+            if is_gap and self._penalise(index, self._overlap(self._places[index], self._places[selected])):
                 return True
         return False
 
