@@ -73,7 +73,7 @@ def test_interrupt_leaves_at_once_with_130_and_an_intact_base(tmp_path: Path) ->
     with subprocess.Popen([*COMMAND, "ingest", str(big)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         _wait_for_a_segment(tmp_path / "base" / "segments")
         process.send_signal(signal.SIGINT)
-        out, complaint = process.communicate(timeout=10)
+        out, complaint = _output_soon(process)
 
     assert (130, b"", b"") == (process.returncode, out, complaint)
     subprocess.run([*COMMAND, "verify"], check=True, env=environment, stdout=subprocess.DEVNULL)
@@ -85,11 +85,20 @@ def test_watch_goes_on_until_it_is_interrupted(base: Path, prepared: Path) -> No
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
         process.send_signal(signal.SIGINT)
-        _, remarks = process.communicate(timeout=10)
+        _, remarks = _output_soon(process)
 
     assert 3 == first["unchanged"]
     assert process.returncode == 130
     assert remarks in {b"", b"note: watching; press Ctrl-C to stop\n"}
+
+
+def _output_soon(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """Return what a process printed, which has ten seconds to end; one that goes on is killed, so that nobody waits for it."""
+    try:
+        return process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
 
 
 def _wait_for_a_segment(directory: Path) -> None:
