@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from evidentia.contracts.errors import BaseStateError, EvidentiaError, InvalidFieldError, ServiceError
+from evidentia.contracts.errors import BaseStateError, EvidentiaError, InvalidFieldError, ServiceUnavailableError
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS
 from evidentia.contracts.ports import SupportsBatches
 from evidentia.contracts.vectors import EmbedProgress, EmbedReport
@@ -194,9 +194,9 @@ def _by_text(chunks: Sequence[PendingChunk]) -> dict[Sha256, _Wanted]:
 def _unencodable(content_hash: Sha256, error: EvidentiaError) -> EvidentiaError:
     """Return the error of the same kind that names the chunk, by the end of its id, which is all that is known of it here.
 
-    A service that does not do its part fails for every text alike, so its error stays what it is.
+    A service that gives no answer fails for every text alike, so its error stays what it is.
     """
-    if isinstance(error, ServiceError):
+    if isinstance(error, ServiceUnavailableError):
         return error
     problem = f"the chunk whose id ends in '@{content_hash[:CHUNK_HASH_DIGITS]}' got no vector: {error}"
     named = BaseStateError(problem) if isinstance(error, BaseStateError) else InvalidFieldError("embedding.encoder", problem)
