@@ -24,15 +24,17 @@ BATCH = 20
 
 def main(work: Path, *, kills: int, seed: int) -> None:
     chance = random.Random(seed)
-    corpora = _write_corpora(work)
-    span_s = _time_one_ingest(work, corpora[0])
+    batch_s = _time_one_batch(work)
     acknowledged_in_all = interrupted = 0
     base = work / "base"
     for number in range(kills):
         if number % 20 == 0:
             shutil.rmtree(base, ignore_errors=True)
             _make(base)
-        acknowledged, was_running = _kill_one(base, corpora[number % len(corpora)], delay_s=chance.uniform(0, span_s))
+        corpus = _write_corpus(work, edition=number)
+        acknowledged, was_running = _kill_one(
+            base, corpus, after_batches=chance.randrange(RECORDS // BATCH), delay_s=chance.uniform(0, batch_s)
+        )
         interrupted += was_running
         acknowledged_in_all += len(acknowledged)
         _check(base, acknowledged, number=number)
@@ -44,26 +46,23 @@ def _make(directory: Path) -> None:
     (directory / "evidentia.toml").write_text(f"[ingest]\nbatch_documents = {BATCH}\n", encoding="utf-8")
 
 
-def _write_corpora(work: Path) -> list[Path]:
-    """Two corpora with the same ids and other texts, so that later rounds change what earlier ones added."""
-    paths = []
-    for edition in ("first", "second"):
-        path = work / f"{edition}.jsonl"
-        lines = [json.dumps({"_id": str(number), "title": f"Title {number}", "text": _text(number, edition)}) for number in range(RECORDS)]
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        paths.append(path)
-    return paths
+def _write_corpus(work: Path, *, edition: int) -> Path:
+    """The same ids in every edition and other texts, so that later rounds change what earlier ones added."""
+    path = work / "corpus.jsonl"
+    lines = [json.dumps({"_id": str(number), "title": f"Title {number}", "text": _text(number, edition)}) for number in range(RECORDS)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
 
 
-def _text(number: int, edition: str) -> str:
-    return f"Record {number} of the {edition} edition. " + " ".join(f"word{(number * 7 + each) % 997}" for each in range(60))
+def _text(number: int, edition: int) -> str:
+    return f"Record {number} of edition {edition}. " + " ".join(f"word{(number * 7 + each) % 997}" for each in range(60))
 
 
-def _time_one_ingest(work: Path, corpus: Path) -> float:
+def _time_one_batch(work: Path) -> float:
     started = time.perf_counter()
     _make(work / "timing")
-    _ingest(work / "timing", corpus, ready=None)
-    return time.perf_counter() - started
+    _ingest(work / "timing", _write_corpus(work, edition=-1), ready=None)
+    return (time.perf_counter() - started) * BATCH / RECORDS
 
 
 def _ingest(directory: Path, corpus: Path, *, ready: int | None) -> None:
@@ -81,7 +80,8 @@ def _acknowledge(document_ids: tuple[str, ...], pipe: int) -> None:
         os.write(pipe, ("\n".join(document_ids) + "\n").encode())
 
 
-def _kill_one(base: Path, corpus: Path, *, delay_s: float) -> tuple[set[str], bool]:
+def _kill_one(base: Path, corpus: Path, *, after_batches: int, delay_s: float) -> tuple[set[str], bool]:
+    """The moment is counted in batches and not only in seconds, so that it falls into the work on a busy machine too."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -89,12 +89,13 @@ def _kill_one(base: Path, corpus: Path, *, delay_s: float) -> tuple[set[str], bo
         _ingest(base, corpus, ready=write_end)
         os._exit(0)
     os.close(write_end)
-    time.sleep(delay_s)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
     with os.fdopen(read_end, "rb") as pipe:
-        complete = pipe.read().rpartition(b"\n")[0]
-    return {line for line in complete.decode().splitlines() if line}, os.WIFSIGNALED(status)
+        told = [line for _ in range(after_batches * BATCH) if (line := pipe.readline())]
+        time.sleep(delay_s)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        told += pipe.readlines()
+    return {line.decode().strip() for line in told if line.endswith(b"\n")}, os.WIFSIGNALED(status)
 
 
 def _check(directory: Path, acknowledged: set[str], *, number: int) -> None:

@@ -70,11 +70,11 @@ def test_patterns_of_a_deeper_directory_win_and_are_relative_to_it() -> None:
 
 
 def test_a_pattern_of_many_stars_takes_no_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     matched = ignores(["*a" * 400 + "b", "**/" * 300 + "b"], "a" * 250)
 
     assert not matched
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 @pytest.mark.parametrize("name", [".git", ".env", "node_modules", "__pycache__", "evidentia.toml", "notes.md~", "x.swp", "#x#"])
