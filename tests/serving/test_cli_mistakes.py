@@ -196,8 +196,6 @@ def test_changed_byte_in_a_segment_fails_verify(run: Run, base: Path) -> None:
 
 
 def test_base_that_cannot_be_opened_exits_3(run: Run, base: Path) -> None:
-    for log in base.glob("evidentia.sqlite-*"):  # with its log, SQLite opens it and finds the damage a step later
-        log.unlink()
     (base / "evidentia.sqlite").write_bytes(b"this is not a database" * 1000)
 
     for arguments in (("verify",), ("documents",), ("init", base)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import SignalScores
 from evidentia.contracts.vocabulary import FusionMethod
-from evidentia.engine.question import WHOLE
+from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking import fusion, signals
 from evidentia.ranking.composite import composite, normalise_reranked, weights_of, with_reranker
 from evidentia.ranking.merging import MergeCandidate, feature_rows
@@ -70,7 +70,9 @@ def fuse(question: Question, found: Found, *, settings: RankingSettings, merger:
     if len(fused) == 1:
         return fused[0]
     weights = [part.weight for part in found.parts]
-    return [sum(score * weight for score, weight in zip(scores, weights, strict=True)) // WHOLE for scores in zip(*fused, strict=True)]
+    return [
+        sum(score * weight for score, weight in zip(scores, weights, strict=True)) // WHOLE_WEIGHT for scores in zip(*fused, strict=True)
+    ]
 
 
 def rerank(

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from evidentia.engine.plan import SourcePlan
     from evidentia.ranking.query_weights import QueryFeatures
 
-WHOLE = 1_000_000
-"""The weights of a question's parts are millionths."""
-
 
 class Part(NamedTuple):
     """One thing to search for: its words, its vector if vectors take part, and its weight among the parts."""

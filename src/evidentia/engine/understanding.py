@@ -8,8 +8,8 @@ from evidentia.contracts.errors import ServiceError
 from evidentia.contracts.receipts import RecordedInputs
 from evidentia.contracts.search import DenseQuery
 from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
-from evidentia.engine.question import WHOLE, Part, Question
-from evidentia.query.understanding import understand
+from evidentia.engine.question import Part, Question
+from evidentia.query.understanding import WHOLE_WEIGHT, understand
 from evidentia.ranking.query_weights import query_features
 from evidentia.text.weights import idf_fixed
 
@@ -138,8 +138,8 @@ def _parts(understood: Understanding, vectors: Sequence[DenseQuery | None]) -> t
     """Return the question as a whole, and its parts if it has any: they share the half of the weight that the whole leaves them."""
     divided = _divided(understood)
     total = sum(part.weight for part in divided)
-    shares = [WHOLE // 2 * part.weight // total for part in divided] if total else [0] * len(divided)
-    whole = Part(text=understood.text, words=understood.lexical, vector=vectors[0], weight=WHOLE - sum(shares))
+    shares = [WHOLE_WEIGHT // 2 * part.weight // total for part in divided] if total else [0] * len(divided)
+    whole = Part(text=understood.text, words=understood.lexical, vector=vectors[0], weight=WHOLE_WEIGHT - sum(shares))
     parts = (
         Part(text=part.text, words=part.lexical, vector=vector, weight=share)
         for part, vector, share in zip(divided, vectors[1:], shares, strict=True)

@@ -103,7 +103,10 @@ _KIND_OF: Final = {
 
 def actionability(features: ContentFeatures, content_type: ContentType, task: Task | None) -> int:
     """Return how far a fragment can be acted upon in this task, from 0 to ONE; `NEEDS` holds the weights."""
-    needs = needs_of(task)
+    return _actionability(features, content_type, needs_of(task))
+
+
+def _actionability(features: ContentFeatures, content_type: ContentType, needs: TaskNeeds) -> int:
     held = needs.code * features.code + needs.commands * features.commands + needs.configuration * features.configuration
     fitting = needs.kind * _LARGEST_FEATURE if content_type in needs.kinds else 0
     return (held + fitting) * ONE // (_PERCENT * _LARGEST_FEATURE)
@@ -123,19 +126,15 @@ def specificity(features: ContentFeatures) -> int:
     return features.specificity * ONE // _LARGEST_FEATURE
 
 
-def utility_of(features: ContentFeatures, content_type: ContentType, needs: TaskNeeds, *, historical: int = UNKNOWN) -> int:
-    """Return the utility of a fragment for a task's needs, in one go: what the three functions above and below give together."""
-    held = needs.code * features.code + needs.commands * features.commands + needs.configuration * features.configuration
-    if content_type in needs.kinds:
-        held += needs.kind * _LARGEST_FEATURE
-    acted = held * ONE // (_PERCENT * _LARGEST_FEATURE)
-    return (5 * acted + 4 * historical + features.specificity * ONE // _LARGEST_FEATURE) // 10
-
-
 def utility(*, actionability: int, specificity: int, historical: int | None = None) -> int:
     """Return 0.5 actionability + 0.4 historical utility + 0.1 specificity; a fragment without history counts as UNKNOWN there."""
     past = UNKNOWN if historical is None else historical
     return (5 * actionability + 4 * past + specificity) // 10
+
+
+def utility_of(features: ContentFeatures, content_type: ContentType, needs: TaskNeeds) -> int:
+    """Return the utility of a fragment without history, for needs that were found once for all fragments."""
+    return utility(actionability=_actionability(features, content_type, needs), specificity=specificity(features))
 
 
 _LAST_EXPONENT: Final = 23

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -110,6 +110,13 @@ def select_in(database: sqlite3.Connection, statement: str, keys: Sequence[int] 
     for start in range(0, len(keys), _KEYS_PER_QUERY):
         part = keys[start : start + _KEYS_PER_QUERY]
         yield from database.execute(statement % ",".join("?" * len(part)), part)
+
+
+def close_after_writing(database: sqlite3.Connection) -> None:
+    """Close a connection that wrote, and fold the log into the file; commits are durable in the log, so that can also wait."""
+    with suppress(sqlite3.Error):
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    database.close()
 
 
 def sync_directory(directory: Path) -> None:

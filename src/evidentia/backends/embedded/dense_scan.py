@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evidentia.backends.embedded.best_scores import best_of, nth_largest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -90,12 +92,14 @@ class DenseRows:
             rows = self._propose(probe, measure=measure, kernel=kernel, allowed=allowed, limit=limit)
         if len(rows) > 2 * limit:
             rows = self._second_look(rows, probe, measure=measure, limit=limit)
-        keys = measure.keys(self.products(rows, probe.exact), self.take("squares", rows))
-        scores = measure.scores(keys, query_square=probe.square)
-        if len(scores) > limit:
-            best = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
-            rows, scores = rows[best], scores[best]
-        return rows, scores
+        scores = self.scores(rows, probe.exact, measure=measure)
+        best = best_of(scores, limit)
+        return rows[best], scores[best]
+
+    def scores(self, rows: NDArray[np.int64], query: NDArray[np.int64], *, measure: Measure) -> NDArray[np.int64]:
+        """Return the exact scores of rows, in ascending order of rows."""
+        keys = measure.keys(self.products(rows, query), self.take("squares", rows))
+        return measure.scores(keys, query_square=int(query @ query))
 
     def products(self, rows: NDArray[np.int64], query: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the exact products of a query with rows, in ascending order of rows."""
@@ -142,7 +146,7 @@ class DenseRows:
         typical = loss + max(float(_error(probe, measure, each.typical_reach, each.typical_slack)) for each in self._files)
         rows = np.flatnonzero(values >= _rounded_down((good - 2 * typical) / unit))
         error = self._errors(rows, probe, measure) + loss
-        floor = measure.tied_from(_nth_largest(values[rows] * unit - error, limit), query_square=probe.square)
+        floor = measure.tied_from(nth_largest(values[rows] * unit - error, limit), query_square=probe.square)
         if floor < good - typical:
             rows = np.flatnonzero(values >= _rounded_down((floor - typical) / unit))
             error = self._errors(rows, probe, measure) + loss
@@ -177,7 +181,7 @@ class DenseRows:
         if measure.is_distance:
             values -= self.take("squares", rows)
         error += self._loss(probe, measure)
-        floor = measure.tied_from(_nth_largest(values - error, limit), query_square=probe.square)
+        floor = measure.tied_from(nth_largest(values - error, limit), query_square=probe.square)
         return rows[values + error >= floor]
 
     def _errors(self, rows: NDArray[np.int64], probe: Probe, measure: Measure) -> NDArray[np.float64]:
@@ -221,13 +225,8 @@ def _good_value(values: NDArray[np.float32], limit: int) -> float:
     groups = max(PEAKS, PEAKS_PER_RESULT * limit)
     size = len(values) // groups
     if size <= 1:
-        return _nth_largest(values, limit) if limit <= len(values) else -np.inf
-    return _nth_largest(values[: size * groups].reshape(size, groups).max(axis=0), limit)
-
-
-def _nth_largest(values: Array, number: int) -> float:
-    cut = len(values) - number
-    return float(np.partition(values, cut)[cut])
+        return nth_largest(values, limit) if limit <= len(values) else -np.inf
+    return nth_largest(values[: size * groups].reshape(size, groups).max(axis=0), limit)
 
 
 def _rounded_down(value: float) -> np.float32:

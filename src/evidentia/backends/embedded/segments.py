@@ -25,7 +25,7 @@ from evidentia.contracts.canonical import encode_record
 from evidentia.contracts.errors import BaseDamagedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 MAGIC = b"EVIDSEG1"
@@ -54,10 +54,15 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_segment(path: Path, *, tokeniser: str, chunk_count: int, arrays: Mapping[str, Array]) -> bytes:
     """Write and sync a segment; return its SHA-256. A failure leaves no file behind."""
+    return write_parts(path, _parts(tokeniser=tokeniser, chunk_count=chunk_count, arrays=arrays))
+
+
+def write_parts(path: Path, parts: Iterable[bytes | memoryview]) -> bytes:
+    """Write and sync a new file, a part at a time; return its SHA-256. A failure leaves no file behind."""
     digest = hashlib.sha256()
     try:
         with path.open("xb") as file:
-            for part in _parts(tokeniser=tokeniser, chunk_count=chunk_count, arrays=arrays):
+            for part in parts:
                 file.write(part)
                 digest.update(part)
             file.flush()

@@ -12,14 +12,11 @@ merging needs little memory, and never changes; its SHA-256 stands in the databa
 
 from __future__ import annotations
 
-import hashlib
-import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evidentia.backends.embedded.segments import ALIGNMENT, MAGIC, Segment
+from evidentia.backends.embedded.segments import ALIGNMENT, MAGIC, Segment, write_parts
 from evidentia.backends.embedded.vector_rows import SplitRows, split
 from evidentia.contracts.canonical import encode_record
 
@@ -145,19 +142,8 @@ class _Merged:
 
 
 def _write(path: Path, *, arrays: dict[str, Array] | None, parts: _Merged | None, count: int, dimension: int) -> WrittenFile:
-    digest = hashlib.sha256()
-    try:
-        with path.open("xb") as file:
-            for piece in _pieces(arrays=arrays, parts=parts, count=count, dimension=dimension):
-                file.write(piece)
-                digest.update(piece)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        with suppress(FileNotFoundError):
-            path.unlink()
-        raise
-    return WrittenFile(path, digest.digest(), path.stat().st_size, count)
+    file_hash = write_parts(path, _pieces(arrays=arrays, parts=parts, count=count, dimension=dimension))
+    return WrittenFile(path, file_hash, path.stat().st_size, count)
 
 
 def _pieces(*, arrays: dict[str, Array] | None, parts: _Merged | None, count: int, dimension: int) -> Iterator[bytes]:

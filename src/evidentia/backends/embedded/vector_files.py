@@ -10,7 +10,6 @@ from weakref import WeakValueDictionary
 from evidentia.backends.embedded.database import sync_directory
 from evidentia.backends.embedded.vector_file import VECTORS_NAME, VectorFile
 from evidentia.backends.embedded.vector_scan_rows import ScanRows
-from evidentia.contracts.errors import BaseDamagedError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.vector_file import WrittenFile
     from evidentia.contracts.ports import Entropy
-
-_ATTEMPTS = 3
 
 
 class OpenFile:
@@ -43,16 +40,9 @@ class OpenFiles:
         self._lock = threading.Lock()
 
     def of_space(self, database: sqlite3.Connection, space_key: int) -> list[OpenFile]:
-        """Open the files that are named now; a collection may just be replacing them, so look again."""
-        for attempt in range(_ATTEMPTS):
-            statement = "SELECT name FROM vector_files WHERE space_key = ? ORDER BY file_key"
-            names = [name for (name,) in database.execute(statement, (space_key,))]
-            try:
-                return [self._get(name) for name in names]
-            except BaseDamagedError:
-                if attempt + 1 == _ATTEMPTS:
-                    raise
-        raise AssertionError  # the loop returns or raises
+        """Open the files that are named now; a caller whom a collection may overtake looks again."""
+        statement = "SELECT name FROM vector_files WHERE space_key = ? ORDER BY file_key"
+        return [self._get(name) for (name,) in database.execute(statement, (space_key,)).fetchall()]
 
     def _get(self, name: str) -> OpenFile:
         with self._lock:

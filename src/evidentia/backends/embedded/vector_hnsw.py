@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from evidentia.backends.embedded.best_scores import best_of
 from evidentia.backends.embedded.vector_graph import GraphSpec
 from evidentia.contracts.canonical import encode_struct
 
@@ -96,16 +97,10 @@ class PartitionGraphs:
         if not proposed:
             return Found(rows, scores, is_approximate=False)
         best = np.sort(np.concatenate(proposed))
-        rows, scores = np.concatenate([rows, best]), np.concatenate([scores, self._scores(best, query)])
-        if len(scores) > limit:
-            is_best = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
-            rows, scores = rows[is_best], scores[is_best]
-        return Found(rows, scores, is_approximate=True)
-
-    def _scores(self, rows: NDArray[np.int64], query: NDArray[np.int32]) -> NDArray[np.int64]:
-        wide = query.astype(np.int64)
-        keys = self._measure.keys(self._rows.products(rows, wide), self._rows.take("squares", rows))
-        return self._measure.scores(keys, query_square=int(wide @ wide))
+        scored = self._rows.scores(best, query.astype(np.int64), measure=self._measure)
+        rows, scores = np.concatenate([rows, best]), np.concatenate([scores, scored])
+        kept = best_of(scores, limit)
+        return Found(rows[kept], scores[kept], is_approximate=True)
 
 
 class _Partition:

@@ -112,8 +112,7 @@ class VectorPart:
         vector = self._vector(query).astype(np.int64)
         rows = self._rows_at(places)
         there = np.unique(rows[rows >= 0])
-        keys = self.measure.keys(self._rows.products(there, vector), self._rows.take("squares", there))
-        scores = self.measure.scores(keys, query_square=int(vector @ vector)).tolist()
+        scores = self._rows.scores(there, vector, measure=self.measure).tolist()
         known = dict(zip(there.tolist(), scores, strict=True))
         return [known.get(row) for row in rows.tolist()]
 

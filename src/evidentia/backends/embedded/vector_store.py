@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evidentia.backends.embedded import rows, schema
-from evidentia.backends.embedded.database import open_for_reading, open_for_writing, select_in, storage_errors, sync_directory
+from evidentia.backends.embedded.database import (
+    close_after_writing,
+    open_for_reading,
+    open_for_writing,
+    select_in,
+    storage_errors,
+    sync_directory,
+)
 from evidentia.backends.embedded.live import LiveChunks
 from evidentia.backends.embedded.seal import seal, stored_head
 from evidentia.backends.embedded.vector_file import write_vectors
@@ -110,7 +117,7 @@ class EmbeddedVectors:
                 with storage_errors(self._directory), self._lock:
                     return self._add(database, identity, np.asarray(keys, dtype=np.int64), stacked)
             finally:
-                database.close()
+                close_after_writing(database)
         finally:
             lock.release()
 

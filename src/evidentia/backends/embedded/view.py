@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from evidentia.backends.embedded.best_scores import best_of, nth_largest
 from evidentia.backends.embedded.impacts import WEIGHT_BITS, TermPostings
 from evidentia.backends.embedded.lexicon import EmbeddedLexicon
 from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, idf_fixed, tfidf_impacts
@@ -115,7 +116,7 @@ class View:
             matching = np.flatnonzero(totals if is_positive else touched)
             chosen = self._narrow(matching, phrases=query.phrases, keep=keep)
             scores = totals[chosen]
-            best = _best(scores, limit)
+            best = best_of(scores, limit)
             return Matches(places=chosen[best], scores=scores[best], total=len(chosen), matching=chosen)
         finally:
             totals.fill(0)
@@ -125,10 +126,10 @@ class View:
         """Find the best without listing everything: the best of some places bound the best of all from below."""
         longest = max((postings.places for postings, _ in found), key=len, default=np.empty(0, dtype=np.int32))
         some = longest[:: max(1, len(longest) // max(SAMPLE, SAMPLE_PER_RESULT * limit))]
-        floor = _nth_largest(totals[some], limit) if len(some) >= limit else 1
+        floor = nth_largest(totals[some], limit) if len(some) >= limit else 1
         chosen = np.flatnonzero(totals >= max(1, floor))
         scores = totals[chosen]
-        best = _best(scores, limit)
+        best = best_of(scores, limit)
         return Matches(places=chosen[best], scores=scores[best], total=int(np.count_nonzero(totals)), matching=None)
 
     def joined(self, matched: Matches, query: LexicalQuery, *, places: Sequence[int], keep: NDArray[np.bool_] | None) -> Matches:
@@ -226,15 +227,3 @@ class View:
         if touched is None:
             touched = self._scratch.touched = np.zeros(len(self.mask), dtype=np.bool_)
         return totals, touched
-
-
-def _best(scores: Array, limit: int) -> NDArray[np.int64]:
-    """Return the indexes of the best `limit` scores and of everything that ties with the last of them."""
-    if len(scores) <= limit:
-        return np.arange(len(scores))
-    return np.flatnonzero(scores >= _nth_largest(scores, limit))
-
-
-def _nth_largest(scores: Array, number: int) -> int:
-    cut = len(scores) - number
-    return int(np.partition(scores, cut)[cut])

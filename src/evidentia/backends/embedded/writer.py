@@ -14,6 +14,7 @@ from evidentia.backends.embedded import live, rows
 from evidentia.backends.embedded.commit_rows import CommitRows
 from evidentia.backends.embedded.database import (
     SEGMENTS_NAME,
+    close_after_writing,
     create_database,
     database_path,
     open_for_writing,
@@ -107,9 +108,7 @@ class EmbeddedWriter:
     def close(self) -> None:
         """Give up the right to write; what was not committed is lost."""
         try:
-            with suppress(sqlite3.Error):  # the commits are durable in the log; folding them into the file can wait
-                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self._database.close()
+            close_after_writing(self._database)
         finally:
             self._lock.release()
 
