@@ -19,6 +19,7 @@ from evidentia.contracts.provenance import CommitRecord, InclusionProof, IngestE
 from evidentia.contracts.sources import SourcePolicy
 from evidentia.contracts.vocabulary import (
     AuthorityTier,
+    CacheTier,
     CoverageState,
     FusionMethod,
     GovernanceMode,
@@ -108,6 +109,8 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     explain: bool = False
     without: tuple[QueryStepName, ...] = ()
     """Steps of query understanding that this request leaves out, whatever the settings say."""
+    early_stop: bool = False
+    """Whether sources that are still out are given up once what has come suffices; the answer then depends on who was first."""
     rerank: bool = True
     """Whether a reranker takes part, where the base has one."""
     tokenizer: str = "o200k_base"
@@ -126,6 +129,10 @@ class CoverageReport(msgspec.Struct, frozen=True, kw_only=True):
     """How much of what was searched has a vector; None when vectors took no part."""
     data_age_s: int | None = None
     elapsed_ms: float = 0.0
+    tier: CacheTier | None = None
+    """Where candidates came from that were kept; None when it was asked itself."""
+    faults: Mapping[str, int] = msgspec.field(default_factory=dict)
+    """What was wrong with its reply and how often: what was refused, cut or put right."""
 
 
 class WithheldFragment(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,8 +221,9 @@ class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     trust_metadata: TrustMetadata | None = None
     annotations: tuple[Annotation, ...] = ()
     metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
-    event: IngestEvent
-    inclusion: InclusionProof
+    event: IngestEvent | None = None
+    """The entry of the event log by which it came in; None for what a source outside the base said during this request."""
+    inclusion: InclusionProof | None = None
     is_live: bool = True
     explanation: tuple[TermScore, ...] = ()
     token_count: int = 0

@@ -5,25 +5,25 @@ A port has at most five methods. Extra powers are small `Supports...` protocols 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from evidentia.contracts.access import AccessRule, Principal
+    from evidentia.contracts.access import AccessRule
     from evidentia.contracts.documents import ChangeSet, CommitSummary, KnownDocument, StoredChunk, StoredDocument
-    from evidentia.contracts.evidence import SubQuery, Turn
+    from evidentia.contracts.evidence import Turn
     from evidentia.contracts.extraction import ExtractedText
-    from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, Sha256, SourceId
+    from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, RequestId, Sha256, SourceId
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.reports import GcReport
-    from evidentia.contracts.retrieval import Candidate, Rewriting
+    from evidentia.contracts.retrieval import Rewriting, SourceAsk
     from evidentia.contracts.search import (
         AccessScope,
         ChunkSignals,
@@ -39,9 +39,13 @@ if TYPE_CHECKING:
         StoredFragment,
     )
     from evidentia.contracts.settings import SearchSettings
-    from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.contracts.sources import Note, SourceDescriptor
+    from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbeddingState, PendingChunk, StoredVector, VectorIdentity
     from evidentia.contracts.vocabulary import AuthorityTier
+
+
+Answer = TypeVar("Answer")
 
 
 class Clock(Protocol):
@@ -304,7 +308,15 @@ class SupportsLexicon(Protocol):
         ...
 
 
-class SearchableSnapshot(EvidenceSnapshot, SupportsVectors, SupportsScoring, SupportsLexicon, Protocol):
+class SupportsSources(Protocol):
+    """Knows the sources that were registered in a snapshot's version."""
+
+    def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
+        """Return every registered source, inside the base and outside, ordered by id; who may know of it is for others to say."""
+        ...
+
+
+class SearchableSnapshot(EvidenceSnapshot, SupportsVectors, SupportsScoring, SupportsLexicon, SupportsSources, Protocol):
     """A snapshot with every power that the engine asks of a base's own evidence."""
 
 
@@ -343,10 +355,127 @@ class ReceiptLog(Protocol):
 
 
 class Retriever(Protocol):
-    """Finds candidate fragments in one source."""
+    """Finds candidate fragments in one source outside the base, without blocking."""
 
-    async def retrieve(self, query: SubQuery, *, principal: Principal, limit: int, budget_ms: int) -> Sequence[Candidate]:
-        """Return at most `limit` candidates, best first; empty is an answer, not an error."""
+    def retrieve(self, ask: SourceAsk) -> AsyncIterator[object]:
+        """Yield what the source proposes, best first, as `Candidate` or whatever it has; nothing it yields is believed as it is."""
+        ...
+
+
+class BlockingRetriever(Protocol):
+    """Finds candidate fragments in one source outside the base, on a thread of its own."""
+
+    def retrieve_blocking(self, ask: SourceAsk) -> Iterator[object]:
+        """Yield what the source proposes, best first, as `Candidate` or whatever it has; nothing it yields is believed as it is."""
+        ...
+
+
+@runtime_checkable
+class SupportsDataVersion(Protocol):
+    """Can tell cheaply whether a source's data has changed, so that what was kept is not used after it has."""
+
+    def data_version(self) -> str:
+        """Return a word that is another one whenever an answer may be."""
+        ...
+
+
+class SourceDirectory(Protocol):
+    """Knows what asks each registered source in this process."""
+
+    def retriever(self, descriptor: SourceDescriptor) -> Retriever | BlockingRetriever | None:
+        """Return what asks a source; None when nothing is attached that could."""
+        ...
+
+
+class SourceRegistry(Protocol):
+    """Keeps the descriptors of sources in the base; every change is a new version of it."""
+
+    def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
+        """Return every registered source, ordered by id."""
+        ...
+
+    def register(self, descriptor: SourceDescriptor) -> CommitSummary:
+        """Add a source or replace its descriptor."""
+        ...
+
+    def remove(self, source_id: SourceId) -> CommitSummary:
+        """Forget a source; one that has documents is refused."""
+        ...
+
+
+class KeyValueStore(Protocol):
+    """Keeps bytes under names for a while; what was measured or can be fetched again lives here, and may be lost."""
+
+    def get(self, key: str) -> bytes | None:
+        """Return what is kept under a name and has not expired."""
+        ...
+
+    def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
+        """Keep a value under a name, in place of what was there."""
+        ...
+
+    def delete(self, prefix: str) -> int:
+        """Forget every name that begins so, and return how many there were."""
+        ...
+
+    def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
+        """Yield every name that begins so, with its value, ordered by name."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held."""
+        ...
+
+
+class NoteStore(Protocol):
+    """Keeps what agents write down for themselves."""
+
+    def add(self, note: Note) -> None:
+        """Keep a note, durably."""
+        ...
+
+    def of(self, *, tenant: str, owner: str, agent_name: str | None, session: str | None, now: datetime) -> Sequence[Note]:
+        """Return the notes of one owner that have not expired, ordered by id; of any agent or session where that is None.
+
+        Notes for every session of an agent are among those of each of them.
+        """
+        ...
+
+    def remove(self, note_ids: Sequence[str], *, tenant: str, owner: str) -> int:
+        """Forget notes of one owner, and return how many there were."""
+        ...
+
+    def revision(self) -> str:
+        """Return a word that is another one after every change."""
+        ...
+
+
+class TraceSink(Protocol):
+    """Is told of every request once it has been answered; never late and never in the way."""
+
+    def record(self, trace: RequestTrace) -> None:
+        """Take note of a request; it must not block, and whatever goes wrong stays here."""
+        ...
+
+
+@runtime_checkable
+class SupportsTraces(Protocol):
+    """Remembers requests for a while."""
+
+    def traces(self, *, limit: int) -> Sequence[RequestTrace]:
+        """Return the newest requests, newest first."""
+        ...
+
+    def trace(self, request_id: RequestId) -> RequestTrace | None:
+        """Return one request, if it is still remembered."""
+        ...
+
+
+class Workers(Protocol):
+    """Runs the engine's own blocking steps away from the event loop."""
+
+    async def run(self, work: Callable[[], Answer]) -> Answer:
+        """Return what the work returns, or raise what it raises; whoever stops waiting does not stop the work."""
         ...
 
 

@@ -8,7 +8,8 @@ import msgspec
 
 from evidentia.contracts.evidence import Decision, EvidenceRequest, EvidenceResponse, SignalScores, TermScore
 from evidentia.contracts.ids import ChunkId, CorpusVersion, EvidenceState, ReceiptId, Sha256
-from evidentia.contracts.settings import AccessSettings, QuerySettings, RankingSettings, SearchSettings, TextSettings
+from evidentia.contracts.retrieval import SourceReply
+from evidentia.contracts.settings import AccessSettings, QuerySettings, RankingSettings, SearchSettings, SourceSettings, TextSettings
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +21,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     access: AccessSettings
     query: QuerySettings
     ranking: RankingSettings
+    sources: SourceSettings = SourceSettings()
     synonyms: str = ""
     """Hash of the synonyms in force; empty without any."""
     reranker: str = ""
@@ -36,6 +38,10 @@ class RecordedInputs(msgspec.Struct, frozen=True, kw_only=True):
     rewritten: str | None = None
     reranked: tuple[int, ...] | None = None
     """The reranker's scores of the first candidates, for as many as it had time."""
+    replies: tuple[SourceReply, ...] = ()
+    """What every source outside the base said that was asked, or why it was not."""
+    own_missing: str = ""
+    """Why the base's own evidence took no part; empty when it did."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):

@@ -140,6 +140,72 @@ class RankingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """A model file for `fusion = learned`, made by `tools/fit_merging.py`; needs the extra `learned`."""
 
 
+class SourceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked of sources outside the base, and how much of it is taken; part of `config_hash`."""
+
+    most_per_part: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 3
+    """At most this many sources are asked per part of a question, unless the request names another number or the sources."""
+    most_candidates: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
+    """More candidates than this from one source are not read."""
+    most_chars: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20_000
+    """A candidate's content is cut after this many characters, and says so."""
+    most_reply_chars: Annotated[int, msgspec.Meta(ge=1)] = 2_000_000
+    """A source's reply is not read any further after this many characters."""
+    stop_confidence_milli: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 850
+    """With `early_stop`: enough has come when every fragment of the answer is this likely to be relevant, in thousandths."""
+    stop_gain_milli: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 20
+    """With `early_stop`: enough has come when the last source added less than this to the sum of their probabilities."""
+
+
+class FanoutSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How sources outside the base are asked."""
+
+    blocking_threads: Annotated[int, msgspec.Meta(ge=1, le=256)] = 4
+    """At most this many threads are given to one source that blocks; when all are taken it is not asked."""
+    background_ms: Annotated[int, msgspec.Meta(ge=0)] = 5_000
+    """How long a source that is late for its caller may go on, so that the next caller finds its answer kept."""
+    background_calls: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 16
+    """At most this many calls of one source go on after their callers left."""
+    breaker_failures: Annotated[int, msgspec.Meta(ge=1)] = 5
+    """After so many failures in a row a source is not asked for a while."""
+    breaker_open_ms: Annotated[int, msgspec.Meta(ge=1)] = 10_000
+    """How long that is at first; it doubles every time the source fails again, up to 32 times as long."""
+
+
+class CacheSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of what sources outside the base said."""
+
+    enabled: bool = True
+    """Whether anything is kept."""
+    semantic: bool = False
+    """Whether candidates found for a similar question are used for this one, ranked anew. It spares calls and may miss something."""
+    similarity_milli: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 950
+    """How alike two questions are, by the cosine of their vectors in thousandths, for that."""
+    session_ttl_s: Annotated[int, msgspec.Meta(ge=1)] = 3_600
+    """How long what was found in a session is kept."""
+    global_ttl_s: Annotated[int, msgspec.Meta(ge=1)] = 86_400
+    """How long what was found outside a session is kept."""
+    stale_ttl_s: Annotated[int, msgspec.Meta(ge=0)] = 604_800
+    """For how long after that it may stand in, marked as stale, where a source gives no answer."""
+    most_entries: Annotated[int, msgspec.Meta(ge=1)] = 10_000
+    """More entries than this are not kept; the ones that were not used for longest go first."""
+    warm: tuple[str, ...] = ()
+    """Questions that `evidentia cache warm` asks ahead of time."""
+
+
+class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is told about requests; never their content."""
+
+    traces: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 1_000
+    """How many requests are remembered for `evidentia trace`; 0 for none."""
+    opentelemetry: bool = False
+    """Whether spans are given to OpenTelemetry; needs the extra `otel`."""
+    metrics: bool = False
+    """Whether Prometheus metrics are counted; needs the extra `otel`."""
+    logs: bool = False
+    """Whether every request is logged as one line of JSON, to the logger `evidentia.requests`."""
+
+
 class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An OpenAI-compatible endpoint for what a language model does here."""
 
@@ -167,4 +233,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     query: QuerySettings = QuerySettings()
     ranking: RankingSettings = RankingSettings()
     llm: LlmSettings = LlmSettings()
+    sources: SourceSettings = SourceSettings()
+    fanout: FanoutSettings = FanoutSettings()
+    cache: CacheSettings = CacheSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     storage: StorageSettings = StorageSettings()

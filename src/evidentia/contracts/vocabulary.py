@@ -7,7 +7,11 @@ the order is the one a filter such as `authority_tier >= "curated"` uses.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
+from functools import cache
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Vocabulary(StrEnum):
@@ -32,7 +36,12 @@ class RankedVocabulary(Vocabulary):
     @property
     def rank(self) -> int:
         """Return the position in the declared order, 0 for the lowest."""
-        return type(self).words().index(self.value)
+        return _ranks(type(self))[self]
+
+
+@cache
+def _ranks(vocabulary: type[RankedVocabulary]) -> Mapping[str, int]:
+    return {member: position for position, member in enumerate(vocabulary)}
 
 
 class AuthorityTier(RankedVocabulary):
@@ -162,6 +171,34 @@ class CoverageState(Vocabulary):
     BREAKER_OPEN = "breaker_open"
     SKIPPED = "skipped"
     DENIED = "denied"
+
+
+class ConnectionKind(Vocabulary):
+    """Where a registered source is, and so what asks it."""
+
+    OWN = "own"
+    PYTHON = "python"
+    BASE = "base"
+    REMOTE = "remote"
+    MCP = "mcp"
+    MEMORY = "memory"
+
+
+class BreakerState(Vocabulary):
+    """Whether a source is asked: as usual, not for a while, or once to see."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+class CacheTier(Vocabulary):
+    """Where candidates were kept, nearest first: L1, L2, L3 and L4."""
+
+    REQUEST = "request"
+    SESSION = "session"
+    GLOBAL = "global"
+    PRECOMPUTED = "precomputed"
 
 
 class AnnotationTargetType(Vocabulary):
