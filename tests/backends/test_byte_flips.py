@@ -17,9 +17,9 @@ from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import AccessChange, ChangeSet
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId
-from evidentia.contracts.sources import SourceDescriptor
+from evidentia.contracts.sources import SourceConnection, SourceDescriptor
 from evidentia.contracts.vectors import VectorIdentity
-from evidentia.contracts.vocabulary import Classification
+from evidentia.contracts.vocabulary import Classification, ConnectionKind
 from evidentia.provenance.verify import verify_base
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 FLIPS = 2_400
 SHARDS = 4
 TABLES = (
-    "contents", "revisions", "chunks", "versions", "access_rules", "sources", "roots", "segments", "events", "log_tiles", "commits",
-    "vector_spaces", "vector_reigns", "vector_files", "vectors",
+    "contents", "revisions", "chunks", "versions", "access_rules", "source_versions", "source_history", "roots", "segments",
+    "events", "log_tiles", "commits", "vector_spaces", "vector_reigns", "vector_files", "vectors",
 )  # fmt: skip
 
 
@@ -45,17 +45,21 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parts = embedded.open_parts(directory)
     writer = parts.writer()
     writer.register(SourceDescriptor(source_id=SourceId("test"), max_qps=10))
+    writer.register(SourceDescriptor(source_id=SourceId("forgotten")))
     writer.commit(ChangeSet(documents=many_documents(140)))
     writer.close()
     _embed(directory, "left behind", most=20)
     _embed(directory, "in force", most=60)
     writer = parts.writer()
     writer.commit(ChangeSet(documents=(make_document("0", "a new text", root="/srv/corpus"), make_document("unicode", "naïve ☃ text"))))
+    writer.register(SourceDescriptor(source_id=SourceId("test"), max_qps=20))
+    writer.register(SourceDescriptor(source_id=SourceId("wiki"), connection=SourceConnection(kind=ConnectionKind.PYTHON)))
     writer.commit(ChangeSet(removals=(DocumentId("test:1"), DocumentId("test:2"))))
+    writer.remove_source(SourceId("forgotten"))
     secret = AccessRule(classification=Classification.RESTRICTED, acl=("group:x",))
     writer.commit(ChangeSet(access_changes=(AccessChange(document_id=DocumentId("test:3"), access=secret),)))
     writer.close()
-    parts.collector().collect(keep_versions=3)
+    parts.collector().collect(keep_versions=4)
     parts.close()
     return directory
 
@@ -150,3 +154,65 @@ def test_every_number_of_a_chunk_is_covered(base: Path, tmp_path: Path, column: 
     database.close()
 
     assert "broken" == _verdict(work)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE source_versions SET added_seq = added_seq - 1 WHERE source_id = 'test' AND removed_seq IS NULL",
+        "UPDATE source_versions SET added_seq = added_seq + 1 WHERE source_id = 'test' AND removed_seq IS NULL",
+        "UPDATE source_versions SET added_seq = added_seq - 1 WHERE source_id = 'test' AND removed_seq IS NOT NULL",
+        "UPDATE source_versions SET added_seq = added_seq + 1 WHERE source_id = 'forgotten'",
+        "UPDATE source_versions SET removed_seq = removed_seq - 1 WHERE source_id = 'test'",
+        "UPDATE source_versions SET removed_seq = removed_seq + 1 WHERE source_id = 'test'",
+        "UPDATE source_versions SET removed_seq = removed_seq + 1 WHERE source_id = 'forgotten'",
+        "UPDATE source_versions SET removed_seq = NULL WHERE source_id = 'forgotten'",
+        "UPDATE source_versions SET removed_seq = 99 WHERE source_id = 'wiki'",
+        "UPDATE source_versions SET removed_seq = (SELECT max(sequence) FROM commits) WHERE source_id = 'wiki'",
+        "UPDATE source_versions SET source_id = 'other' WHERE source_id = 'wiki'",
+        "UPDATE source_versions SET descriptor = CAST(replace(CAST(descriptor AS TEXT), ':10,', ':11,') AS BLOB) WHERE source_id = 'test'",
+        "UPDATE source_versions SET descriptor = CAST(CAST(descriptor AS TEXT) || ' ' AS BLOB) WHERE source_id = 'forgotten'",
+        "DELETE FROM source_versions WHERE source_id = 'forgotten'",
+        "DELETE FROM source_versions WHERE source_id = 'wiki'",
+        "INSERT INTO source_versions SELECT 'forgotten', 99, NULL, descriptor FROM source_versions WHERE source_id = 'forgotten'",
+        "INSERT INTO source_versions SELECT 'forgotten', 1, 2, descriptor FROM source_versions WHERE source_id = 'forgotten'",
+        "UPDATE source_history SET since = since + 1",
+        "UPDATE source_history SET since = since - 1",
+        "UPDATE source_history SET record_hash = zeroblob(32)",
+        "DELETE FROM source_history",
+        "INSERT INTO source_history SELECT since + 1, record_hash FROM source_history",
+    ],
+)
+def test_every_row_of_the_history_of_sources_is_covered(base: Path, tmp_path: Path, statement: str) -> None:
+    work = tmp_path / "base"
+    shutil.copytree(base, work)
+    database = sqlite3.connect(work / "evidentia.sqlite")
+    changed = database.execute(statement).rowcount
+    database.commit()
+    database.close()
+
+    assert 0 < changed
+    assert "whole" == _verdict(base)
+    assert "broken" == _verdict(work)
+
+
+@pytest.mark.slow
+def test_any_flipped_bit_of_a_descriptor_is_found(base: Path, tmp_path: Path) -> None:
+    """Old descriptors lack fields that came later, so their bytes and not what they decode to must have the hash."""
+    work = tmp_path / "base"
+    shutil.copytree(base, work)
+    database = sqlite3.connect(work / "evidentia.sqlite", isolation_level=None)
+    stored = database.execute("SELECT source_id, added_seq, descriptor FROM source_versions").fetchall()
+    write = "UPDATE source_versions SET descriptor = ? WHERE source_id = ? AND added_seq = ?"
+    chance = random.Random(5)
+    for source_id, added, descriptor in stored:
+        for _ in range(12):
+            flipped = bytearray(descriptor)
+            flipped[chance.randrange(len(flipped))] ^= 1 << chance.randrange(8)
+            database.execute(write, (bytes(flipped), source_id, added))
+            assert "broken" == _verdict(work), bytes(flipped)
+        database.execute(write, (descriptor, source_id, added))
+    database.close()
+
+    assert len(stored) >= 4
+    assert "whole" == _verdict(work)

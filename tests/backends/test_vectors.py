@@ -266,6 +266,20 @@ def test_both_legs_score_any_chunk(base: Base) -> None:
     assert [None] * 12 == [each.dense for each in snapshot.scores(hits, query=words, dense=None, scope=OWNER)]
 
 
+def test_what_was_just_searched_for_changes_no_score(base: Base) -> None:
+    base.put(*documents(40))
+    base.embed(most=30)
+    words = LexicalQuery(terms={"text": 1})
+    hits = base.snapshot().search(words, scope=OWNER, narrowing=None, facets=(), limit=40).hits
+    fresh = {text: base.snapshot().scores(hits, query=words, dense=question(text), scope=OWNER) for text in ("q", "zebra")}
+    for asked, other in (("q", "zebra"), ("zebra", "q")):
+        snapshot = base.snapshot()
+        ask(snapshot, asked, limit=5)
+
+        assert fresh[asked] == snapshot.scores(hits, query=words, dense=question(asked), scope=OWNER)
+        assert fresh[other] == snapshot.scores(hits, query=words, dense=question(other), scope=OWNER)
+
+
 def test_similarities_are_cosines_of_pairs(base: Base) -> None:
     base.put(*documents(5), make_document("copy", "the text of d 1"))
     base.embed(most=6)
@@ -690,8 +704,9 @@ def test_whatever_happened_the_base_is_whole_and_finds_its_own(
 def test_a_base_of_the_first_schema_is_read_and_brought_up(base: Base) -> None:
     base.put(*documents(3))
     database = sqlite3.connect(base.directory / "evidentia.sqlite")
-    for name in schema.VECTOR_TABLES:
+    for name in (*schema.VECTOR_TABLES, *schema.SOURCE_TABLES):
         database.execute(f"DROP TABLE {name}")
+    database.execute(schema.SOURCES_TABLE["sources"])
     database.execute("PRAGMA user_version = 1")
     database.commit()
     database.close()

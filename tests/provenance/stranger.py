@@ -37,7 +37,8 @@ def answer_problems(answer: dict[str, Any]) -> list[str]:
     for number, fragment in enumerate(answer["fragments"]):
         whole = fragment["content"] + fragment["cut_off"]
         export = fragment | {"format": "evidentia-fragment/1", "commit": answer["commit"], "commit_hash": answer["commit_hash"]}
-        found += [f"fragment {number}: {problem}" for problem in problems(export | {"content": whole})]
+        check = problems if fragment["event"] and fragment["inclusion"] else outside_problems
+        found += [f"fragment {number}: {problem}" for problem in check(export | {"content": whole})]
         if fragment["content_hash"] != sha256(whole.encode()).hex():
             found.append(f"fragment {number}: content hash")
         if fragment["is_truncated"] != bool(fragment["cut_off"]):
@@ -51,6 +52,21 @@ def answer_problems(answer: dict[str, Any]) -> list[str]:
     return found + [name for name, holds in checks.items() if not holds]
 
 
+def outside_problems(fragment: dict[str, Any]) -> list[str]:
+    """Return what is wrong with a fragment that a source outside the base gave during the request."""
+    content, chain = fragment["content"].encode(), fragment["provenance_chain"]
+    origin = chain[0]["record"] if chain else {}
+    checks = {
+        "chunk id": fragment["chunk_id"] == f"{fragment['document_id']}#0@{sha256(content).hex()[:16]}",
+        "whole": (fragment["position"], fragment["start"], fragment["end"]) == (0, 0, len(fragment["content"])),
+        "chain": chain_holds(chain, content),
+        "origin": (origin.get("document_id"), origin.get("source_id")) == (fragment["document_id"], fragment["source_id"]),
+        "outside": origin.get("extraction_method") == "retrieve" and "outside" in fragment["flags"],
+        "log": fragment["event"] is None and fragment["inclusion"] is None,
+    }
+    return [name for name, holds in checks.items() if not holds]
+
+
 def result_record(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the record whose hash is `result_hash`."""
     sealed = ("authority_tier", "chunk_id", "content_hash", "flags", "is_truncated", "score")
@@ -58,11 +74,15 @@ def result_record(answer: dict[str, Any]) -> dict[str, Any]:
     given = {name: answer[name] for name in ("config_hash", "evidence_state", "request_hash", "truncation_applied")}
     return given | {
         "conflicts": [{name: conflict[name] for name in told} for conflict in answer["conflicts"]],
-        "coverage": [[source, report["state"]] for source, report in sorted(answer["source_coverage"].items())],
+        "coverage": [[source, state_of(report)] for source, report in sorted(answer["source_coverage"].items())],
         "facets": [[field, in_order(counts)] for field, counts in sorted(answer["facets"].items())],
         "fragments": [{name: each[name] for name in sealed} | {"cut_off": len(each["cut_off"])} for each in answer["fragments"]],
         "withheld": [[each["chunk_id"], each["reason"]] for each in answer["withheld"]],
     }
+
+
+def state_of(report: dict[str, Any]) -> str:
+    return "searched" if report["state"] == "cached" else str(report["state"])
 
 
 def in_order(counts: dict[str, int]) -> list[list[Any]]:

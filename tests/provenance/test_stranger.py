@@ -82,12 +82,26 @@ UNCOVERED = {
     ("is_approximate",),
     ("understanding", "*", "*"),
     *{("source_coverage", "*", name) for name in ("reason", "candidates", "searched_share", "embedded_share", "data_age_s", "elapsed_ms")},
+    ("source_coverage", "*", "tier"),
+    ("source_coverage", "*", "faults", "*"),
     *{("fragments", "*", name) for name in ("confidence", "extraction_timestamp", "is_live")},
     *{("fragments", "*", name) for name in ("relevance_score", "token_count")},
     *{("fragments", "*", name, "*") for name in ("metadata", "retrieval_context", "scores", "trust_metadata")},
     ("fragments", "*", "explanation", "*", "*"),
 }
 """What docs/custody.md says the hash of an answer does not cover; a star stands for any name or number."""
+
+
+class Wiki:
+    """A source outside the base, with a lie in its reply."""
+
+    def retrieve(self, query: str, *, limit: int) -> list[dict[str, object]]:
+        said: list[dict[str, object]] = [
+            {"id": str(each), "content": f"Said of {query}: {each} \N{SNOWMAN}.", "url": f"https://wiki/{each}"} for each in range(3)
+        ]
+        return [*said[:limit], {"content": ""}, {"content": "of unknown origin"}]
+
+
 ASKED: dict[str, dict[str, Any]] = {
     "plain": {},
     "facets": {"facets": ["tags", "language", "source_id", "extra.none"], "explain": True, "limit": 3},
@@ -98,6 +112,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "everything": {"facets": ["tags"], "token_budget": 60, "filter": 'language = "en"', "explain": True, "limit": 4},
     "cut": {"token_budget": 12, "filter": 'document_id contains "policy"'},
     "late": {"latency_deadline_ms": 1},
+    "outside": {"limit": 20, "as_of": "2100-01-01T00:00:00Z"},
+    "outside again": {"limit": 20, "as_of": "2100-01-01T00:00:00Z", "token_budget": 200},
     "empty": {"filter": 'language = "fr"', "facets": ["language"]},
 }
 
@@ -117,7 +133,8 @@ def responses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, EvidenceRes
     with connect(folder / "base", init=True) as base:
         for source in ("pages", "notes"):
             base.ingest([folder / source], source=source)
-        return {name: base.retrieve("keys", as_of="2026-01-01T00:00:00Z", **fields) for name, fields in ASKED.items()}
+        base.add_source({"source_id": "wiki", "source_type": "api", "latency_tier": "warm"}, Wiki())
+        return {name: base.retrieve("keys", **{"as_of": "2026-01-01T00:00:00Z"} | fields) for name, fields in ASKED.items()}
 
 
 def test_the_stranger_accepts_every_answer(responses: dict[str, EvidenceResponse]) -> None:
@@ -129,6 +146,8 @@ def test_the_stranger_accepts_every_answer(responses: dict[str, EvidenceResponse
     assert answers["withheld"]["withheld"]
     assert answers["denied"]["source_coverage"]["nowhere"]["state"] == "denied"
     assert answers["empty"]["fragments"] == []
+    assert {"https://wiki/0"} <= {each["metadata"].get("origin") for each in answers["outside"]["fragments"]}
+    assert answers["outside again"]["source_coverage"]["wiki"]["state"] == "cached"
 
 
 def test_the_order_of_keys_in_json_does_not_matter(responses: dict[str, EvidenceResponse]) -> None:

@@ -25,11 +25,11 @@ from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.contracts.ids import SourceId
 
 LANES = 1024
 STATE_BYTES = 2 * LANES
@@ -81,10 +81,13 @@ def member_bytes(document_id: DocumentId, *, metadata: DocumentMetadata, access:
     return encode_struct(Member(access=access, chunks=tuple(chunks), document_id=document_id, metadata=metadata))
 
 
-def sources_hash(descriptors: Iterable[SourceDescriptor]) -> Sha256:
-    """Return the hash of the registered sources, whatever their order."""
-    ordered = sorted(descriptors, key=lambda descriptor: descriptor.source_id)
-    return Sha256(hashlib.sha256(b"[" + b",".join(encode_struct(each) for each in ordered) + b"]").hexdigest())
+def sources_hash(descriptors: Mapping[SourceId, bytes]) -> Sha256:
+    """Return the hash of the registered sources, given the canonical bytes of each as stored, whatever their order.
+
+    The bytes are those of the day on which it was registered, so that a field that descriptors gain later changes no hash.
+    """
+    ordered = [descriptor for _, descriptor in sorted(descriptors.items())]
+    return Sha256(hashlib.sha256(b"[" + b",".join(ordered) + b"]").hexdigest())
 
 
 def evidence_state(corpus_version: CorpusVersion, *, sources: Sha256, vectors: str = "") -> EvidenceState:

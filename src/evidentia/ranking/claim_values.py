@@ -61,6 +61,8 @@ _VALUE: Final = re.compile(
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _DIGIT: Final = re.compile("[0-9]")
+_JOINED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:/#@+\\\u2013-")
+"""What a number is no value behind, as the pattern says too."""
 _SHORT_LEADS: Final = frozenset(("$", "\u20ac", "\u00a3", "\u00a5", "v", "V"))
 _NUMBERED: Final = frozenset(("severity", "sev", "priority", "tier", "level", "class", "grade", "zone"))
 _LEAD_WORDS: Final = frozenset((*_MONTH_NAMES, *_CURRENCIES, "usd", "eur", "gbp", "chf", "jpy"))
@@ -85,28 +87,29 @@ def _find_next(text: str, start: int) -> re.Match[str] | None:
     """Try the pattern only where a number begins: searching with it is slow."""
     digit = _DIGIT.search(text, start)
     while digit is not None:
-        lead = _find_lead(text, digit.start())
-        found = None
-        if lead is not None:
-            found = _VALUE.match(text, max(start, lead)) or (_VALUE.match(text, digit.start()) if lead < digit.start() else None)
+        place = digit.start()
+        before = text[place - 1] if place else ""
+        if before == " ":
+            found = _match_after_space(text, start, place)
+        elif before in _SHORT_LEADS:
+            found = _VALUE.match(text, max(start, place - 1)) or _VALUE.match(text, place)
+        else:
+            found = None if before in _JOINED else _VALUE.match(text, place)
         if found is not None:
             return found
-        digit = _DIGIT.search(text, text.find(" ", digit.start()) + 1 or len(text))
+        following = text.find(" ", place)
+        digit = _DIGIT.search(text, following) if following >= 0 else None
     return None
 
 
-def _find_lead(text: str, digit: int) -> int | None:
-    """Return where a value with that first digit may begin, with the currency or month before it; None when it numbers a name."""
-    before = text[digit - 1] if digit else ""
-    if before in _SHORT_LEADS:
-        return max(0, digit - 1)
-    if before != " ":
-        return digit
+def _match_after_space(text: str, start: int, digit: int) -> re.Match[str] | None:
+    """Match a value at its first digit, or with the currency or month before it; None when it numbers a name."""
     word = text.rfind(" ", 0, digit - 1) + 1
     last = text[word : digit - 1].lower()
     if last in _NUMBERED:
         return None
-    return word if last[:3] in _LEAD_WORDS else digit
+    with_lead = _VALUE.match(text, max(start, word)) if last[:3] in _LEAD_WORDS else None
+    return with_lead or _VALUE.match(text, digit)
 
 
 def is_unit(word: str) -> bool:

@@ -26,13 +26,14 @@ _LEAST_ROOTS_WITH_LEAD: Final = 3
 _LONGEST_SCALAR: Final = 48
 _MOST_SPACES: Final = 3
 _REMEMBERED_NAMES: Final = 1 << 13
+_REMEMBERED_CONTEXTS: Final = 1 << 10
 
 _SETTING: Final = re.compile(r"""(?:[-*+]\s+)?(?:export\s+)?["'`*]*([A-Za-z][\w. /()-]{0,59}?)["'`*]*\s?[:=]\s*(.*)""")
 _INLINE_COMMENT: Final = re.compile(r"\s(?:#|//|--\s).*$")
 _BULLET: Final = re.compile(r"(?:[-*+\u2022]|\d{1,2}[.)])\s+")
 _HEADING: Final = re.compile(r"#{1,6}\s")
 _RULE_ROW: Final = re.compile(r"[|\s:-]+")
-_SENTENCE_END: Final = re.compile(r"[.!?;]\s")
+_SENTENCE: Final = re.compile(r"[^.!?;]*+(?:[.!?;](?!\s)[^.!?;]*+)*+[.!?;]?")
 _DIGIT: Final = re.compile("[0-9]")
 _MARKS: Final = frozenset("#[|`/-")
 _NOT_SCALAR: Final = re.compile(r"""[,;|(){}\[\]<>$*?\u2026]|://""")
@@ -79,8 +80,7 @@ class _Reader:
     def __init__(self, title: str) -> None:
         self._title = title
         self._headings: list[tuple[int, str]] = [(0, title[:_LONGEST_SENTENCE])]
-        self._names, self._names_and_topics = self._title_context = context_roots_of(title[:_LONGEST_SENTENCE])
-        self._is_general = self._title_is_general = speaks_for_all(title[:_LONGEST_SENTENCE])
+        self._known_context: _Context | None = None
         self._parents: list[tuple[int, str]] = []
         self._header: list[str] | None = None
         self._paragraph: list[str] = []
@@ -95,7 +95,11 @@ class _Reader:
             if not bare:
                 self._end_paragraph()
                 self._header = None
-            elif not self._read_mark(bare, lines[number + 1]) and not self._read_setting(line, bare, lines[number + 1]):
+                continue
+            is_taken = bare[0] in _MARKS and self._read_mark(bare, lines[number + 1])
+            if not is_taken and (":" in bare or "=" in bare) and len(bare) <= _LONGEST_LINE:
+                is_taken = self._read_setting(line, bare, lines[number + 1])
+            if not is_taken:
                 self._read_prose(bare)
         self._end_paragraph()
         return self._claims
@@ -103,8 +107,6 @@ class _Reader:
     def _read_mark(self, bare: str, following: str) -> bool:
         """Take a line that is told by its first character: heading or comment, section, table row, fence."""
         first = bare[0]
-        if first not in _MARKS:
-            return False
         if first == "#":
             self._end_paragraph()
             # One hash right above a line of a file is a comment; a heading has a blank line below it, or more hashes.
@@ -125,8 +127,7 @@ class _Reader:
         level = len(bare) - len(bare.lstrip("#"))
         kept = [heading for heading in self._headings if heading[0] < level]
         self._headings = [*kept, (level, bare[:_LONGEST_SENTENCE])]
-        self._names, self._names_and_topics = context_roots_of(" ".join(text for _, text in self._headings))
-        self._is_general = self._title_is_general and self._names <= self._title_context[0]
+        self._known_context = None
         self._parents = []
 
     def _read_row(self, bare: str, following: str) -> None:
@@ -143,7 +144,7 @@ class _Reader:
 
     def _read_setting(self, line: str, bare: str, following: str) -> bool:
         """Take `name: value` or `name = value`; what follows it in lower case makes it prose."""
-        found = _SETTING.match(bare) if (":" in bare or "=" in bare) and len(bare) <= _LONGEST_LINE else None
+        found = _SETTING.match(bare)
         if found is None:
             return False
         name, value = found.groups()
@@ -174,9 +175,12 @@ class _Reader:
                 self._claims.append(Claim(key, alone, path or self._title, name, value, unit))
 
     def _keys_of(self, roots: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+        if self._known_context is None:
+            self._known_context = _read_context(self._headings[0][1], " ".join(text for _, text in self._headings[1:]))
+        context = self._known_context
         if not is_specific(roots):
-            return roots | self._names_and_topics, frozenset()
-        return roots | self._names, roots if self._is_general else frozenset()
+            return roots | context.names_and_topics, frozenset()
+        return roots | context.names, roots if context.is_general else frozenset()
 
     def _read_prose(self, bare: str) -> None:
         bullet = _BULLET.match(bare)
@@ -190,27 +194,24 @@ class _Reader:
             return
         paragraph = " ".join(self._paragraph)[:_LONGEST_PARAGRAPH]
         self._paragraph = []
-        digit = _DIGIT.search(paragraph)
-        start = 0
-        while digit is not None:
-            stop = _SENTENCE_END.search(paragraph, start)
-            end = stop.end() if stop else len(paragraph)
-            if digit.start() < end:
-                self._read_sentence(paragraph[start:end].strip())
-                digit = _DIGIT.search(paragraph, end)
-            start = end
+        if _DIGIT.search(paragraph) is None:
+            return
+        for found in _SENTENCE.findall(paragraph):
+            sentence = found.strip()
+            if len(sentence) <= _LONGEST_SENTENCE and sentence.count(" ") <= _MOST_WORDS and _DIGIT.search(sentence):
+                self._read_sentence(sentence)
 
     def _read_sentence(self, sentence: str) -> None:
-        if len(sentence) > _LONGEST_SENTENCE or sentence.count(" ") > _MOST_WORDS:
-            return
         if "*" in sentence or "`" in sentence:
             sentence = sentence.replace("**", "").replace("`", "")
+        first = sentence.partition(" ")[0].lower().rstrip(",")
+        if first in _PRONOUNS:
+            return
         found = find_value(sentence)
         if found is None or not found.start() or sentence[-1] == "?":
             return
-        first = sentence.partition(" ")[0].lower().rstrip(",")
         own = roots_of(f"{sentence[: found.start()]} {sentence[found.end() :]}")
-        if first in _PRONOUNS or not own or len(own) > _MOST_ROOTS:
+        if not own or len(own) > _MOST_ROOTS:
             return
         if len(own) >= _LEAST_ROOTS_WITH_LEAD and first not in _CALLERS and not _has_copula(sentence):
             # Who calls whom matters: without a form of `be`, the first word is the one that acts.
@@ -218,6 +219,22 @@ class _Reader:
         key, alone = self._keys_of(frozenset(own))
         if names_a_subject(key):
             self._claims.append(Claim(key, alone, self._title, "", found[0].strip(), "", sentence, found.start(), found.end()))
+
+
+class _Context(NamedTuple):
+    """What title and headings say about whose claims stand under them."""
+
+    names: frozenset[str]
+    names_and_topics: frozenset[str]
+    is_general: bool
+
+
+@lru_cache(maxsize=_REMEMBERED_CONTEXTS)
+def _read_context(title: str, headings: str) -> _Context:
+    """Return the context of a title and the headings in force; it is general where these add no name to a general title."""
+    names, names_and_topics = context_roots_of(f"{title} {headings}")
+    is_general = speaks_for_all(title) and (not headings or names <= context_roots_of(title)[0])
+    return _Context(names, names_and_topics, is_general)
 
 
 @lru_cache(maxsize=_REMEMBERED_NAMES)

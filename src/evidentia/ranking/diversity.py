@@ -6,6 +6,7 @@ Carbonell and Goldstein (1998): argmax lambda * score - (1 - lambda) * max simil
 
 from __future__ import annotations
 
+from heapq import heappop, heapreplace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,6 +23,9 @@ SIMILARITY_BITS: Final = 16
 """Similarities are integers at 2^-16."""
 MISSING: Final = -1
 """Stands for the similarity of a pair of which one has no vector."""
+
+PAIRS_AS_SETS: Final = 96
+"""So many pairs of texts are compared as sets of tokens, the rest as bits."""
 
 _SCALE: Final = 1 << SIMILARITY_BITS
 _OUT: Final = -(1 << 60)
@@ -41,110 +45,110 @@ def diversify(
     A `diversity` of 1 keeps the given order. `similarities` holds each pair at 2^-16, symmetric, and MISSING where a vector is; then,
     and for all pairs when it is None, `overlap` says what a pair has in common. Scores are below 2^42, so that products fit 64 bits.
 
-    What a pair without vectors has in common is counted only for a candidate that leads. Until then its penalty is too small, so its
-    value is an upper bound; whoever leads with an exact value is ahead of everybody's bound, hence of everybody's value.
+    What a pair without vectors has in common is counted only for a candidate that leads.
     """
     lambda_millionths = millionths("diversity_constraint", diversity)
     wanted = min(limit, len(scores))
     if lambda_millionths == MILLION or wanted == 0:
         return list(range(wanted))
-    return _Selection(scores, ids, similarities, overlap, lambda_millionths).run(wanted)
+    places = order(scores, ids)
+    merits = [scores[place] * lambda_millionths for place in places]
+    price = (MILLION - lambda_millionths) * _SCALE
+    if similarities is not None and similarities.min() >= 0:
+        return [places[index] for index in _select_by_rows(merits, _in_places(similarities, places), price=price, wanted=wanted)]
+    known = None if similarities is None else similarities.tolist()
+
+    def similarity(left: int, right: int) -> int:
+        first, second = places[left], places[right]
+        found: int = MISSING if known is None else known[first][second]
+        return overlap(first, second) if found < 0 else found
+
+    return [places[index] for index in _select_lazily(merits, similarity, price=price, wanted=wanted)]
 
 
 class TokenOverlap:
     """The share of tokens that two texts have in common (Jaccard), at 2^-16; texts without any token have none in common.
 
-    A set of tokens is an integer with one bit per token, so that what two sets share is counted in one go. `tokens_of` gives the tokens
-    of a text by its number and is asked once for each.
+    The first pairs are compared as sets, which are soon made. Where many are asked for, a set becomes an integer with one bit per
+    token, which costs more to make and far less to compare. `tokens_of` gives the tokens of a text by its number and is asked once
+    for each.
     """
 
     def __init__(self, tokens_of: Callable[[int], Iterable[str]]) -> None:
         self._tokens_of = tokens_of
+        self._left_as_sets = PAIRS_AS_SETS
+        self._sets: dict[int, frozenset[str]] = {}
         self._bits: dict[str, int] = {}
-        self._sets: dict[int, tuple[int, int]] = {}
+        self._integers: dict[int, tuple[int, int]] = {}
 
     def __call__(self, left: int, right: int) -> int:
         """Return what two texts have in common."""
-        first, first_count = self._set(left)
-        second, second_count = self._set(right)
-        shared = (first & second).bit_count()
-        return (shared << SIMILARITY_BITS) // (first_count + second_count - shared) if shared else 0
+        if self._left_as_sets:
+            self._left_as_sets -= 1
+            tokens, others = self._set(left), self._set(right)
+            shared, together = len(tokens & others), len(tokens) + len(others)
+        else:
+            (first, count), (second, other_count) = self._integer(left), self._integer(right)
+            shared, together = (first & second).bit_count(), count + other_count
+        return (shared << SIMILARITY_BITS) // (together - shared) if shared else 0
 
-    def _set(self, number: int) -> tuple[int, int]:
+    def _set(self, number: int) -> frozenset[str]:
         known = self._sets.get(number)
         if known is None:
-            places = {self._bits.setdefault(token, len(self._bits)) for token in self._tokens_of(number)}
+            known = self._sets[number] = frozenset(self._tokens_of(number))
+        return known
+
+    def _integer(self, number: int) -> tuple[int, int]:
+        known = self._integers.get(number)
+        if known is None:
+            places = [self._bits.setdefault(token, len(self._bits)) for token in self._set(number)]
             bits = bytearray(len(self._bits) // 8 + 1)
             for place in places:
                 bits[place >> 3] |= 1 << (place & 7)
-            known = self._sets[number] = (int.from_bytes(bits, "little"), len(places))
+            known = self._integers[number] = (int.from_bytes(bits, "little"), len(places))
         return known
 
 
-class _Selection:
-    """One run: what each candidate is worth at most, given the penalties known so far.
+def _select_by_rows(merits: Sequence[int], rows: NDArray[np.int64], *, price: int, wanted: int) -> list[int]:
+    """Return who is selected where every pair has a similarity, given best first: the first of equal values wins a tie."""
+    left = np.array(merits, dtype=np.int64)
+    penalties = np.zeros(len(left), dtype=np.int64)
+    values = left.copy()
+    selected: list[int] = []
+    while len(selected) < wanted:
+        leader = int(values.argmax())
+        selected.append(leader)
+        left[leader] = _OUT
+        np.maximum(penalties, rows[leader], out=penalties)
+        np.multiply(penalties, price, out=values)
+        np.subtract(left, values, out=values)
+    return selected
 
-    Candidates are kept best first, by score and then by id, so that the first of equal values is the one that wins a tie.
+
+def _select_lazily(merits: Sequence[int], similarity: Callable[[int, int], int], *, price: int, wanted: int) -> list[int]:
+    """Return who is selected, given best first; a similarity is asked for only of whoever leads.
+
+    Until then the penalty is too small, so the value is an upper bound; whoever leads with an exact value is ahead of everybody's bound,
+    hence of everybody's value.
     """
-
-    def __init__(
-        self,
-        scores: Sequence[int],
-        ids: Sequence[str],
-        similarities: NDArray[np.int64] | None,
-        overlap: Callable[[int, int], int],
-        lambda_millionths: int,
-    ) -> None:
-        self._places = order(scores, ids)
-        self._merits = np.array([scores[place] for place in self._places], dtype=np.int64) * lambda_millionths
-        self._price = (MILLION - lambda_millionths) * _SCALE
-        self._rows = _in_places(similarities, self._places)
-        self._overlap = overlap
-        self._has_gaps = self._rows is None or bool(self._rows.min() < 0)
-        self._penalties = np.zeros(len(scores), dtype=np.int64)
-        self._values = self._merits.copy()
-        self._selected: list[int] = []
-        self._compared = [0] * len(scores)
-
-    def run(self, wanted: int) -> list[int]:
-        self._take(0)
-        while len(self._selected) < wanted:
-            self._take(self._leader())
-        return [self._places[index] for index in self._selected]
-
-    def _take(self, index: int) -> None:
-        self._selected.append(index)
-        self._merits[index] = _OUT
-        if self._rows is not None:
-            np.maximum(self._penalties, self._rows[index], out=self._penalties)
-        np.multiply(self._penalties, self._price, out=self._values)
-        np.subtract(self._merits, self._values, out=self._values)
-
-    def _leader(self) -> int:
-        leader = int(self._values.argmax())
-        while self._has_gaps and self._lower(leader):
-            leader = int(self._values.argmax())
-        return leader
-
-    def _lower(self, index: int) -> bool:
-        """Count what a candidate has in common with the selected, one by one, until its value falls; tell whether it did."""
-        while self._compared[index] < len(self._selected):
-            selected = self._selected[self._compared[index]]
-            self._compared[index] += 1
-            is_gap = self._rows is None or self._rows[index, selected] < 0
-            if is_gap and self._penalise(index, self._overlap(self._places[index], self._places[selected])):
-                return True
-        return False
-
-    def _penalise(self, index: int, similarity: int) -> bool:
-        if similarity <= self._penalties[index]:
-            return False
-        self._penalties[index] = similarity
-        self._values[index] = self._merits[index] - similarity * self._price
-        return True
+    bounds = [(-merit, index) for index, merit in enumerate(merits)]  # best first, so it is a heap as it stands
+    penalties, compared = [0] * len(merits), [0] * len(merits)
+    selected: list[int] = []
+    while len(selected) < wanted:
+        leader = bounds[0][1]
+        for number in range(compared[leader], len(selected)):
+            found = similarity(leader, selected[number])
+            if found > penalties[leader]:
+                penalties[leader], compared[leader] = found, number + 1
+                heapreplace(bounds, (found * price - merits[leader], leader))
+                break
+        else:
+            heappop(bounds)
+            selected.append(leader)
+    return selected
 
 
-def _in_places(similarities: NDArray[np.int64] | None, places: Sequence[int]) -> NDArray[np.int64] | None:
-    if similarities is None or all(index == place for index, place in enumerate(places)):
+def _in_places(similarities: NDArray[np.int64], places: Sequence[int]) -> NDArray[np.int64]:
+    if all(index == place for index, place in enumerate(places)):
         return similarities
     return similarities[np.ix_(places, places)]

@@ -30,8 +30,8 @@ def min_max(values: Sequence[int]) -> list[int]:
     """
     if not values:
         return []
-    span = _Span.of(values)
-    return [_floor(*span.share(value)) for value in values]
+    least, width = _Span.of(values)
+    return [(value - least) * ONE // width for value in values]
 
 
 def single(values: Sequence[int]) -> list[int]:
@@ -47,10 +47,18 @@ def linear(legs: Sequence[LegScores], *, lexical_milli: int) -> list[int]:
     """
     if not legs:
         return []
-    words = _Span.of([leg.lexical for leg in legs])
+    words = [leg.lexical for leg in legs]
     measured = [leg.dense for leg in legs if leg.dense is not None]
-    vectors = _Span.of(measured) if measured else None
-    return [_floor(*_blend(leg, words, vectors, lexical_milli)) for leg in legs]
+    if not measured:
+        return min_max(words)
+    (least, width), (farthest, span) = _Span.of(words), _Span.of(measured)
+    by_words, by_vectors, whole = lexical_milli * span * ONE, (_MILLI - lexical_milli) * width * ONE, _MILLI * width * span
+    return [
+        (leg.lexical - least) * ONE // width
+        if leg.dense is None
+        else (by_words * (leg.lexical - least) + by_vectors * (leg.dense - farthest)) // whole
+        for leg in legs
+    ]
 
 
 def rrf(rankings: Sequence[Sequence[Key]], keys: Sequence[Key], *, kappa: int, weights: Sequence[int] | None = None) -> list[int]:
@@ -71,28 +79,16 @@ def order(scores: Sequence[int], ids: Sequence[str]) -> list[int]:
 
 
 class _Span(NamedTuple):
-    """The least value of a leg, and how far the greatest is from it."""
+    """What is taken off each value of a leg, and what the rest is divided by to come to at most 1."""
 
     least: int
     width: int
 
     @classmethod
     def of(cls, values: Sequence[int]) -> Self:
-        least = min(values)
-        return cls(least, max(values) - least)
-
-    def share(self, value: int) -> tuple[int, int]:
-        """Return the normalised value as numerator and denominator."""
-        return (value - self.least, self.width) if self.width else (1, 1)
-
-
-def _blend(leg: LegScores, words: _Span, vectors: _Span | None, lexical_milli: int) -> tuple[int, int]:
-    lexical, lexical_width = words.share(leg.lexical)
-    if vectors is None or leg.dense is None:
-        return lexical, lexical_width
-    dense, dense_width = vectors.share(leg.dense)
-    weighted = lexical_milli * lexical * dense_width + (_MILLI - lexical_milli) * dense * lexical_width
-    return weighted, _MILLI * lexical_width * dense_width
+        """Return the span of some values; where they are all equal it is such that each counts as 1."""
+        least, greatest = min(values), max(values)
+        return cls(least, greatest - least) if greatest > least else cls(least - 1, 1)
 
 
 def _ranks(ranking: Sequence[Key]) -> dict[Key, int]:

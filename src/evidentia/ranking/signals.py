@@ -103,10 +103,7 @@ _KIND_OF: Final = {
 
 def actionability(features: ContentFeatures, content_type: ContentType, task: Task | None) -> int:
     """Return how far a fragment can be acted upon in this task, from 0 to ONE; `NEEDS` holds the weights."""
-    return _actionability(features, content_type, needs_of(task))
-
-
-def _actionability(features: ContentFeatures, content_type: ContentType, needs: TaskNeeds) -> int:
+    needs = needs_of(task)
     held = needs.code * features.code + needs.commands * features.commands + needs.configuration * features.configuration
     fitting = needs.kind * _LARGEST_FEATURE if content_type in needs.kinds else 0
     return (held + fitting) * ONE // (_PERCENT * _LARGEST_FEATURE)
@@ -133,8 +130,14 @@ def utility(*, actionability: int, specificity: int, historical: int | None = No
 
 
 def utility_of(features: ContentFeatures, content_type: ContentType, needs: TaskNeeds) -> int:
-    """Return the utility of a fragment without history, for needs that were found once for all fragments."""
-    return utility(actionability=_actionability(features, content_type, needs), specificity=specificity(features))
+    """Return the utility of a fragment without history, for needs that were found once for all fragments.
+
+    It is `utility` of `actionability` and `specificity`, in one go: every candidate of a request is asked for it.
+    """
+    held = needs.code * features.code + needs.commands * features.commands + needs.configuration * features.configuration
+    fitting = needs.kind * _LARGEST_FEATURE if content_type in needs.kinds else 0
+    acting = (held + fitting) * ONE // (_PERCENT * _LARGEST_FEATURE)
+    return (5 * acting + 4 * UNKNOWN + features.specificity * ONE // _LARGEST_FEATURE) // 10
 
 
 _LAST_EXPONENT: Final = 23

@@ -10,8 +10,9 @@ import numpy as np
 from evidentia.backends.embedded import rows, schema
 from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading, storage_errors
 from evidentia.backends.embedded.event_log import TILE_SIZE, pack_tile, tile_levels, tile_root
-from evidentia.backends.embedded.seal import roots_hash, segments_hash, stored_head, stored_sources_hash
+from evidentia.backends.embedded.seal import roots_hash, segments_hash, stored_head
 from evidentia.backends.embedded.segments import Segment, hash_file
+from evidentia.backends.embedded.source_history import source_faults
 from evidentia.backends.embedded.vector_archive import VectorArchive
 from evidentia.backends.embedded.vector_ledger import vector_files_hash
 from evidentia.contracts.documents import StoredDocument
@@ -144,15 +145,13 @@ class EmbeddedArchive:
         head = stored_head(self._database)[0]
         for name, stored, found in (
             ("segments", head.segments_hash, segments_hash(self._database)),
-            ("sources", head.sources_hash, stored_sources_hash(self._database)),
             ("roots", head.roots_hash, roots_hash(self._database)),
             ("vector files", head.vector_files_hash, "" if self._vectors is None else vector_files_hash(self._database)),
         ):
             if stored != found:
                 yield BrokenLink(check="commit", where=name, problem="the list is not the one the newest commit names")
-        for source_id, descriptor in self._database.execute("SELECT source_id, descriptor FROM sources ORDER BY source_id"):
-            if _decode(rows.decode_descriptor, descriptor, where=f"source '{source_id}'").source_id != source_id:
-                yield BrokenLink(check="commit", where=f"source '{source_id}'", problem="the descriptor is another source's")
+        for where, problem in source_faults(self._database, self.commits()):
+            yield BrokenLink(check="commit", where=where, problem=problem)
 
     def _orphan_faults(self) -> Iterator[BrokenLink]:
         """Rows that nothing refers to would escape every other check."""

@@ -17,6 +17,7 @@ from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_writing
 from evidentia.backends.embedded.merging import LARGEST_MERGED, merge
 from evidentia.backends.embedded.seal import seal, stored_head
 from evidentia.backends.embedded.segments import Segment, write_segment
+from evidentia.backends.embedded.source_history import forget_sources
 from evidentia.backends.embedded.vector_graph import remove_graphs
 from evidentia.backends.embedded.vector_sweep import LARGEST_FILE, VectorSweep
 from evidentia.backends.embedded.writer_lock import WriterLock
@@ -88,6 +89,7 @@ class EmbeddedCollector:
         try:
             database.execute("BEGIN IMMEDIATE")
             versions = database.execute("DELETE FROM versions WHERE removed_seq IS NOT NULL AND removed_seq <= ?", (oldest,)).rowcount
+            forget_sources(database, oldest=oldest)
             chunks = self._sweep(database)
             replaced, new_segments = self._merge(database)
             swept = vectors.run(oldest=None if keep_versions is None else oldest, written=new_vectors)

@@ -82,16 +82,16 @@ def create_database(directory: Path, *, fill: Callable[[sqlite3.Connection], obj
 
 
 @contextmanager
-def storage_errors(directory: Path) -> Iterator[None]:
-    """Say in the user's terms what went wrong with the disk or the database."""
+def storage_errors(directory: Path, *, name: str = DATABASE_NAME) -> Iterator[None]:
+    """Say in the user's terms what went wrong with the disk or the database; `name` is the file that is read or written."""
     try:
         yield
     except EvidentiaError:
         raise
     except sqlite3.Error as error:
-        raise _meaning(error, directory) from error
+        raise _meaning(error, directory, name=name) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise BaseDamagedError(DATABASE_NAME, f"a record cannot be read ({error})") from error
+        raise BaseDamagedError(name, f"a record cannot be read ({error})") from error
     except OSError as error:
         if error.errno in _FULL:
             raise BaseFullError(str(directory)) from error
@@ -141,12 +141,12 @@ def _connect(path: Path, *, mode: str) -> sqlite3.Connection:
     return database
 
 
-def _meaning(error: sqlite3.Error, directory: Path) -> EvidentiaError:
-    name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_SHM", "SQLITE_IOERR_TRUNCATE")):
+def _meaning(error: sqlite3.Error, directory: Path, *, name: str) -> EvidentiaError:
+    problem = getattr(error, "sqlite_errorname", "") or ""
+    if problem.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_SHM", "SQLITE_IOERR_TRUNCATE")):
         return BaseFullError(str(directory))
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+    if problem.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return BaseReadOnlyError(str(directory))
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+    if problem.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return BaseBusyError(str(directory), waited_ms=_BUSY_TIMEOUT_MS)
-    return BaseDamagedError(DATABASE_NAME, str(error))
+    return BaseDamagedError(name, str(error))

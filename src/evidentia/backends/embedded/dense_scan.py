@@ -36,6 +36,8 @@ GATHER_COST = 16
 """A row that is fetched by itself costs about as much as this many that are scanned in passing."""
 PEAKS, PEAKS_PER_RESULT = 4_096, 16
 """Into how many groups rows are dealt; the best of each group tell how good the best of all must be."""
+SECOND_LOOK = 4
+"""A second look costs half of what multiplying out does and leaves nearly twice as many rows as are asked for."""
 PACK_AFTER = 32
 """After so many scans what is scanned is copied into memory."""
 PACKED_BYTES = 1 << 30
@@ -90,7 +92,7 @@ class DenseRows:
             rows = np.flatnonzero(allowed)
         else:
             rows = self._propose(probe, measure=measure, kernel=kernel, allowed=allowed, limit=limit)
-        if len(rows) > 2 * limit:
+        if len(rows) > SECOND_LOOK * limit:
             rows = self._second_look(rows, probe, measure=measure, limit=limit)
         scores = self.scores(rows, probe.exact, measure=measure)
         best = best_of(scores, limit)
@@ -98,7 +100,8 @@ class DenseRows:
 
     def scores(self, rows: NDArray[np.int64], query: NDArray[np.int64], *, measure: Measure) -> NDArray[np.int64]:
         """Return the exact scores of rows, in ascending order of rows."""
-        keys = measure.keys(self.products(rows, query), self.take("squares", rows))
+        products = self.products(rows, query)
+        keys = measure.keys(products, self.take("squares", rows)) if measure.is_distance else products
         return measure.scores(keys, query_square=int(query @ query))
 
     def products(self, rows: NDArray[np.int64], query: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -54,7 +54,8 @@ class EventLogReader:
         else:
             nodes = self._tile(0, tile)
             starts = [first + ((inner >> level) ^ 1) * merkle.HASH_SIZE for level, first in enumerate(_LEVEL_STARTS)]
-            path = (*[Sha256(nodes[start : start + merkle.HASH_SIZE].hex()) for start in starts], *self._path_above(tile))
+            beside = b"".join([nodes[start : start + merkle.HASH_SIZE] for start in starts])
+            path = (*map(Sha256, beside.hex(" ", merkle.HASH_SIZE).split(" ")), *self._path_above(tile))
         return InclusionProof(leaf_index=index, tree_size=self.size, hashes=path, root=self._written_edge(0))
 
     def consistency(self, first_size: int) -> ConsistencyProof:

@@ -47,6 +47,7 @@ class EmbeddedIndex:
         self._database = open_for_reading(directory)
         self._snapshots: OrderedDict[tuple[int, int, SearchSettings], EmbeddedSnapshot] = OrderedDict()
         self._loaded: WeakValueDictionary[_CorpusKey, EmbeddedSnapshot] = WeakValueDictionary()
+        self._newest: tuple[int, tuple[CommitRecord, Sha256]] | None = None
         self._vector_files = OpenFiles(directory)
         self._graphs = GraphFolder(directory)
 
@@ -95,6 +96,18 @@ class EmbeddedIndex:
             self._database.close()
 
     def _find(self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> tuple[CommitRecord, Sha256]:
+        if corpus_version is None and evidence_state is None:
+            return self._newest_commit()
+        return self._search_commits(corpus_version, evidence_state)
+
+    def _newest_commit(self) -> tuple[CommitRecord, Sha256]:
+        """Return the newest version; as long as nobody has written, it is the one that was read last."""
+        (written,) = self._database.execute("PRAGMA data_version").fetchone()
+        if self._newest is None or self._newest[0] != written:
+            self._newest = (written, self._search_commits(None, None))
+        return self._newest[1]
+
+    def _search_commits(self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> tuple[CommitRecord, Sha256]:
         oldest = None
         for record, record_hash in self._database.execute("SELECT record, record_hash FROM commits ORDER BY sequence DESC"):
             commit = rows.decode_commit(record)

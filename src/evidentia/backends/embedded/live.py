@@ -72,6 +72,12 @@ def known_of_source(database: sqlite3.Connection, source_id: SourceId) -> Mappin
     }
 
 
+def has_documents(database: sqlite3.Connection, source_id: SourceId) -> bool:
+    """Tell whether a source has a live document."""
+    statement = "SELECT 1 FROM versions WHERE removed_seq IS NULL AND source_id = ? LIMIT 1"
+    return database.execute(statement, (source_id,)).fetchone() is not None
+
+
 def chunk_marks(database: sqlite3.Connection, version: LiveVersion) -> tuple[tuple[str, str], ...]:
     """Return (chunk id, content hash) of a version's chunks in order of position."""
     found = database.execute(

@@ -47,19 +47,20 @@ def stored_chunk(
     custody: bytes, metadata: bytes, rule: bytes, is_live: bool,
 ) -> StoredChunk:  # fmt: skip
     """Return a chunk as read back, from its row in the order of `CHUNK_COLUMNS` and what its document holds."""
-    chunk = chunk_from_row(row, document_id)
+    position, start, stop, _, _, content_hash, custody_head, event_index = row
+    digest = Sha256(content_hash.hex())
     return StoredChunk(
-        chunk_id=chunk.chunk_id,
+        chunk_id=chunk_id_of(document_id, position=position, content_hash=digest),
         document_id=document_id,
         source_id=source_id,
-        position=chunk.position,
-        start=chunk.start,
-        end=chunk.end,
+        position=position,
+        start=start,
+        end=stop,
         content=content.decode(),
-        content_hash=chunk.content_hash,
+        content_hash=digest,
         text_hash=Sha256(text_hash.hex()),
-        custody_head=chunk.custody_head,
-        event_index=row[-1],
+        custody_head=Sha256(custody_head.hex()),
+        event_index=event_index,
         metadata=decode_metadata(metadata),
         access=decode_access(rule),
         custody=decode_custody(custody),

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from evidentia.contracts.errors import BaseVersionError
+from evidentia.contracts.provenance import CommitRecord
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x45564944  # "EVID", so that `file` and doctor know a base from any other SQLite file
 
 TABLES: dict[str, str] = {
@@ -33,7 +37,6 @@ TABLES: dict[str, str] = {
     fingerprint BLOB NOT NULL, root_key INTEGER NOT NULL, event_index INTEGER NOT NULL,
     added_seq INTEGER NOT NULL, removed_seq INTEGER) STRICT""",
     "access_rules": "CREATE TABLE access_rules (access_key INTEGER PRIMARY KEY, rule BLOB NOT NULL UNIQUE) STRICT",
-    "sources": "CREATE TABLE sources (source_id TEXT PRIMARY KEY, descriptor BLOB NOT NULL) STRICT",
     "roots": "CREATE TABLE roots (root_key INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE) STRICT",
     "segments": """CREATE TABLE segments (
     segment_key INTEGER PRIMARY KEY, name TEXT NOT NULL, file_hash BLOB NOT NULL, byte_count INTEGER NOT NULL,
@@ -63,6 +66,16 @@ VECTOR_INDEXES: dict[str, str] = {
     "vectors_by_content": "CREATE INDEX vectors_by_content ON vectors (space_key, content_mark)",
 }
 
+SOURCES_TABLE: dict[str, str] = {"sources": "CREATE TABLE sources (source_id TEXT PRIMARY KEY, descriptor BLOB NOT NULL) STRICT"}
+"""Until schema 2: the sources of the newest version."""
+SOURCE_TABLES: dict[str, str] = {
+    "source_versions": """CREATE TABLE source_versions (
+    source_id TEXT NOT NULL, added_seq INTEGER NOT NULL, removed_seq INTEGER, descriptor BLOB NOT NULL,
+    PRIMARY KEY (source_id, added_seq)) STRICT, WITHOUT ROWID""",
+    "source_history": "CREATE TABLE source_history (since INTEGER PRIMARY KEY, record_hash BLOB NOT NULL) STRICT",
+}
+"""Since schema 3: the sources of every version from the commit on that the one row of `source_history` names."""
+
 
 def create(database: sqlite3.Connection) -> None:
     """Make the tables of an empty base."""
@@ -81,14 +94,34 @@ def migrate(database: sqlite3.Connection) -> None:
     found = schema_version(database)
     for step in range(found, SCHEMA_VERSION):
         database.execute("BEGIN IMMEDIATE")
-        for statement in MIGRATIONS[step]:
-            database.execute(statement)
+        for change in MIGRATIONS[step]:
+            if isinstance(change, str):
+                database.execute(change)
+            else:
+                change(database)
         database.execute(f"PRAGMA user_version = {step + 1}")
         database.execute("COMMIT")
 
 
-MIGRATIONS: dict[int, tuple[str, ...]] = {1: (*VECTOR_TABLES.values(), *VECTOR_INDEXES.values())}
-"""Statements that lead from a schema to the next, by the schema they start from."""
+def _keep_known_sources(database: sqlite3.Connection) -> None:
+    """Fill the history of sources with what is known: since when the present ones are as they are."""
+    since, since_hash, present = 0, b"", None
+    for sequence, record, record_hash in database.execute("SELECT sequence, record, record_hash FROM commits ORDER BY sequence DESC"):
+        named = _decode_commit(record).sources_hash
+        if named != (present or named):
+            break
+        since, since_hash, present = sequence, record_hash, named
+    database.execute("INSERT INTO source_history VALUES (?, ?)", (since, since_hash))
+    database.execute("INSERT INTO source_versions SELECT source_id, ?, NULL, descriptor FROM sources", (since,))
+
+
+_decode_commit = msgspec.json.Decoder(CommitRecord).decode
+
+MIGRATIONS: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
+    1: (*VECTOR_TABLES.values(), *VECTOR_INDEXES.values()),
+    2: (*SOURCE_TABLES.values(), _keep_known_sources, "DROP TABLE sources"),
+}
+"""What leads from a schema to the next, by the schema it starts from."""
 
 
 def schema_version(database: sqlite3.Connection) -> int:
@@ -104,6 +137,11 @@ def holds_vectors(database: sqlite3.Connection) -> bool:
     return schema_version(database) >= _VECTORS_SINCE
 
 
+def holds_source_history(database: sqlite3.Connection) -> bool:
+    """Tell whether a base knows the sources of its older versions; a reader may meet one that no writer has brought up to date."""
+    return schema_version(database) >= _SOURCE_HISTORY_SINCE
+
+
 def schema_faults(database: sqlite3.Connection) -> list[str]:
     """Return what differs between the tables of this base and the tables that its schema has."""
     stored = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
@@ -117,7 +155,10 @@ def schema_faults(database: sqlite3.Connection) -> list[str]:
 
 
 _VECTORS_SINCE = 2
+_SOURCE_HISTORY_SINCE = 3
 
 
 def _expected(version: int) -> dict[str, str]:
-    return TABLES | INDEXES | (VECTOR_TABLES | VECTOR_INDEXES if version >= _VECTORS_SINCE else {})
+    vectors = VECTOR_TABLES | VECTOR_INDEXES if version >= _VECTORS_SINCE else {}
+    sources = SOURCE_TABLES if version >= _SOURCE_HISTORY_SINCE else SOURCES_TABLE
+    return TABLES | INDEXES | vectors | sources

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.backends.embedded import rows
 from evidentia.backends.embedded.event_log import EventLogReader
+from evidentia.backends.embedded.source_history import stored_descriptors
 from evidentia.backends.embedded.vector_ledger import vector_files_hash
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError
@@ -26,7 +27,7 @@ _BASE_ID_BYTES = 16
 
 def first_record(*, clock: Clock, entropy: Entropy) -> CommitRecord:
     """Return the record of a base that holds nothing yet; it names the base."""
-    version, sources = CorpusState().version, sources_hash(())
+    version, sources = CorpusState().version, sources_hash({})
     return CommitRecord(
         sequence=0,
         parent="",
@@ -57,7 +58,7 @@ def seal(
     vectors: str, now: datetime, oldest_readable: int | None = None,
 ) -> tuple[CommitRecord, Sha256]:  # fmt: skip
     """Write the record of the transaction that is open, over everything the transaction has written."""
-    sources = stored_sources_hash(database)
+    sources = sources_hash(stored_descriptors(database))
     record = CommitRecord(
         sequence=parent.sequence + 1,
         parent=parent_hash,
@@ -95,11 +96,6 @@ def segments_hash(database: sqlite3.Connection) -> Sha256:
 def roots_hash(database: sqlite3.Connection) -> Sha256:
     """Return the hash of the list of directories documents came from."""
     return _list_hash([list(row) for row in database.execute("SELECT root_key, path FROM roots ORDER BY root_key")])
-
-
-def stored_sources_hash(database: sqlite3.Connection) -> Sha256:
-    """Return the hash of the registered sources."""
-    return sources_hash(rows.decode_descriptor(descriptor) for (descriptor,) in database.execute("SELECT descriptor FROM sources"))
 
 
 def _list_hash(entries: list[list[object]]) -> Sha256:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from evidentia.backends.embedded.traits import features_of
 from evidentia.contracts.search import ChunkSignals, ContentFeatures
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType
-from evidentia.text.features import of_type
+from evidentia.text.features import FEATURE_COUNT, of_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.columns import Columns
     from evidentia.backends.embedded.segments import Segment
+
+_REMEMBERED_FEATURES: Final = 1 << 12
 
 
 class SignalTable:
@@ -35,7 +38,7 @@ class SignalTable:
         self._columns = columns
         self._document_of = document_of
         self._lengths = lengths
-        self._features: NDArray[np.uint8] | None = None
+        self._features: NDArray[np.uint32] | None = None
 
     def of(self, places: Sequence[int]) -> list[ChunkSignals]:
         """Return the signals of the chunks at these places, which this version shows."""
@@ -51,12 +54,10 @@ class SignalTable:
                 authority_tier=tiers[tier],
                 content_type=kinds[kind],
                 updated_at=updated_at if isinstance(updated_at := moments.values[moment], datetime) else None,
-                features=of_type(
-                    ContentFeatures(code=code, commands=commands, configuration=configuration, specificity=specificity), kinds[kind]
-                ),
+                features=_features(measured, kinds[kind]),
                 length=length,
             )
-            for tier, kind, moment, length, (code, commands, configuration, specificity) in zip(
+            for tier, kind, moment, length, measured in zip(
                 tier_column.codes[documents].tolist(),
                 kind_column.codes[documents].tolist(),
                 moments.codes[documents].tolist(),
@@ -66,8 +67,15 @@ class SignalTable:
             )
         ]
 
-    def _loaded(self) -> NDArray[np.uint8]:
+    def _loaded(self) -> NDArray[np.uint32]:
+        """Return the four features of every place as one number: texts that are alike share one."""
         if self._features is None:
             parts = [features_of(segment) for segment in self._segments]
-            self._features = np.concatenate(parts)
+            self._features = np.ascontiguousarray(np.concatenate(parts)).view("<u4").reshape(-1)
         return self._features
+
+
+@lru_cache(maxsize=_REMEMBERED_FEATURES)
+def _features(measured: int, kind: ContentType) -> ContentFeatures:
+    code, commands, configuration, specificity = measured.to_bytes(FEATURE_COUNT, "little")
+    return of_type(ContentFeatures(code=code, commands=commands, configuration=configuration, specificity=specificity), kind)

@@ -9,16 +9,18 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evidentia.backends.embedded import rows
 from evidentia.backends.embedded.columns import Columns
-from evidentia.backends.embedded.database import select_in
 from evidentia.backends.embedded.document_table import DocumentTable
 from evidentia.backends.embedded.event_log import EventLogReader
+from evidentia.backends.embedded.fragment_reader import FragmentReader
 from evidentia.backends.embedded.signals import SignalTable
+from evidentia.backends.embedded.source_history import descriptors_at
 from evidentia.backends.embedded.vector_hnsw import GraphSource, RowRules
 from evidentia.backends.embedded.vector_part import PlaceMap, VectorPart
 from evidentia.backends.embedded.view import View
@@ -26,7 +28,7 @@ from evidentia.backends.embedded.vocabulary import Vocabulary
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.evidence import TermScore
-from evidentia.contracts.search import ChunkStanding, DenseHits, LegScores, LexicalHits, SearchHit, SnapshotVersion, StoredFragment
+from evidentia.contracts.search import ChunkStanding, DenseHits, LegScores, LexicalHits, SearchHit, SnapshotVersion
 from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.policy.access import is_allowed
 
@@ -44,17 +46,13 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.view import Matches
     from evidentia.contracts.ids import ChunkId, DocumentId, SourceId
     from evidentia.contracts.predicates import Predicate
-    from evidentia.contracts.search import AccessScope, ChunkSignals, DenseQuery, LexicalQuery
+    from evidentia.contracts.search import AccessScope, ChunkSignals, DenseQuery, LexicalQuery, StoredFragment
     from evidentia.contracts.settings import SearchSettings
+    from evidentia.contracts.sources import SourceDescriptor
     from evidentia.contracts.vectors import VectorIdentity
 
 KEPT_VIEWS = 16
 KEPT_NARROWINGS = 32
-_FRAGMENTS = f"""SELECT chunk_key, r.custody, r.text_hash, {rows.CHUNK_COLUMNS},
-    substr(t.body, byte_start + 1, byte_stop - byte_start), e.leaf
-    FROM chunks JOIN revisions r USING (revision_key) JOIN contents t USING (text_hash)
-    JOIN events e ON e.event_index = chunks.event_index WHERE chunk_key IN (%s)"""
-_METADATA = "SELECT version_key, metadata FROM versions WHERE version_key IN (%s)"
 
 
 class EmbeddedSnapshot:
@@ -79,11 +77,13 @@ class EmbeddedSnapshot:
         self._vocabulary = Vocabulary(segments)
         self._columns = Columns(self._load_records)
         self._signals = SignalTable(segments, columns=self._columns, document_of=self._table.document_of, lengths=self._table.lengths)
-        self._log = EventLogReader(database, size=version.commit.log_size)
+        log = EventLogReader(database, size=version.commit.log_size)
+        self._fragments = FragmentReader(database, table=self._table, log=log)
         self._views: OrderedDict[str, View] = OrderedDict()
         self._narrowings: OrderedDict[bytes, NDArray[np.bool_]] = OrderedDict()
         self._places = PlaceMap(self._table)
         self._vectors: VectorPart | None = None
+        self._descriptors: Mapping[SourceId, SourceDescriptor] | None = None
 
     def with_vectors(
         self,
@@ -96,7 +96,7 @@ class EmbeddedSnapshot:
     ) -> EmbeddedSnapshot:
         """Return a version over the same documents under the same access rules; all but its vectors is shared."""
         other: EmbeddedSnapshot = copy.copy(self)
-        other._version, other._access_at, other._vectors = version, access_at, None
+        other._version, other._access_at, other._vectors, other._descriptors = version, access_at, None, None
         if identity is not None:
             source = None if graphs is None else GraphSource(graphs, identity, rules=other._rules, chunk_ids=self._named)
             other._vectors = VectorPart(
@@ -141,19 +141,11 @@ class EmbeddedSnapshot:
 
     def fragments(self, hits: Sequence[SearchHit]) -> Sequence[StoredFragment]:
         """Return the chunks behind hits with their proofs, in the same order."""
-        keys = self._table.chunk_keys[[hit.place for hit in hits]].tolist()
-        documents = self._table.document_of[[hit.place for hit in hits]]
-        versions = self._table.version_keys[documents].tolist()
         with self._lock:
-            chunks = {row[0]: row[1:] for row in select_in(self._database, _FRAGMENTS, keys)}
-            metadata = dict(select_in(self._database, _METADATA, versions))
-            if len(chunks) < len(set(keys)) or len(metadata) < len(set(versions)):
-                raise VersionCollectedError(self._version.commit.corpus_version)
-            rules = [self._table.rules[key] for key in self._table.access_keys[documents].tolist()]
-            return [
-                self._fragment(hit, chunks[key], metadata=metadata[version], rule=rule)
-                for hit, key, version, rule in zip(hits, keys, versions, rules, strict=True)
-            ]
+            fragments = self._fragments.read(hits)
+        if fragments is None:
+            raise VersionCollectedError(self._version.commit.corpus_version)
+        return fragments
 
     def standing(
         self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId, ranked: bool = True
@@ -241,6 +233,13 @@ class EmbeddedSnapshot:
                 view.sources = self._visible_sources(view)
         return view.sources
 
+    def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
+        """Return every source that was registered in this version, ordered by id; read when first asked for."""
+        with self._lock:
+            if self._descriptors is None:
+                self._descriptors = MappingProxyType(descriptors_at(self._database, self._version.commit))
+            return self._descriptors
+
     def shows(self, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
         """Tell whether a scope shows a document; None when this version does not hold it."""
         number = self._table.number_of(document_id)
@@ -322,15 +321,15 @@ class EmbeddedSnapshot:
 
     def _hits(self, places: NDArray[np.int64], scores: Array, *, limit: int) -> Iterator[SearchHit]:
         """Order by score, then by chunk id, and cut."""
-        named = self._named(places)
-        ordered = sorted(zip(scores.tolist(), named, places.tolist(), strict=True), key=lambda hit: (-hit[0], hit[1]))
-        for score, chunk_id, place in ordered[:limit]:
-            document = self._table.document_of[place]
+        named, documents = self._named(places), self._table.document_of[places]
+        sources = self._table.source_codes[documents].tolist()
+        found = zip((-scores).tolist(), named, places.tolist(), documents.tolist(), sources, strict=True)
+        for score, chunk_id, place, document, source in sorted(found)[:limit]:
             yield SearchHit(
                 chunk_id=chunk_id,
                 document_id=self._table.document_ids[document],
-                source_id=self._table.sources[self._table.source_codes[document]],
-                score=score,
+                source_id=self._table.sources[source],
+                score=-score,
                 place=place,
             )
 
@@ -361,19 +360,3 @@ class EmbeddedSnapshot:
                 shown = member.isoformat() if isinstance(member, datetime) else str(member)
                 counts[shown] = counts.get(shown, 0) + count
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
-
-    def _fragment(self, hit: SearchHit, row: tuple[Any, ...], *, metadata: bytes, rule: bytes) -> StoredFragment:
-        custody, text_hash, *chunk_row, content, leaf = row
-        event = rows.decode_event(leaf)
-        stored = rows.stored_chunk(
-            tuple(chunk_row),
-            document_id=hit.document_id,
-            source_id=hit.source_id,
-            content=content,
-            text_hash=text_hash,
-            custody=custody,
-            metadata=metadata,
-            rule=rule,
-            is_live=True,
-        )
-        return StoredFragment(chunk=stored, event=event, inclusion=self._log.inclusion(event.index))

@@ -80,6 +80,7 @@ class VectorPart:
         self._sequence = sequence
         self._map = places
         self._source = graphs
+        self._recent: tuple[bytes, Mapping[int, int]] = (b"", {})
         self._seen: WeakKeyDictionary[View, SeenRows] = WeakKeyDictionary()
         self._lock = threading.RLock()
 
@@ -105,26 +106,28 @@ class VectorPart:
         else:
             exact = self._rows.nearest(vector, measure=self.measure, kernel=best_kernel(), allowed=allowed, limit=limit)
             found = Found(*exact, is_approximate=False)
+            self._recent = (query.vector, dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True)))
         return self._places[found.rows].astype(np.int64), found.scores, found.is_approximate
 
     def scores(self, places: Sequence[int], query: DenseQuery) -> list[int | None]:
         """Return the exact score of each place; None where there is no vector."""
         vector = self._vector(query).astype(np.int64)
-        rows = self._rows_at(places)
-        there = np.unique(rows[rows >= 0])
-        scores = self._rows.scores(there, vector, measure=self.measure).tolist()
-        known = dict(zip(there.tolist(), scores, strict=True))
-        return [known.get(row) for row in rows.tolist()]
+        rows = self._rows_at(places).tolist()
+        found_for, found = self._recent
+        known = found if found_for == query.vector else {}
+        missing = sorted({row for row in rows if row >= 0 and row not in known})
+        scores = self._rows.scores(np.asarray(missing, dtype=np.int64), vector, measure=self.measure).tolist()
+        every = {**known, **dict(zip(missing, scores, strict=True))}
+        return [every.get(row) for row in rows]
 
     def cosines(self, places: Sequence[int]) -> NDArray[np.int64]:
         """Return the cosine of each pair at 2^-16, at least 0; -1 where one of the two has no vector."""
         rows = self._rows_at(places)
-        there = np.unique(rows[rows >= 0])
-        number = np.searchsorted(there, rows)
-        inside = _cosines(self._rows.vectors(there)) if len(there) else np.empty((0, 0), dtype=np.int64)
+        ascending = rows.argsort()
+        there = ascending[int((rows < 0).sum()) :]
         found = np.full((len(rows), len(rows)), -1, dtype=np.int64)
-        has = np.flatnonzero(rows >= 0)
-        found[np.ix_(has, has)] = inside[np.ix_(number[has], number[has])]
+        if len(there):
+            found[there[:, np.newaxis], there] = _cosines(self._rows.vectors(rows[there]))
         return found
 
     def seen(self, view: View) -> SeenRows:
@@ -200,14 +203,15 @@ class VectorPart:
 
 def _cosines(vectors: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the cosines of all pairs; the operations are exact or correctly rounded, so that machines agree."""
-    wide = vectors.astype(np.int64)
-    squares = np.einsum("ij,ij->i", wide, wide)
-    if int(squares.max(initial=0)) < EXACT_FLOAT64:
-        real = wide.astype(np.float64)
-        products = real @ real.T
-    else:
+    real = vectors.astype(np.float64)
+    products = real @ real.T
+    squares = products.diagonal()
+    if squares.max(initial=0) >= EXACT_FLOAT64 // 2:  # half: a sum beyond what is exact may have been rounded down
+        wide = vectors.astype(np.int64)
         products = (wide @ wide.T).astype(np.float64)
-    lengths = np.sqrt(squares.astype(np.float64))
+        squares = np.einsum("ij,ij->i", wide, wide).astype(np.float64)
+    lengths = np.sqrt(squares)
     scale = np.outer(lengths, lengths)
     shares = np.divide(products * (1 << _COSINE_BITS), scale, out=np.zeros_like(products), where=scale > 0)
-    return np.clip(np.floor(shares), 0, 1 << _COSINE_BITS).astype(np.int64)
+    cosines: NDArray[np.int64] = np.clip(np.floor(shares), 0, 1 << _COSINE_BITS).astype(np.int64)
+    return cosines

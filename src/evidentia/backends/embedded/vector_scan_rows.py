@@ -34,6 +34,7 @@ class ScanRows:
         self.unusual = np.flatnonzero((self.reach > self.typical_reach) | (self.slack > self.typical_slack))
         self.largest_square = int(file.squares.max(initial=0))
         self.largest_reach = float(self.reach.max(initial=0))
+        self._longest = math.sqrt(self.largest_square) + float(self.slack.max(initial=0))
         self._offsets: tuple[int, NDArray[np.int32]] | None = None
         self._packed: NDArray[np.int8] | None = None
 
@@ -60,8 +61,8 @@ class ScanRows:
 
     def products(self, ordinals: NDArray[np.int64], query: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the exact products of a query with rows."""
-        longest = math.sqrt(int(self.file.squares[ordinals].max())) + math.sqrt(int(self.file.low_squares[ordinals].max()))
-        is_small = math.sqrt(int(query @ query)) * longest * _SAFETY < EXACT_FLOAT64  # so is every partial sum over h or l, in any order
+        # Then every partial sum over h or l is below that too, in any order.
+        is_small = math.sqrt(int(query @ query)) * self._longest * _SAFETY < EXACT_FLOAT64
         found = np.empty(len(ordinals), dtype=np.int64)
         for start in range(0, len(ordinals), _BLOCK):
             some = ordinals[start : start + _BLOCK]

@@ -49,6 +49,13 @@ class Matches(NamedTuple):
     matching: NDArray[np.int64] | None
 
 
+class _Matched(NamedTuple):
+    """The score of every place, and where a term stands; None where that is wherever the score is above 0."""
+
+    totals: Array
+    touched: NDArray[np.bool_] | None
+
+
 class View:
     """One caller's view. Thread safe."""
 
@@ -104,23 +111,14 @@ class View:
         order by id and cut. `listed` asks for every matching place besides.
         """
         found = self._found(query)
-        totals, touched = self._buffers(wide=self._may_overflow(found))
-        is_positive = all(postings.is_positive for postings, _ in found)
-        try:
-            for postings, times in found:
-                postings.add_to(totals, times)
-                if not is_positive:
-                    postings.touch(touched)
-            if keep is None and not query.phrases and not listed and is_positive:
-                return self._best_of_all(found, totals, limit=limit)
-            matching = np.flatnonzero(totals if is_positive else touched)
-            chosen = self._narrow(matching, phrases=query.phrases, keep=keep)
-            scores = totals[chosen]
-            best = best_of(scores, limit)
-            return Matches(places=chosen[best], scores=scores[best], total=len(chosen), matching=chosen)
-        finally:
-            totals.fill(0)
-            touched.fill(0)
+        totals, touched = self._totals(query, found)
+        if keep is None and not query.phrases and not listed and touched is None:
+            return self._best_of_all(found, totals, limit=limit)
+        matching = np.flatnonzero(totals if touched is None else touched)
+        chosen = self._narrow(matching, phrases=query.phrases, keep=keep)
+        scores = totals[chosen]
+        best = best_of(scores, limit)
+        return Matches(places=chosen[best], scores=scores[best], total=len(chosen), matching=chosen)
 
     def _best_of_all(self, found: Sequence[tuple[TermPostings, int]], totals: Array, *, limit: int) -> Matches:
         """Find the best without listing everything: the best of some places bound the best of all from below."""
@@ -134,7 +132,7 @@ class View:
 
     def joined(self, matched: Matches, query: LexicalQuery, *, places: Sequence[int], keep: NDArray[np.bool_] | None) -> Matches:
         """Return the matches counted together with places that were found otherwise; the best stay what they are."""
-        found = np.unique(np.asarray(places, dtype=np.int32))
+        found = np.asarray(sorted(set(places)), dtype=np.int32)
         found = found[self.mask[found] if keep is None else self.mask[found] & keep[found]]
         listed = matched.matching
         is_known = self.occurs(found, query) if listed is None else np.isin(found, listed)
@@ -145,6 +143,10 @@ class View:
     def scores(self, places: Sequence[int], query: LexicalQuery) -> list[int]:
         """Return the score that `match` gives each place; 0 where no term occurs, and where the caller may not look."""
         wanted = np.asarray(places, dtype=np.int32)  # the postings' own type: looking for another would copy them all
+        matched = self._matched(query)
+        if matched is not None:
+            known: list[int] = matched.totals[wanted].tolist()
+            return known
         totals = np.zeros(len(wanted), dtype=np.int64)
         for postings, times in self._found(query):
             totals += np.multiply(postings.at(wanted), times, dtype=np.int64)
@@ -165,6 +167,9 @@ class View:
 
     def occurs(self, places: NDArray[np.int32], query: LexicalQuery) -> NDArray[np.bool_]:
         """Tell for each place whether one of the terms occurs there, whatever it is worth."""
+        matched = self._matched(query)
+        if matched is not None:
+            return matched.totals[places] > 0 if matched.touched is None else matched.touched[places]
         found = np.zeros(len(places), dtype=np.bool_)
         for postings, _ in self._found(query):
             found |= postings.occurs(places)
@@ -216,14 +221,33 @@ class View:
         is_wide = any(postings.impacts.dtype.itemsize > np.dtype(np.int32).itemsize for postings, _ in found)
         return self._norms is None or is_wide or sum(times for _, times in found) > QUERY_TERM_LIMIT
 
-    def _buffers(self, *, wide: bool) -> tuple[Array, NDArray[np.bool_]]:
-        """Return zeroed accumulators of this thread; `match` leaves them zeroed."""
-        name = "wide" if wide else "narrow"
-        totals = getattr(self._scratch, name, None)
-        if totals is None:
-            totals = np.zeros(len(self.mask), dtype=np.int64 if wide else np.int32)
-            setattr(self._scratch, name, totals)
-        touched = getattr(self._scratch, "touched", None)
-        if touched is None:
-            touched = self._scratch.touched = np.zeros(len(self.mask), dtype=np.bool_)
-        return totals, touched
+    def _totals(self, query: LexicalQuery, found: Sequence[tuple[TermPostings, int]]) -> _Matched:
+        """Return the score of every place, and where terms stand unless the scores tell.
+
+        Each thread has room for one query, kept until its next one: whoever matches a query soon asks what else it says of some places.
+        """
+        wide = self._may_overflow(found)
+        self._scratch.matched = None
+        totals = self._zeros("wide" if wide else "narrow", np.int64 if wide else np.int32)
+        touched = None if all(postings.is_positive for postings, _ in found) else self._zeros("touched", np.bool_)
+        for postings, times in found:
+            postings.add_to(totals, times)
+            if touched is not None:
+                postings.touch(touched)
+        self._scratch.matched = (query, _Matched(totals, touched))
+        return _Matched(totals, touched)
+
+    def _matched(self, query: LexicalQuery) -> _Matched | None:
+        """Return what this thread's last match was, if it was of this very query."""
+        asked, matched = getattr(self._scratch, "matched", None) or (None, None)
+        return matched if asked is query else None
+
+    def _zeros(self, name: str, dtype: type[np.generic]) -> Array:
+        """Return this thread's room for one number per place, zeroed."""
+        kept: Array | None = getattr(self._scratch, name, None)
+        if kept is None:
+            kept = np.zeros(len(self.mask), dtype=dtype)
+            setattr(self._scratch, name, kept)
+        else:
+            kept.fill(0)
+        return kept

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from evidentia.backends.embedded import live, rows
@@ -25,6 +26,7 @@ from evidentia.backends.embedded.event_log import EventLogWriter
 from evidentia.backends.embedded.postings import PostingsBuilder
 from evidentia.backends.embedded.seal import first_record, insert_record, seal, stored_head
 from evidentia.backends.embedded.segments import write_segment
+from evidentia.backends.embedded.source_history import begin_history, change_sources, decoded, stored_descriptors
 from evidentia.backends.embedded.vector_files import remove_unnamed_files
 from evidentia.backends.embedded.vector_ledger import VectorLedger
 from evidentia.backends.embedded.writer_lock import WriterLock
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import ChangeSet, CommitSummary, KnownDocument
     from evidentia.contracts.ids import DocumentId, SourceId
     from evidentia.contracts.ports import Clock, Entropy
+    from evidentia.contracts.provenance import CommitRecord
     from evidentia.contracts.sources import SourceDescriptor
 
 
@@ -49,7 +52,12 @@ def create_base(directory: Path, *, clock: Clock, entropy: Entropy) -> None:
         if database_path(directory).exists():
             raise InvalidFieldError("base", f"there is a base at '{directory}' already")
         record = first_record(clock=clock, entropy=entropy)
-        create_database(directory, fill=lambda database: insert_record(database, record, state=CorpusState().state))
+        create_database(directory, fill=partial(_fill, record=record))
+
+
+def _fill(database: sqlite3.Connection, *, record: CommitRecord) -> None:
+    record_hash = insert_record(database, record, state=CorpusState().state)
+    begin_history(database, since=record.sequence, record_hash=bytes.fromhex(record_hash))
 
 
 class EmbeddedWriter:
@@ -63,7 +71,7 @@ class EmbeddedWriter:
         try:
             self._database = open_for_writing(directory)
             self._postings = PostingsBuilder(Tokeniser(language))
-            self._staged: dict[SourceId, SourceDescriptor] = {}
+            self._staged: dict[SourceId, SourceDescriptor | None] = {}
             self._restart()
             self._remove_unnamed_segments()
             remove_unnamed_files(self._database, directory)
@@ -85,6 +93,20 @@ class EmbeddedWriter:
         """Add a source or replace its descriptor; durable with the next commit."""
         self._staged[descriptor.source_id] = descriptor
 
+    def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
+        """Return every registered source as the newest version has it, ordered by id."""
+        with storage_errors(self._directory):
+            return decoded(stored_descriptors(self._database))
+
+    def remove_source(self, source_id: SourceId) -> None:
+        """Forget a source; one that has live documents is refused. Durable with the next commit."""
+        with storage_errors(self._directory):
+            if source_id not in stored_descriptors(self._database):
+                raise NotFoundError("source", source_id)
+            if live.has_documents(self._database, source_id):
+                raise InvalidFieldError("source_id", f"source '{source_id}' still has documents; remove them first, then the source")
+        self._staged[source_id] = None
+
     def commit(self, changes: ChangeSet) -> CommitSummary:
         """Make all of the changes durable and visible at once, or none of them.
 
@@ -95,12 +117,14 @@ class EmbeddedWriter:
         """
         with storage_errors(self._directory):
             _refuse_repetition(changes)
+            self._refuse_removed_sources(changes)
             planned = self._plan(changes)
-            if planned.is_empty and not self._has_new_sources():
+            changed_sources = self._changed_sources()
+            if planned.is_empty and not changed_sources:
                 return rows.summary_of(self._head)
             segment = self._write_segment(planned)
             try:
-                return self._transact(planned)
+                return self._transact(planned, changed_sources)
             except BaseException:
                 self._undo(segment)
                 raise
@@ -118,6 +142,11 @@ class EmbeddedWriter:
         self._corpus = CorpusState(state)
         self._vectors = VectorLedger(self._database)
         self._log = EventLogWriter(self._database, size=self._head.log_size)
+
+    def _refuse_removed_sources(self, changes: ChangeSet) -> None:
+        for document in changes.documents:
+            if self._staged.get(document.source_id, document) is None:
+                raise InvalidFieldError("source_id", f"source '{document.source_id}' is being removed and cannot take documents")
 
     def _plan(self, changes: ChangeSet) -> CommitRows:
         moved = {change.document_id: change.access for change in changes.access_changes}
@@ -155,13 +184,11 @@ class EmbeddedWriter:
         planned.name_segment(name, file_hash=file_hash, byte_count=path.stat().st_size)
         return path
 
-    def _transact(self, planned: CommitRows) -> CommitSummary:
+    def _transact(self, planned: CommitRows, changed_sources: Mapping[SourceId, bytes | None]) -> CommitSummary:
         self._database.execute("BEGIN IMMEDIATE")
         planned.write()
         self._log.append(planned.leaves)
-        for descriptor in self._staged.values():
-            row = (descriptor.source_id, rows.encode(descriptor))
-            self._database.execute("INSERT OR REPLACE INTO sources VALUES (?, ?)", row)
+        change_sources(self._database, changed_sources, sequence=planned.sequence)
         self._corpus.remove(planned.members_out)
         self._corpus.add(planned.members_in)
         self._vectors.remove(planned.vectors_out)
@@ -191,9 +218,14 @@ class EmbeddedWriter:
         with suppress(sqlite3.Error):
             self._restart()
 
-    def _has_new_sources(self) -> bool:
-        stored = dict(self._database.execute("SELECT source_id, descriptor FROM sources"))
-        return any(stored.get(source_id) != rows.encode(descriptor) for source_id, descriptor in self._staged.items())
+    def _changed_sources(self) -> dict[SourceId, bytes | None]:
+        """Return what is staged and differs; a descriptor that says the same keeps the bytes it was stored with."""
+        stored = decoded(stored_descriptors(self._database)) if self._staged else {}
+        return {
+            source_id: None if descriptor is None else rows.encode(descriptor)
+            for source_id, descriptor in self._staged.items()
+            if stored.get(source_id) != descriptor
+        }
 
     def _remove_unnamed_segments(self) -> None:
         """Delete what a writer that died left behind; only the holder of the lock may."""

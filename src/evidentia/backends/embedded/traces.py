@@ -1,0 +1,173 @@
+"""The newest requests, kept beside a base for whoever asks what took so long. Refuses to keep a caller waiting.
+
+    name = traces/<microseconds at which it was written>/<id of its first request>.    value = the traces of one batch
+
+Traces are put down in memory and written behind the answering thread's back; what the store does not take is lost.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+import msgspec
+
+from evidentia.contracts.telemetry import RequestTrace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evidentia.contracts.ids import RequestId
+    from evidentia.contracts.ports import Clock, KeyValueStore
+
+PREFIX: Final = "traces/"
+SHORTEST_PREFIX: Final = 4
+"""Digits of a request id that name it, as long as no other one begins so."""
+BATCH: Final = 100
+"""At most this many traces are written under one name."""
+PAUSE_S: Final = 0.2
+"""How long traces gather before they are written."""
+IDLE_S: Final = 5.0
+"""After so long without a request the thread that writes ends; the next request starts another."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(list[RequestTrace])
+_counter = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class EmbeddedTraces:
+    """Implements `TraceSink` and `SupportsTraces` over a store that several processes may share. Thread safe.
+
+    A request is found by its id, by the beginning of its id where that is unambiguous, and by the id of its receipt.
+    """
+
+    def __init__(self, store: KeyValueStore, *, keep: int, clock: Clock) -> None:
+        self._store = store
+        self._keep = keep
+        self._clock = clock
+        self._pending: deque[RequestTrace] = deque(maxlen=keep)
+        self._starting = threading.Lock()
+        self._writing = threading.Lock()
+        self._arrived = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def record(self, trace: RequestTrace) -> None:
+        """Put a trace down to be written soon; after `close` it is passed over."""
+        if self._closing.is_set():
+            return
+        self._pending.append(trace)
+        if not self._arrived.is_set():
+            self._arrived.set()
+        thread = self._thread
+        if thread is None or not thread.is_alive():  # a forked process has the object without the thread
+            self._start()
+
+    def traces(self, *, limit: int) -> Sequence[RequestTrace]:
+        """Return the newest requests, newest first: by their beginning, then by id."""
+        return self._remembered()[: max(0, limit)]
+
+    def trace(self, request_id: RequestId) -> RequestTrace | None:
+        """Return a request by its id, the id of its receipt, or an unambiguous beginning of its id; None if it is not remembered."""
+        remembered = self._remembered()
+        for each in remembered:
+            if request_id in (each.request_id, each.receipt_id):
+                return each
+        if len(request_id) < SHORTEST_PREFIX:
+            return None
+        alike = [each for each in remembered if each.request_id.startswith(request_id)]
+        return alike[0] if len(alike) == 1 else None
+
+    def flush(self) -> None:
+        """Write what was put down."""
+        with self._writing, suppress(Exception):  # a store that fails loses traces and nothing else
+            while batch := self._taken():
+                self._write(batch)
+
+    def close(self) -> None:
+        """Write what was put down, and take no more; the store stays open."""
+        self._closing.set()
+        self._arrived.set()
+        self.flush()
+
+    def _remembered(self) -> list[RequestTrace]:
+        self.flush()
+        found = [trace for _, value in self._store.items(PREFIX) for trace in _read(value)]
+        found.sort(key=lambda trace: (trace.started_at, trace.request_id), reverse=True)
+        return found[: self._keep]
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="evidentia-traces", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        """Write what arrives, a batch at a time, until nothing has for a while."""
+        while self._arrived.wait(IDLE_S) and not self._closing.wait(PAUSE_S):
+            self._arrived.clear()
+            self.flush()
+        # In this order: whoever records after this line starts another thread, and whoever did before is seen here.
+        self._thread = None
+        if self._pending:
+            self.flush()
+
+    def _taken(self) -> list[RequestTrace]:
+        return [trace for _ in range(BATCH) if (trace := self._pop()) is not None]
+
+    def _pop(self) -> RequestTrace | None:
+        try:
+            return self._pending.popleft()
+        except IndexError:
+            return None
+
+    def _write(self, batch: list[RequestTrace]) -> None:
+        written_us = (self._clock.now() - _EPOCH) // _MICROSECOND
+        self._store.put(f"{PREFIX}{written_us:017d}/{batch[0].request_id}.", _encoder.encode(batch))
+        if self._is_time_to_prune(batch):
+            self._prune()
+
+    def _is_time_to_prune(self, batch: list[RequestTrace]) -> bool:
+        """Tell it by the ids, which are random: about once in a quarter of `keep`, however many processes write how few each."""
+        rarity = max(1, self._keep // 4)
+        return any(crc32(trace.request_id.encode()) % rarity == 0 for trace in batch)
+
+    def _prune(self) -> None:
+        """Forget the oldest batches that the newest `keep` traces do not need."""
+        newer = 0
+        counted = [(name, _count(value)) for name, value in self._store.items(PREFIX)]
+        for place, (oldest, count) in reversed(list(enumerate(counted))):
+            newer += count
+            if newer >= self._keep:
+                for prefix in _covering([name for name, _ in counted[:place]], oldest):
+                    self._store.delete(prefix)
+                return
+
+
+def _covering(names: Sequence[str], oldest: str) -> Iterator[str]:
+    """Yield few prefixes that all of these names have, which are in order and before `oldest`, and no name from there on has."""
+    prefix = oldest
+    for name in names:
+        if not name.startswith(prefix):
+            shared = next(place for place, (one, other) in enumerate(zip(name, oldest, strict=False)) if one != other)
+            prefix = name[: shared + 1]
+            yield prefix
+
+
+def _read(value: bytes) -> Iterator[RequestTrace]:
+    """Yield the traces of a batch; one that another version wrote in another form is passed over."""
+    with suppress(msgspec.MsgspecError):
+        yield from _decoder.decode(value)
+
+
+def _count(value: bytes) -> int:
+    try:
+        return len(_counter.decode(value))
+    except msgspec.MsgspecError:
+        return 0
