@@ -1,0 +1,4 @@
+"""On what does it run? Another Evidentia, over HTTP.
+
+Needs the extra `remote`.
+"""

@@ -1,0 +1,142 @@
+"""One HTTP exchange with another Evidentia: JSON in, the bytes of the reply out, within a time and a size.
+
+Redirects and proxies are not followed, certificates are checked, and a key travels encrypted or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from evidentia.contracts.errors import InvalidFieldError, MissingExtraError, ServiceReplyError, ServiceUnavailableError
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+_OK: Final = 200
+_BUSY: Final = 429
+_SERVER_FAULT: Final = 500
+_LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class Exchange:
+    """Keeps the connections to one address, for the event loop that asks; another loop gets connections of its own."""
+
+    def __init__(self, address: str, *, key_variable: str, most_bytes: int) -> None:
+        parts = _checked_parts(address)
+        self.host = parts[1]
+        self._is_safe = parts[0] == "https" or self.host in _LOCAL_HOSTS
+        self._address = address.rstrip("/")
+        self._key_variable = key_variable
+        self._most_bytes = most_bytes
+        self._client: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient] | None = None
+
+    async def post(self, path: str, body: bytes, *, timeout_ms: int) -> bytes:
+        """Send JSON and return the body of a reply with status 200.
+
+        Raises:
+            ServiceUnavailableError: There was no whole reply in time.
+            ServiceReplyError: The reply is a refusal, or larger than is read.
+        """
+        late = ServiceUnavailableError(f"'{self.host}' gave no whole reply within {timeout_ms} ms")
+        headers = self._headers()
+        client = await self._open()
+        import httpx2
+
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await self._exchange(client, path, body, headers)
+        except (TimeoutError, httpx2.TimeoutException):
+            raise late from None
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            # The name alone: messages of the HTTP library may quote headers.
+            raise ServiceUnavailableError(f"'{self.host}' cannot be spoken to ({type(error).__name__})") from None
+
+    async def aclose(self) -> None:
+        """Close the connections that belong to this loop; those of a loop that is gone went with it."""
+        kept, self._client = self._client, None
+        if kept is not None and kept[0] is asyncio.get_running_loop():
+            await kept[1].aclose()
+
+    async def _exchange(self, client: httpx2.AsyncClient, path: str, body: bytes, headers: dict[str, str]) -> bytes:
+        async with client.stream("POST", self._address + path, content=body, headers=headers) as response:
+            self._refuse(response)
+            parts = bytearray()
+            async for part in response.aiter_raw():
+                parts += part
+                if len(parts) > self._most_bytes:
+                    raise ServiceReplyError(f"'{self.host}' replies with more than {self._most_bytes} bytes")
+            return bytes(parts)
+
+    def _refuse(self, response: httpx2.Response) -> None:
+        status = response.status_code
+        answer = f"'{self.host}' answers with the HTTP status {status}"
+        if status == _BUSY or status >= _SERVER_FAULT:
+            raise ServiceUnavailableError(answer)
+        if status != _OK:
+            raise ServiceReplyError(f"{answer}; check the address and the key")
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise ServiceReplyError(f"'{self.host}' compresses its reply although it was asked not to")
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"accept": "application/json", "accept-encoding": "identity", "content-type": "application/json"}
+        if self._key_variable:
+            headers["authorization"] = f"Bearer {self._key()}"
+        return headers
+
+    def _key(self) -> str:
+        if not self._is_safe:
+            raise InvalidFieldError("connection.address", "a key is not sent in the clear; write the address with https")
+        key = os.environ.get(self._key_variable, "")
+        if not key:
+            raise InvalidFieldError("connection.key_variable", f"the environment variable '{self._key_variable}' is not set")
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise InvalidFieldError(
+                "connection.key_variable", f"the environment variable '{self._key_variable}' holds characters that no key has"
+            )
+        return key
+
+    async def _open(self) -> httpx2.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._client[0] is not loop:
+            client = await asyncio.to_thread(_new_client)
+            if self._client is None or self._client[0] is not loop:  # two that ask at once keep the first
+                self._client = (loop, client)
+        return self._client[1]
+
+
+def _new_client() -> httpx2.AsyncClient:
+    try:
+        import httpx2
+    except ImportError as error:
+        raise MissingExtraError("remote", needed_for="a remote source") from error
+    return httpx2.AsyncClient(verify=_trusted(), trust_env=False, follow_redirects=False, timeout=None)
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Return the certificates that are trusted, which take tens of milliseconds to read, once per process."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+def _checked_parts(address: str) -> tuple[str, str]:
+    """Return scheme and host; an address that carries a secret is refused, since addresses are shown and logged."""
+    try:
+        parts = urlsplit(address)
+        is_plain = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_plain = False
+    if not is_plain or not address.isascii() or not address.isprintable() or " " in address:
+        raise InvalidFieldError("connection.address", "it is no address of an Evidentia; write something like 'https://host:8080'")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise InvalidFieldError(
+            "connection.address", "it holds a name, a key or a query; put the key into the environment and name it in 'key_variable'"
+        )
+    return parts.scheme, parts.hostname or ""

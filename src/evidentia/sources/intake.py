@@ -1,0 +1,200 @@
+"""Everything a source proposes passes here: it is read, cleaned, bounded and given an identity, or refused and counted.
+
+A source that lies is contained and reported, never raised for. What it says of its own authority is not heard, its scores only
+order its own reply, and its access rules can only be stricter than the source's.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+from unicodedata import unidata_version
+
+import msgspec
+
+from evidentia.contracts.access import AccessRule
+from evidentia.contracts.canonical import encode_struct, sha256_hex
+from evidentia.contracts.evidence import SCORE_ONE
+from evidentia.contracts.ids import chunk_id_of, document_id_of
+from evidentia.contracts.retrieval import Candidate, ExternalCandidate
+from evidentia.provenance.exchange import FAULT_KEY
+from evidentia.provenance.outside import INTAKE_TOOL, INTAKE_VERSION
+from evidentia.sources import intake_values as values
+from evidentia.sources.intake_faults import CUT_FLAG, NO_ORIGIN_FLAG, Fault, RefusedError
+from evidentia.sources.intake_metadata import read_metadata
+from evidentia.sources.intake_shapes import fields_of
+from evidentia.sources.intake_text import clean_text, cut_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from evidentia.contracts.retrieval import SourceAsk
+    from evidentia.contracts.settings import SourceSettings
+    from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.sources.intake_shapes import Fields
+
+_MILLION: Final = 1_000_000
+_CLEANED: Final = 4
+"""This many times the characters that are kept are cleaned, since cleaning makes a text shorter."""
+
+
+class Taken(NamedTuple):
+    """What came in: candidates in the source's order, what was wrong and how often, and whether some of the reply was not read."""
+
+    candidates: tuple[ExternalCandidate, ...]
+    faults: Mapping[str, int]
+    is_cut: bool
+
+
+class _Accepted(NamedTuple):
+    candidate: ExternalCandidate
+    """Without its rank, which is known at the end."""
+    score: int | None
+    """At 2^-32."""
+
+
+def intake_identity(settings: SourceSettings) -> str:
+    """Return a word that is another one whenever the intake may make something else of the same reply."""
+    limits = (settings.most_candidates, settings.most_chars, settings.most_reply_chars)
+    return f"{INTAKE_TOOL}/{INTAKE_VERSION} unicode/{unidata_version} {'/'.join(map(str, limits))}"
+
+
+class Intake:
+    """Takes in the reply of one source to one question. One thread gives; any thread may ask at any moment what has come so far."""
+
+    def __init__(self, descriptor: SourceDescriptor, ask: SourceAsk, *, settings: SourceSettings, now: Callable[[], datetime]) -> None:
+        self._descriptor = descriptor
+        self._ask = ask
+        self._settings = settings
+        self._now = now
+        self._least = AccessRule(tenant=ask.principal.tenant, classification=descriptor.access_policy.minimum_clearance)
+        self._lock = threading.Lock()
+        self._accepted: list[_Accepted] = []
+        self._faults: Counter[Fault] = Counter()
+        self._proposals = 0
+        self._chars = 0
+        self._is_cut = False
+
+    def take(self, proposed: object) -> bool:
+        """Read one proposal; False means that a limit is reached and nothing more will be read. Never raises for what a source does."""
+        if self._is_cut:
+            return False
+        if self._proposals >= self._settings.most_candidates:
+            return self._stop(Fault.TOO_MANY)
+        left = self._settings.most_reply_chars - self._chars
+        if left <= 0:
+            return self._stop(Fault.REPLY_TOO_LARGE)
+        self._proposals += 1
+        faults: list[Fault] = []
+        accepted = self._read(proposed, most=left, faults=faults)
+        with self._lock:
+            if faults:
+                self._faults.update(faults)
+            if accepted is not None:
+                self._accepted.append(accepted)
+            self._is_cut = Fault.REPLY_TOO_LARGE in faults
+        return not self._is_cut
+
+    def finished(self) -> Taken:
+        """Return what has come in so far."""
+        with self._lock:
+            accepted, faults, is_cut = list(self._accepted), Counter(self._faults), self._is_cut
+        kept = _in_order(accepted)
+        if len(kept) < len(accepted):
+            faults[Fault.DUPLICATE_ID] = len(accepted) - len(kept)
+        candidates = tuple(msgspec.structs.replace(each, rank=rank) for rank, each in enumerate(kept, start=1))
+        return Taken(candidates=candidates, faults={fault.value: faults[fault] for fault in sorted(faults)}, is_cut=is_cut)
+
+    def _stop(self, fault: Fault) -> bool:
+        with self._lock:
+            self._faults[fault] += 1
+            self._is_cut = True
+        return False
+
+    def _read(self, proposed: object, *, most: int, faults: list[Fault]) -> _Accepted | None:
+        try:
+            _refuse_broken(proposed)
+            return self._accept(fields_of(proposed), most=most, faults=faults)
+        except RefusedError as refused:
+            faults.append(refused.fault)
+        except Exception:  # noqa: BLE001  # a proposal is an object of the source's, and any method of it may raise anything
+            faults.append(Fault.UNREADABLE)
+        return None
+
+    def _accept(self, fields: Fields, *, most: int, faults: list[Fault]) -> _Accepted:
+        received, is_unread = values.read_content(fields.content, most=most)
+        self._chars += len(received)
+        if is_unread:
+            faults.append(Fault.REPLY_TOO_LARGE)
+        most_kept = self._settings.most_chars
+        cleaned = clean_text(received[: most_kept * _CLEANED])
+        content = cut_text(cleaned, most=most_kept)
+        if not content.strip():
+            raise RefusedError(Fault.EMPTY)
+        is_cut = is_unread or len(received) > most_kept * _CLEANED or len(content) < len(cleaned)
+        if is_cut:
+            faults.append(Fault.TOO_LONG)
+        score = values.read_share(fields.score, scale=SCORE_ONE, fault=Fault.BAD_SCORE, faults=faults)
+        candidate = self._candidate(fields, content=content, received=received, is_cut=is_cut, faults=faults)
+        self._chars += _described_chars(candidate)
+        return _Accepted(candidate=candidate, score=score)
+
+    def _candidate(self, fields: Fields, *, content: str, received: str, is_cut: bool, faults: list[Fault]) -> ExternalCandidate:
+        source_id = self._descriptor.source_id
+        content_hash = sha256_hex(content.encode())
+        received_bytes = received.encode("utf-8", "surrogatepass")
+        origin = values.read_line(fields.origin, most=values.MOST_ORIGIN_CHARS, fault=Fault.BAD_ORIGIN, faults=faults)
+        document_id = document_id_of(source_id, values.read_id(fields.own_id, faults) or content_hash)
+        return ExternalCandidate(
+            chunk_id=chunk_id_of(document_id, position=0, content_hash=content_hash),
+            document_id=document_id,
+            source_id=source_id,
+            content=content,
+            content_hash=content_hash,
+            received_hash=content_hash if received == content else sha256_hex(received_bytes),
+            received_length=len(received_bytes),
+            rank=0,
+            query=self._ask.query.text,
+            origin=origin,
+            retrieved_at=self._now(),
+            updated_at=values.read_moment(fields.updated_at, latest=self._ask.as_of, faults=faults),
+            title=values.read_line(fields.title, most=values.MOST_TITLE_CHARS, fault=Fault.BAD_TITLE, faults=faults),
+            media_type=values.read_media_type(fields.media_type, faults),
+            content_type=values.read_content_type(fields.content_type, faults),
+            authority_tier=self._descriptor.authority_tier,
+            access=values.read_access(fields.access, least=self._least),
+            confidence_millionths=values.read_share(fields.confidence, scale=_MILLION, fault=Fault.BAD_CONFIDENCE, faults=faults),
+            metadata=read_metadata(fields.metadata, faults),
+            flags=((CUT_FLAG,) if is_cut else ()) + (() if origin else (NO_ORIGIN_FLAG,)),
+        )
+
+
+def _refuse_broken(proposed: object) -> None:
+    """Refuse what stands for a fragment whose custody was found broken (`provenance.exchange`)."""
+    if isinstance(proposed, Candidate) and FAULT_KEY in proposed.metadata:
+        raise RefusedError(Fault.BROKEN_CUSTODY)
+
+
+def _in_order(accepted: list[_Accepted]) -> list[ExternalCandidate]:
+    """Return one candidate per id, best first: by score where all have one, else as they came.
+
+    Of several with one id the first of that order stays, so that with scores the order of arrival has no say at all.
+    """
+    is_scored = all(each.score is not None for each in accepted)
+    ordered = sorted(accepted, key=_standing) if is_scored else accepted
+    kept: dict[str, _Accepted] = {}
+    for each in ordered:
+        first = kept.setdefault(each.candidate.document_id, each)
+        if is_scored and first is not each and _standing(first) == _standing(each):
+            kept[each.candidate.document_id] = min(first, each, key=lambda one: encode_struct(one.candidate))
+    return [each.candidate for each in kept.values()]
+
+
+def _standing(accepted: _Accepted) -> tuple[int, str]:
+    return -(accepted.score or 0), accepted.candidate.chunk_id
+
+
+def _described_chars(candidate: ExternalCandidate) -> int:
+    return len(candidate.origin) + len(candidate.title) + sum(len(name) + len(value) for name, value in candidate.metadata.items())
