@@ -1,6 +1,7 @@
 """Scenarios: documents in, questions asked through every door, one and the same answer out. STYLE.md shows the form.
 
-`given` fills a base, under its `settings` if it has any; `when` is one step or a list of steps; `then` has as many expectations.
+`given` fills a base, under its `settings` if it has any, and the bases and notes beside it that are its sources; `when` is one step or
+a list of steps; `then` has as many expectations.
 Every step is asked through each door, and the doors must agree on the hash of the result, or on the code and the sentence of the error.
 """
 
@@ -39,6 +40,9 @@ OPTIONS = {
     "facets": "--facet",
     "as_of": "--as-of",
     "corpus_version": "--corpus-version",
+    "agent_name": "--agent",
+    "session_context": "--session",
+    "source": "--source",
 }
 
 Answer = dict[str, Any]  # JSON: an EvidenceResponse, a ReplayReport, or {"error": ...}
@@ -123,6 +127,7 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
     connect(base, init=True).close()
     _configure(base, scenario["given"].get("settings", {}))
     _ingest(base, scenario["given"]["documents"], folder=folder)
+    _connect_sources(base, scenario["given"], folder=folder)
     steps, expectations = _listed(scenario["when"]), _listed(scenario["then"])
     assert len(steps) == len(expectations)
 
@@ -159,6 +164,20 @@ def _ingest(base: Path, documents: list[dict[str, Any]], *, folder: Path) -> Non
             file.write_text(document["text"], encoding="utf-8")
             report = opened.ingest([file], **options)
             assert 1 == report.added + report.changed, report
+
+
+def _connect_sources(base: Path, given: Mapping[str, Any], *, folder: Path) -> None:
+    """Make the other bases, register the sources, whose addresses are beside the base, and write the notes."""
+    for name, documents in given.get("other_bases", {}).items():
+        connect(base.parent / name, init=True).close()
+        _ingest(base.parent / name, documents, folder=folder / name)
+    with connect(base) as opened:
+        for descriptor in given.get("sources", []):
+            opened.add_source(descriptor)
+    for note in given.get("notes", []):
+        writer = msgspec.convert({"principal_id": note["as"], "clearance": "internal"}, Principal) if "as" in note else None
+        with connect(base, principal=writer) as opened:
+            opened.remember(**{name: value for name, value in note.items() if name != "as"})
 
 
 def _step(
@@ -199,6 +218,7 @@ def _check_answer(answer: Answer, expected: Mapping[str, Any], *, earlier: list[
         "total": answer["total_candidates"],
         "facets": answer["facets"],
         "sources": sorted(answer["source_coverage"]),
+        "coverage": {source: report["state"] for source, report in answer["source_coverage"].items()},
         "withheld": [each["chunk_id"].rpartition("#")[0] for each in answer["withheld"]],
         "is_truncated": answer["truncation_applied"],
         "as_of": answer["as_of"],

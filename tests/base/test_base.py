@@ -48,7 +48,7 @@ def test_the_sync_form_has_the_methods_and_arguments_of_the_async_form() -> None
             assert isinstance(twin, property)
             continue
         assert inspect.signature(form).parameters == inspect.signature(twin).parameters, name
-        assert inspect.iscoroutinefunction(form), name
+        assert inspect.iscoroutinefunction(form) or inspect.isasyncgenfunction(form), name
         assert form.__doc__ == twin.__doc__, name
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         StoredFragment,
     )
     from evidentia.contracts.settings import SearchSettings
+    from evidentia.contracts.sources import SourceDescriptor
     from evidentia.contracts.vectors import VectorIdentity
     from evidentia.contracts.vocabulary import AuthorityTier
 
@@ -75,6 +76,9 @@ class Leaky:
 
     def sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
         return self._inner.sources(scope)
+
+    def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
+        return self._inner.descriptors()
 
     def nearest(
         self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from evidentia.base import federating
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.checkup import check_up
 from evidentia.base.exporting import export_fragment
@@ -20,9 +21,10 @@ from evidentia.contracts import evidence as messages
 from evidentia.contracts.access import local_owner, normalised
 from evidentia.contracts.documents import AccessChange, ChangeSet, CommitSummary
 from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, NotFoundError
-from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId
+from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, SourceId
 from evidentia.contracts.ingestion import DEFAULT_SOURCE
 from evidentia.contracts.provenance import FragmentExport
+from evidentia.contracts.streaming import FinalResponse
 from evidentia.engine.checking import request_from
 from evidentia.engine.verifying import verify_response
 from evidentia.policy.access import access_scope, is_allowed
@@ -30,7 +32,7 @@ from evidentia.provenance import verify as verification
 from evidentia.wiring import embedded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import StoredChunk
@@ -38,8 +40,13 @@ if TYPE_CHECKING:
     from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import DoctorReport, GcReport, IngestProgress, IngestReport
+    from evidentia.contracts.retrieval import SourceTrial, WarmReport
     from evidentia.contracts.settings import Settings
+    from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
+    from evidentia.contracts.streaming import StreamEvent
+    from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
+    from evidentia.engine.cache_stats import CacheStats
     from evidentia.wiring.embedded import EmbeddedParts
 
 
@@ -140,10 +147,110 @@ class AsyncBase:
 
     async def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""
-        request = request_from(query, fields)
-        if request.principal is not None and not self._principal.is_owner:
-            self._require_owner("ask as somebody else")
-        return await asyncio.to_thread(_retrieve, self._parts, request, self._principal)
+        response = await self._parts.retrieve(self._request(query, fields), principal=self._principal)
+        return EvidenceResponse.of(response)
+
+    async def retrieve_stream(self, query: str | EvidenceRequest, **fields: object) -> AsyncGenerator[StreamEvent, None]:
+        """Yield what happens while a question is answered, and last the answer itself, the same as `retrieve` gives."""
+        events: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
+        request = self._request(query, fields)
+        answering = asyncio.ensure_future(self._parts.retrieve(request, principal=self._principal, watch=events.put_nowait))
+        answering.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            yield FinalResponse(response=EvidenceResponse.of(answering.result()))
+        finally:
+            answering.cancel()
+
+    async def add_source(
+        self, descriptor: SourceDescriptor | Mapping[str, object], retriever: object | None = None, *, isolate: bool = False
+    ) -> SourceDescriptor:
+        """Register a source outside the base, which every request may then ask.
+
+        A `retriever` is any object with `retrieve`, sync or async; it is attached in this process only. One that may block what it
+        runs on is kept apart with `isolate=True`. Other kinds (`base`, `remote`, `mcp`) need none: their connection says where they are.
+        """
+        self._require_owner("register sources")
+        return await asyncio.to_thread(federating.add_source, self._parts, descriptor, retriever, isolate=isolate)
+
+    async def remove_source(self, source_id: str) -> None:
+        """Forget a source outside the base, and what was kept of it."""
+        self._require_owner("remove sources")
+        await asyncio.to_thread(federating.remove_source, self._parts, source_id)
+
+    async def sources(self) -> list[SourceStatus]:
+        """Return every source you may know of, with its health, ordered by id."""
+        return await asyncio.to_thread(federating.source_statuses, self._parts, self._principal)
+
+    async def source_freshness(self) -> list[FreshnessReport]:
+        """Return how old every source's data is beside what it promises."""
+        return await asyncio.to_thread(federating.source_freshness, self._parts, self._principal)
+
+    async def test_source(self, source_id: str, query: str, *, limit: int = 10) -> SourceTrial:
+        """Ask one source outside the base by itself; nothing of it is kept or ranked."""
+        return await federating.try_source(self._parts, self._principal, source_id, query, limit=limit)
+
+    async def source_changed(self, source_id: str) -> int:
+        """Say that a source's data has changed: what was kept of it is forgotten. Return how much that was."""
+        self._require_owner("tell of changes")
+        return await asyncio.to_thread(self._parts.federation.changed, SourceId(source_id))
+
+    async def remember(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        agent: str = "",
+        session: str = "",
+        authority: str = "ephemeral",
+        ttl_s: int | None = None,
+    ) -> Note:
+        """Write a note that later requests of the same principal, agent and session find; without a session, of all of them."""
+        return await asyncio.to_thread(
+            federating.remember,
+            self._parts,
+            self._principal,
+            text,
+            title=title,
+            agent=agent,
+            session=session,
+            authority=authority,
+            ttl_s=ttl_s,
+        )
+
+    async def notes(self, *, agent: str | None = None, session: str | None = None) -> list[Note]:
+        """Return your notes that have not expired, ordered by id."""
+        return await asyncio.to_thread(federating.notes, self._parts, self._principal, agent=agent, session=session)
+
+    async def forget(self, note_ids: Iterable[str]) -> int:
+        """Forget notes, and return how many there were."""
+        return await asyncio.to_thread(federating.forget, self._parts, self._principal, note_ids)
+
+    async def warm(self, questions: Iterable[str] = (), **fields: object) -> WarmReport:
+        """Ask questions ahead of time, so that what sources say is kept until it changes; those of `cache.warm` where none are given."""
+        asked = tuple(questions) or self.settings.cache.warm
+        requests = [self._request(question, fields) for question in asked]
+        return await federating.warm(self._parts, self._principal, requests)
+
+    async def cache_stats(self) -> CacheStats:
+        """Return what is kept of what sources said, and how often it served."""
+        return await asyncio.to_thread(self._parts.federation.cache.stats)
+
+    async def flush_cache(self, source: str | None = None) -> int:
+        """Forget what was kept, of one source or of all, and return how much that was."""
+        self._require_owner("flush the cache")
+        return await asyncio.to_thread(self._parts.federation.changed, None if source is None else SourceId(source))
+
+    async def traces(self, *, limit: int = 20) -> list[RequestTrace]:
+        """Return the newest requests with what took how long, newest first."""
+        self._require_owner("see traces")
+        return await asyncio.to_thread(self._parts.recent_traces, limit)
+
+    async def trace(self, request_id: str) -> RequestTrace:
+        """Return one request by its id, the beginning of it, or its receipt."""
+        self._require_owner("see traces")
+        return await asyncio.to_thread(self._parts.find_trace, request_id)
 
     async def replay(self, receipt_id: str) -> ReplayReport:
         """Answer a receipt's request again on its own version and say whether the result is the same."""
@@ -184,6 +291,7 @@ class AsyncBase:
     async def close(self) -> None:
         """Give back what the base holds."""
         self._is_closing.set()
+        await self._parts.close_sources()
         await asyncio.to_thread(self._parts.close)
 
     @contextmanager
@@ -194,6 +302,12 @@ class AsyncBase:
             yield lambda: is_over.is_set() or self._is_closing.is_set()
         finally:
             is_over.set()
+
+    def _request(self, query: str | EvidenceRequest, fields: Mapping[str, object]) -> EvidenceRequest:
+        request = request_from(query, fields)
+        if request.principal is not None:
+            self._require_owner("ask as somebody else")
+        return request
 
     def _require_owner(self, act: str) -> None:
         if not self._principal.is_owner:
@@ -212,10 +326,6 @@ def _open(path: Path, *, init: bool, principal: Principal | None) -> AsyncBase:
     if init and not embedded.has_base(path):
         embedded.create(path)
     return AsyncBase(embedded.open_parts(path), principal=normalised(principal or local_owner()))
-
-
-def _retrieve(parts: EmbeddedParts, request: EvidenceRequest, principal: Principal) -> EvidenceResponse:
-    return EvidenceResponse.of(parts.engine(parts.config).answer(request, principal=principal))
 
 
 def _replay(parts: EmbeddedParts, receipt_id: ReceiptId, asker: Principal) -> ReplayReport:
@@ -295,4 +405,5 @@ def _consistency(parts: EmbeddedParts, first_size: int) -> ConsistencyProof:
 def _collect(parts: EmbeddedParts, keep_versions: int) -> GcReport:
     if keep_versions < 1:
         raise InvalidFieldError("keep_versions", f"{keep_versions} is less than 1")
+    parts.notes.clean()
     return parts.collector().collect(keep_versions=keep_versions)

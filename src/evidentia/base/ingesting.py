@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.sources import SourceDescriptor
+from evidentia.contracts.vocabulary import LatencyTier
 from evidentia.wiring.encoders import encoding_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from evidentia.contracts.documents import CommitSummary
+    from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ingestion import IngestOptions
     from evidentia.contracts.ports import Encoder
     from evidentia.contracts.reports import IngestProgress, IngestReport
@@ -29,6 +31,14 @@ LANGUAGE_CODES = {
     "russian": "ru", "serbian": "sr", "spanish": "es", "swedish": "sv", "tamil": "ta", "turkish": "tr", "yiddish": "yi",
 }  # fmt: skip
 """What a document's language is taken for when it does not say, by the stemmer in the settings."""
+
+
+class SourceWriter(Protocol):
+    """Knows which sources are registered."""
+
+    def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
+        """Return every registered source."""
+        ...
 
 
 WORTH_REWRITING = 0.25
@@ -69,7 +79,7 @@ def _ingest(
 
     writer = parts.writer()
     try:
-        writer.register(SourceDescriptor(source_id=options.source, authority_tier=options.authority))
+        writer.register(_described(writer, options))
         report = ingest_paths(
             paths,
             options=options,
@@ -112,3 +122,12 @@ def _embed(
 
 def _at(report: EmbedReport, head: CommitSummary) -> EmbedReport:
     return msgspec.structs.replace(report, evidence_state=head.evidence_state, sequence=head.sequence)
+
+
+def _described(writer: SourceWriter, options: IngestOptions) -> SourceDescriptor:
+    """Return the descriptor of the source that documents come from: the one that is registered, else a new one."""
+    known = writer.descriptors().get(options.source)
+    if known is not None and not known.is_own:
+        raise InvalidFieldError("source", f"'{options.source}' is registered as a source outside the base; choose another name")
+    fresh = SourceDescriptor(source_id=options.source, latency_tier=LatencyTier.HOT)
+    return msgspec.structs.replace(known or fresh, authority_tier=options.authority)

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import AsyncGenerator, Coroutine, Iterator
 
 Answer = TypeVar("Answer")
 
@@ -29,6 +29,17 @@ class Portal:
             running.cancel()
             raise
 
+    def stream(self, events: AsyncGenerator[Answer, None]) -> Iterator[Answer]:
+        """Yield what an async generator yields; leaving early closes it."""
+        try:
+            while True:
+                try:
+                    yield self.run(_next(events))
+                except StopAsyncIteration:
+                    return
+        finally:
+            self.run(events.aclose())
+
     def close(self) -> None:
         """Stop the loop and wait for its thread."""
         with self._lock:
@@ -46,3 +57,7 @@ class Portal:
                 self._thread = threading.Thread(target=self._loop.run_forever, name="evidentia", daemon=True)
                 self._thread.start()
             return self._loop
+
+
+async def _next(events: AsyncGenerator[Answer, None]) -> Answer:
+    return await anext(events)

@@ -9,7 +9,7 @@ from evidentia.base.portal import Portal
 from evidentia.contracts.ingestion import DEFAULT_SOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from evidentia.base.answers import EvidenceResponse
@@ -20,8 +20,13 @@ if TYPE_CHECKING:
     from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import DoctorReport, GcReport, IngestProgress, IngestReport
+    from evidentia.contracts.retrieval import SourceTrial, WarmReport
     from evidentia.contracts.settings import Settings
+    from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
+    from evidentia.contracts.streaming import StreamEvent
+    from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
+    from evidentia.engine.cache_stats import CacheStats
 
 
 def connect(path: str | Path, *, init: bool = False, principal: Principal | None = None) -> Base:
@@ -119,6 +124,81 @@ class Base:
     def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""
         return self._portal.run(self._inner.retrieve(query, **fields))
+
+    def retrieve_stream(self, query: str | EvidenceRequest, **fields: object) -> Iterator[StreamEvent]:
+        """Yield what happens while a question is answered, and last the answer itself, the same as `retrieve` gives."""
+        return self._portal.stream(self._inner.retrieve_stream(query, **fields))
+
+    def add_source(
+        self, descriptor: SourceDescriptor | Mapping[str, object], retriever: object | None = None, *, isolate: bool = False
+    ) -> SourceDescriptor:
+        """Register a source outside the base, which every request may then ask.
+
+        A `retriever` is any object with `retrieve`, sync or async; it is attached in this process only. One that may block what it
+        runs on is kept apart with `isolate=True`. Other kinds (`base`, `remote`, `mcp`) need none: their connection says where they are.
+        """
+        return self._portal.run(self._inner.add_source(descriptor, retriever, isolate=isolate))
+
+    def remove_source(self, source_id: str) -> None:
+        """Forget a source outside the base, and what was kept of it."""
+        return self._portal.run(self._inner.remove_source(source_id))
+
+    def sources(self) -> list[SourceStatus]:
+        """Return every source you may know of, with its health, ordered by id."""
+        return self._portal.run(self._inner.sources())
+
+    def source_freshness(self) -> list[FreshnessReport]:
+        """Return how old every source's data is beside what it promises."""
+        return self._portal.run(self._inner.source_freshness())
+
+    def test_source(self, source_id: str, query: str, *, limit: int = 10) -> SourceTrial:
+        """Ask one source outside the base by itself; nothing of it is kept or ranked."""
+        return self._portal.run(self._inner.test_source(source_id, query, limit=limit))
+
+    def source_changed(self, source_id: str) -> int:
+        """Say that a source's data has changed: what was kept of it is forgotten. Return how much that was."""
+        return self._portal.run(self._inner.source_changed(source_id))
+
+    def remember(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        agent: str = "",
+        session: str = "",
+        authority: str = "ephemeral",
+        ttl_s: int | None = None,
+    ) -> Note:
+        """Write a note that later requests of the same principal, agent and session find; without a session, of all of them."""
+        return self._portal.run(self._inner.remember(text, title=title, agent=agent, session=session, authority=authority, ttl_s=ttl_s))
+
+    def notes(self, *, agent: str | None = None, session: str | None = None) -> list[Note]:
+        """Return your notes that have not expired, ordered by id."""
+        return self._portal.run(self._inner.notes(agent=agent, session=session))
+
+    def forget(self, note_ids: Iterable[str]) -> int:
+        """Forget notes, and return how many there were."""
+        return self._portal.run(self._inner.forget(note_ids))
+
+    def warm(self, questions: Iterable[str] = (), **fields: object) -> WarmReport:
+        """Ask questions ahead of time, so that what sources say is kept until it changes; those of `cache.warm` where none are given."""
+        return self._portal.run(self._inner.warm(questions, **fields))
+
+    def cache_stats(self) -> CacheStats:
+        """Return what is kept of what sources said, and how often it served."""
+        return self._portal.run(self._inner.cache_stats())
+
+    def flush_cache(self, source: str | None = None) -> int:
+        """Forget what was kept, of one source or of all, and return how much that was."""
+        return self._portal.run(self._inner.flush_cache(source))
+
+    def traces(self, *, limit: int = 20) -> list[RequestTrace]:
+        """Return the newest requests with what took how long, newest first."""
+        return self._portal.run(self._inner.traces(limit=limit))
+
+    def trace(self, request_id: str) -> RequestTrace:
+        """Return one request by its id, the beginning of it, or its receipt."""
+        return self._portal.run(self._inner.trace(request_id))
 
     def replay(self, receipt_id: str) -> ReplayReport:
         """Answer a receipt's request again on its own version and say whether the result is the same."""

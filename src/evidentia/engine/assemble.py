@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment
 from evidentia.contracts.provenance import RetrievalContext, TrustMetadata
-from evidentia.engine.selection import CONFLICT_LOST
+from evidentia.contracts.vocabulary import FusionMethod
+from evidentia.engine.selection import CONFLICT_LOST, outsider_of
 from evidentia.provenance.chain import stored_chain
+from evidentia.provenance.outside import outside_chain
 from evidentia.ranking.confidence import confidence, shipped_model
 from evidentia.text.counting import basis_of, count_tokens
 
@@ -18,11 +20,19 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.documents import DocumentMetadata
     from evidentia.contracts.evidence import SignalScores, TermScore
+    from evidentia.contracts.retrieval import ExternalCandidate
+    from evidentia.contracts.search import LegScores
+    from evidentia.contracts.vocabulary import AuthorityTier
+    from evidentia.engine.ordering import Ranked
     from evidentia.engine.question import Question
     from evidentia.engine.selection import Pooled
 
 LEG_ONE = 1 << 16
 """What the words' own scores count in."""
+PRIOR = 0.5
+"""How likely what comes from outside is to be relevant where its source does not say."""
+PRIOR_BASIS = "prior: the source does not say"
+SOURCE_BASIS = "the source's own word"
 _COUNTED_TEXTS = 4096
 _MILLION = 1_000_000
 
@@ -48,15 +58,24 @@ class Assembler:
         self._model = shipped_model()
         self._shared = {"confidence_basis": self._model.basis, "token_count_basis": basis_of(tokenizer)}
 
-    def confidence(self, scores: SignalScores) -> float:
-        """Return the calibrated probability that a fragment with these scores is relevant."""
+    def confidence(self, scores: LegScores | SignalScores) -> float:
+        """Return the calibrated probability that a fragment of which the legs say this is relevant."""
         words = min(LEG_ONE, max(0, scores.lexical) * LEG_ONE // self._attainable) if self._uses_words else None
         cosine = None if scores.dense is None else min(LEG_ONE, max(0, scores.dense) * LEG_ONE >> self._score_bits)
         return confidence(self._model, words=words, cosine=cosine) / _MILLION
 
+    def believed(self, ranked: Ranked) -> float:
+        """Return the probability that a candidate is relevant; what comes from outside has its source's word, or none better than even."""
+        if ranked.outsider is None:
+            return self.confidence(ranked.scores)
+        told = ranked.outsider.candidate.confidence_millionths
+        return PRIOR if told is None else told / _MILLION
+
     def assemble(self, pooled: Pooled, *, rank: int, explanation: tuple[TermScore, ...]) -> EvidenceFragment:
         """Return the fragment at one rank of the answer."""
         ranked, stored = pooled
+        if stored is None:
+            return self._from_outside(ranked, rank=rank)
         chunk = stored.chunk
         relevance = ranked.scores.relevance / SCORE_ONE
         believed = self.confidence(ranked.scores)
@@ -71,12 +90,7 @@ class Assembler:
             final_rank=rank,
             encoder=self._encoder,
         )
-        trust = TrustMetadata(
-            authority_tier=chunk.metadata.authority_tier,
-            confidence=believed,
-            staleness_s=max(0, int((self._as_of - extracted_at).total_seconds())),
-            conflict_flag=CONFLICT_LOST in ranked.flags,
-        )
+        trust = self._trust(ranked, chunk.metadata.authority_tier, believed, extracted_at)
         return EvidenceFragment(
             content=chunk.content,
             source_id=chunk.source_id,
@@ -104,11 +118,70 @@ class Assembler:
             flags=ranked.flags,
         )
 
+    def _from_outside(self, ranked: Ranked, *, rank: int) -> EvidenceFragment:
+        """Return what a source outside the base said, with the custody of its way here; the event log knows nothing of it."""
+        outsider = outsider_of(ranked)
+        candidate, reply = outsider.candidate, outsider.reply
+        relevance = ranked.scores.relevance / SCORE_ONE
+        believed = self.believed(ranked)
+        context = RetrievalContext(
+            query_hash=sha256_hex(candidate.query.encode()),
+            retriever_type=reply.source_type.value,
+            retrieval_timestamp=candidate.retrieved_at,
+            rank_position=candidate.rank,
+            relevance_score=relevance,
+            fusion_method=FusionMethod.RRF,
+            final_rank=rank,
+        )
+        basis = PRIOR_BASIS if candidate.confidence_millionths is None else SOURCE_BASIS
+        return EvidenceFragment(
+            content=candidate.content,
+            source_id=candidate.source_id,
+            document_id=candidate.document_id,
+            chunk_id=candidate.chunk_id,
+            content_hash=candidate.content_hash,
+            position=0,
+            start=0,
+            end=len(candidate.content),
+            score=ranked.score,
+            scores=ranked.scores,
+            extraction_timestamp=candidate.retrieved_at,
+            confidence=believed,
+            authority_tier=candidate.authority_tier,
+            relevance_score=relevance,
+            provenance_chain=outside_chain(candidate, source_type=reply.source_type, version=reply.version),
+            retrieval_context=context,
+            trust_metadata=self._trust(ranked, candidate.authority_tier, believed, candidate.retrieved_at),
+            metadata=_described_outside(candidate) | self._shared | {"confidence_basis": basis},
+            token_count=count_remembered(candidate.content, self._tokenizer),
+            flags=ranked.flags,
+        )
+
+    def _trust(self, ranked: Ranked, tier: AuthorityTier, believed: float, extracted_at: datetime) -> TrustMetadata:
+        return TrustMetadata(
+            authority_tier=tier,
+            confidence=believed,
+            staleness_s=max(0, int((self._as_of - extracted_at).total_seconds())),
+            conflict_flag=CONFLICT_LOST in ranked.flags,
+        )
+
 
 @lru_cache(maxsize=_COUNTED_TEXTS)
 def count_remembered(text: str, tokenizer: str) -> int:
     """Return the number of tokens; texts that come back again and again are counted once."""
     return count_tokens(text, tokenizer)
+
+
+def _described_outside(candidate: ExternalCandidate) -> dict[str, str]:
+    """Return what people want to see of what a source said; what it calls its own fields stays apart from ours."""
+    described = {"content_type": candidate.content_type.value, "media_type": candidate.media_type}
+    if candidate.title:
+        described["title"] = candidate.title
+    if candidate.origin:
+        described["origin"] = candidate.origin
+    if candidate.updated_at is not None:
+        described["updated_at"] = candidate.updated_at.isoformat()
+    return described | {f"extra.{name}": value for name, value in candidate.metadata.items()}
 
 
 def _described(metadata: DocumentMetadata) -> dict[str, str]:

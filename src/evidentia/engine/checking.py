@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import SearchSettings
 
 WEIGHT_TOLERANCE = 1e-6
+_UNSET = object()
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(EvidenceRequest) if field.default is not msgspec.NODEFAULT}
+"""Values that a request has unless it says otherwise; one that is such a value needs no reading."""
 MOST_FACETS = 16
 
 
@@ -47,7 +50,8 @@ def check_request(request: EvidenceRequest, *, search: SearchSettings, now: date
 
     A request that was made as an object was never checked, so its fields are read again.
     """
-    request = _read({name: getattr(request, name) for name in request.__struct_fields__})
+    given = {name: getattr(request, name) for name in request.__struct_fields__}
+    request = _read({name: value for name, value in given.items() if value is not _DEFAULTS.get(name, _UNSET)})
     _check_query(request.query, search=search)
     _check_weights(request)
     _check_times(request)

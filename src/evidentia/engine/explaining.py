@@ -13,6 +13,7 @@ import msgspec
 from evidentia.contracts.ids import document_of
 from evidentia.contracts.predicates import Compare, Or
 from evidentia.contracts.receipts import WhyReport
+from evidentia.contracts.search import ChunkStanding
 from evidentia.engine.assemble import count_remembered
 from evidentia.engine.budget import OVER_BUDGET, fit_budget
 from evidentia.engine.trail import Trail
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ids import ChunkId, ReceiptId
     from evidentia.contracts.ports import Clock
-    from evidentia.contracts.search import ChunkStanding
     from evidentia.engine.ordering import Ranked
     from evidentia.engine.pipeline import Engine, Run
     from evidentia.engine.question import Question
@@ -34,6 +34,8 @@ MOST_RESULTS = 10_000
 LARGEST_BUDGET = 2**32 - 1
 _TRIED_ONE_BY_ONE = 32
 _BUDGETS_TRIED = 4096
+_OUTSIDE = ChunkStanding(is_narrowed_out=False, has_phrases=True, score=0, terms=(), rank=None)
+"""How what a source outside said stands towards the words of a query: they are the source's affair."""
 _OTHER_WORDS = "a query with one of its words"
 
 
@@ -41,12 +43,17 @@ def explain(engine: Engine, run: Run, *, receipt_id: ReceiptId, chunk_id: ChunkI
     """Say why a chunk that the asker may see is, or is not, in the answer of a run."""
     question = run.question
     standing = question.snapshot.standing(question.words, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id)
+    is_outside = any(each.chunk_id == chunk_id for reply in question.inputs.replies for each in reply.candidates)
+    if standing is None and is_outside:
+        standing = _OUTSIDE
     if standing is None:
         return _unseen(receipt_id, chunk_id)
     rank = _rank_in(run, chunk_id)
     place, ranked = _place_among(run.ranked, chunk_id)
-    stage, reason = _departure(run, chunk_id, standing, rank=rank, place=place)
-    changes = [] if rank else list(_Changes(engine, clock).needed(question, chunk_id, standing))
+    stage, reason = (
+        _kept_back(run, chunk_id) if is_outside and place is None else _departure(run, chunk_id, standing, rank=rank, place=place)
+    )
+    changes = [] if rank or (is_outside and place is None) else list(_Changes(engine, clock).needed(question, chunk_id, standing))
     return WhyReport(
         receipt_id=receipt_id,
         chunk_id=chunk_id,
@@ -54,7 +61,7 @@ def explain(engine: Engine, run: Run, *, receipt_id: ReceiptId, chunk_id: ChunkI
         rank=rank or place or standing.rank,
         score=ranked.score if ranked else 0,
         scores=ranked.scores if ranked else None,
-        confidence=engine.assembler(question, run.found).confidence(ranked.scores) if ranked else None,
+        confidence=engine.assembler(question, run.found).believed(ranked) if ranked else None,
         terms=standing.terms,
         reason=reason,
         smallest_change=" and ".join(changes),
@@ -158,6 +165,14 @@ def _departure(run: Run, chunk_id: ChunkId, standing: ChunkStanding, *, rank: in
     if any(each.chunk_id == chunk_id for each in run.response.withheld):
         return "budget", OVER_BUDGET
     return _overtaken(run, place)
+
+
+def _kept_back(run: Run, chunk_id: ChunkId) -> tuple[str, str]:
+    """Return why what a source outside said did not become a candidate."""
+    for each in run.response.withheld:
+        if each.chunk_id == chunk_id:
+            return "sources", each.reason
+    return "sources", "the filter or the time window leaves it out, or its own rule keeps it from the caller"
 
 
 def _overtaken(run: Run, place: int) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.contracts.search import DenseHits, LegScores, LexicalHits, LexicalQuery
+from evidentia.query.understanding import WHOLE_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,15 @@ class Found(NamedTuple):
     parts: tuple[PartScores, ...]
     counts: LexicalHits
     dense: DenseHits | None
+
+
+NOTHING_FOUND = Found(
+    hits=(),
+    parts=(PartScores(weight=WHOLE_WEIGHT, legs=(), rankings=()),),
+    counts=LexicalHits(hits=(), matching=0, matching_by_source={}),
+    dense=None,
+)
+"""What there is when the base itself was not searched to the end."""
 
 
 def search_vectors(question: Question, *, depth: int) -> list[DenseHits | None]:

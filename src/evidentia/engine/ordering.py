@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import SignalScores
 from evidentia.contracts.vocabulary import FusionMethod
+from evidentia.engine.outsiders import NO_LEGS
 from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking import fusion, signals
 from evidentia.ranking.composite import composite, normalise_reranked, weights_of, with_reranker
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import RankingSettings
     from evidentia.contracts.vocabulary import AuthorityTier, ContentType
     from evidentia.engine.legs import Found, PartScores
+    from evidentia.engine.outsiders import Admitted, Outsider
     from evidentia.engine.question import Question
 
 RERANK_SHARE = 0.16
@@ -39,6 +41,8 @@ class Ranked(NamedTuple):
     fused: int
     reranked: int | None
     legs: LegScores
+    outsider: Outsider | None = None
+    """Set for what came from outside the base."""
 
     @property
     def scores(self) -> SignalScores:
@@ -76,34 +80,57 @@ def fuse(question: Question, found: Found, *, settings: RankingSettings, merger:
 
 
 def rerank(
-    question: Question, found: Found, fused: Sequence[int], *, settings: RankingSettings, reranker: Callable[[], Reranker | None]
+    question: Question,
+    found: Found,
+    admitted: Admitted,
+    fused: Sequence[int],
+    *,
+    settings: RankingSettings,
+    reranker: Callable[[], Reranker | None],
 ) -> Reranking:
     """Let the reranker read the best candidates, as many as its share of the deadline allows; a replay takes what was recorded."""
     given = question.inputs.reranked
-    model = reranker() if given is None and question.request.rerank and found.hits else None
+    model = reranker() if given is None and question.request.rerank and fused else None
     if given is None and model is None:
         return Reranking(relevance=fused, normalised={}, given=None)
-    best = fusion.order(fused, [hit.chunk_id for hit in found.hits])[: settings.rerank_candidates]
+    ids = [hit.chunk_id for hit in found.hits] + [each.candidate.chunk_id for each in admitted.outsiders]
+    best = fusion.order(fused, ids)[: settings.rerank_candidates]
     if given is None and model is not None:
-        passages = [stored.chunk.content for stored in question.snapshot.fragments([found.hits[index] for index in best])]
+        passages = _passages(question, found, admitted, best)
         budget_ms = max(1, int(question.request.latency_deadline_ms * RERANK_SHARE))
         given = tuple(model.rerank(question.parts[0].text, passages, budget_ms=budget_ms))
     scored = dict(zip(best, given or (), strict=False))
     return Reranking(relevance=with_reranker(fused, scored), normalised=normalise_reranked(scored), given=given)
 
 
-def weigh(question: Question, found: Found, fused: Sequence[int], reranking: Reranking, *, settings: RankingSettings) -> list[Ranked]:
+def weigh(
+    question: Question, found: Found, admitted: Admitted, fused: Sequence[int], reranking: Reranking, *, settings: RankingSettings
+) -> list[Ranked]:
     """Return the candidates in the order of their composite scores, ties by id."""
     weights = weights_of(question.request.ranking_weights)
     weigher = _Weigher(question, settings)
     legs = found.parts[0].legs
     ranked = []
     for index, (hit, about) in enumerate(zip(found.hits, question.snapshot.signals(found.hits), strict=True)):
-        authority, freshness, utility, flags = weigher.signals(about)
+        authority, freshness, utility, flags = weigher.signals(about, tau_s=weigher.taus.get(hit.source_id))
         given = (reranking.relevance[index], authority, freshness, utility)
         ranked.append(Ranked(hit, composite(given, weights), given, flags, fused[index], reranking.normalised.get(index), legs[index]))
+    for index, outsider in enumerate(admitted.outsiders, start=len(found.hits)):
+        authority, freshness, utility, flags = weigher.signals(outsider.signals, tau_s=outsider.reply.freshness_tau_s)
+        given = (reranking.relevance[index], authority, freshness, utility)
+        reranked = reranking.normalised.get(index)
+        flags = (*outsider.flags, *flags)
+        ranked.append(Ranked(outsider.hit, composite(given, weights), given, flags, fused[index], reranked, NO_LEGS, outsider))
     ranked.sort(key=lambda each: (-each.score, each.hit.chunk_id))
     return ranked
+
+
+def _passages(question: Question, found: Found, admitted: Admitted, best: Sequence[int]) -> list[str]:
+    """Return the texts of candidates by their numbers; those from outside come after the base's own."""
+    own = [index for index in best if index < len(found.hits)]
+    stored = question.snapshot.fragments([found.hits[index] for index in own])
+    texts = {index: fragment.chunk.content for index, fragment in zip(own, stored, strict=True)}
+    return [texts[index] if index in texts else admitted.outsiders[index - len(found.hits)].candidate.content for index in best]
 
 
 class _Weigher:
@@ -113,19 +140,23 @@ class _Weigher:
         self._settings = settings
         self._needs = signals.needs_of(question.request.task)
         self._as_of = _as_of(question)
-        self._of_document: dict[tuple[AuthorityTier, bool, ContentType, datetime | None], tuple[int, int, tuple[str, ...]]] = {}
+        self._of_document: dict[tuple[AuthorityTier, bool, ContentType, datetime | None, int | None], tuple[int, int, tuple[str, ...]]] = {}
+        descriptors = question.snapshot.descriptors()
+        self.taus = {source: each.freshness_tau_s for source, each in descriptors.items() if each.freshness_tau_s is not None}
+        """How soon a source's word ages, where its descriptor says."""
 
-    def signals(self, about: ChunkSignals) -> tuple[int, int, int, tuple[str, ...]]:
+    def signals(self, about: ChunkSignals, *, tau_s: int | None) -> tuple[int, int, int, tuple[str, ...]]:
         """Return authority, freshness and utility of a candidate, and what has to be said about them."""
-        key = (about.authority_tier, about.is_annotated, about.content_type, about.updated_at)
+        key = (about.authority_tier, about.is_annotated, about.content_type, about.updated_at, tau_s)
         known = self._of_document.get(key)
         if known is None:
-            known = self._of_document[key] = self._document_signals(about)
+            known = self._of_document[key] = self._document_signals(about, tau_s)
         authority, freshness, flags = known
         return authority, freshness, signals.utility_of(about.features, about.content_type, self._needs), flags
 
-    def _document_signals(self, about: ChunkSignals) -> tuple[int, int, tuple[str, ...]]:
-        tau_s = signals.tau_of(self._settings, content_type=about.content_type, tier=about.authority_tier)
+    def _document_signals(self, about: ChunkSignals, tau_s: int | None) -> tuple[int, int, tuple[str, ...]]:
+        if tau_s is None:
+            tau_s = signals.tau_of(self._settings, content_type=about.content_type, tier=about.authority_tier)
         freshness = signals.freshness(about.updated_at, self._as_of, tau_s=tau_s)
         authority = signals.authority(about.authority_tier, is_annotated=about.is_annotated)
         return authority, freshness.score, () if freshness.is_dated else (UNDATED,)

@@ -24,35 +24,47 @@ from evidentia.contracts.vocabulary import CoverageState
 from evidentia.engine.assemble import Assembler, count_remembered
 from evidentia.engine.budget import fit_budget
 from evidentia.engine.checking import check_request
-from evidentia.engine.legs import search_legs, search_vectors
+from evidentia.engine.gathering import Gathering
+from evidentia.engine.legs import NOTHING_FOUND, search_legs, search_vectors
 from evidentia.engine.ordering import fuse, rerank, weigh
+from evidentia.engine.outsiders import admit, coverage_of, fuse_outsiders
 from evidentia.engine.plan import plan_sources
 from evidentia.engine.results import config_hash, request_hash, result_hash
 from evidentia.engine.selection import ClaimReader, choose, read_pool, resolve
 from evidentia.engine.trail import LATER, Trail
 from evidentia.engine.understanding import NO_VECTORS, Understander
 from evidentia.policy.access import access_scope
+from evidentia.ranking.fusion import order as fusion_order
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import Conflict, EvidenceFragment, EvidenceRequest, TermScore
-    from evidentia.contracts.ids import ChunkId, SourceId
-    from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, ReceiptLog
+    from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, ReceiptLog, SearchableSnapshot, Workers
+    from evidentia.contracts.retrieval import SourceReply
+    from evidentia.contracts.search import AccessScope
+    from evidentia.contracts.streaming import StreamEvent
     from evidentia.engine.budget import Fitted
+    from evidentia.engine.federation import Federation
     from evidentia.engine.legs import Found
     from evidentia.engine.ordering import Ranked
     from evidentia.engine.outside import Models
+    from evidentia.engine.outsiders import Admitted
+    from evidentia.engine.plan import SourcePlan
     from evidentia.engine.question import Question
     from evidentia.engine.selection import Pooled
 
-ENGINE = "evidentia-engine/2"
+ENGINE = "evidentia-engine/3"
 """Changes when the same request on the same state with the same settings may give another answer."""
 ESTIMATE = "chars4"
 """How tokens are counted where no budget depends on it; the fragment says so."""
+NO_SOURCES = RecordedInputs()
+"""Stands for a request that is answered from the base alone."""
 _REQUEST_ID_BYTES = 8
+_TROUBLED = (CoverageState.TIMED_OUT, CoverageState.FAILED, CoverageState.BREAKER_OPEN, CoverageState.STALE)
 
 
 class Run(NamedTuple):
@@ -65,11 +77,27 @@ class Run(NamedTuple):
     response: EvidenceResponse
 
 
+class Searched(NamedTuple):
+    """What the base's own search left: the question as it was searched, what was found, and what has to be said about it."""
+
+    question: Question
+    found: Found
+    degraded: tuple[str, ...] = ()
+
+
 class Engine:
-    """Answers requests over one base. Thread safe."""
+    """Answers requests over one base, and over the sources that its federation can ask. Thread safe."""
 
     def __init__(
-        self, index: EvidenceIndex, *, receipts: ReceiptLog, config: EngineConfig, models: Models, clock: Clock, entropy: Entropy
+        self,
+        index: EvidenceIndex,
+        *,
+        receipts: ReceiptLog,
+        config: EngineConfig,
+        models: Models,
+        clock: Clock,
+        entropy: Entropy,
+        federation: Federation | None = None,
     ) -> None:
         self._index = index
         self._receipts = receipts
@@ -78,8 +106,43 @@ class Engine:
         self._models = models
         self._clock = clock
         self._entropy = entropy
+        self._federation = federation
         self._claims = ClaimReader()
-        self._understander = Understander(config, models=models, tokeniser=Tokeniser(config.text.language))
+        self._tokeniser = Tokeniser(config.text.language)
+        self._understander = Understander(config, models=models, tokeniser=self._tokeniser)
+
+    async def retrieve(
+        self,
+        request: EvidenceRequest,
+        *,
+        principal: Principal,
+        workers: Workers,
+        watch: Callable[[StreamEvent], None] | None = None,
+        is_ahead: bool = False,
+        is_patient: bool = False,
+    ) -> EvidenceResponse:
+        """Answer a request from the base and from the sources it may ask, in time; `watch` is told what happens meanwhile.
+
+        What takes longer than its share of the deadline takes no part in the answer, and the answer says so. A request that is made
+        ahead of time asks every source anew, and what they say is kept until it changes. A patient one waits for the base itself.
+        """
+        trail = Trail(self._clock, deadline_ms=request.latency_deadline_ms)
+        question = await workers.run(partial(self.understand, request, principal=principal, trail=trail))
+        gathering = Gathering(
+            self,
+            question,
+            trail=trail,
+            workers=workers,
+            federation=self._federation,
+            watch=watch,
+            is_ahead=is_ahead,
+            is_patient=is_patient,
+        )
+        question, found = await gathering.run()
+        run = await workers.run(partial(self.conclude, question, found, trail))
+        if self._federation is not None:
+            self._federation.tell(run.question, run.response, started_at=trail.started_at)
+        return run.response
 
     def answer(
         self,
@@ -89,27 +152,32 @@ class Engine:
         access_state: EvidenceState | None = None,
         recorded: RecordedInputs | None = None,
     ) -> EvidenceResponse:
-        """Answer a request as its principal, else as `principal`.
+        """Answer a request from the base alone, or from what was `recorded` of others: models and sources are taken from there.
 
         A request for an old version is answered under the access of that version and of `access_state`, the newest by default.
-        What models said when it was `recorded` is taken from there.
         """
         trail = Trail(self._clock, deadline_ms=request.latency_deadline_ms)
+        recorded = recorded if recorded is not None else NO_SOURCES
         question = self.understand(request, principal=principal, trail=trail, access_state=access_state, recorded=recorded)
         return self.pursue(question, trail).response
 
     def pursue(self, question: Question, trail: Trail) -> Run:
-        """Take an understood question to its answer, and keep what each step left."""
-        trail.mark("cache", LATER)
-        trail.mark("sources", f"{len(question.plan.searched)} searched, {len(question.plan.skipped)} left out")
-        question, found = self._search(question, trail)
-        question, ranked = self._order(question, found, trail)
+        """Take an understood question to its answer, asking nobody: sources outside have said what they said."""
+        self.mark_sources(question, question.inputs.replies, calls=0, trail=trail)
+        searched = Searched(question, NOTHING_FOUND) if question.inputs.own_missing else self.search(question)
+        self.mark_search(searched, trail)
+        return self.conclude(searched.question, searched.found, trail)
+
+    def conclude(self, question: Question, found: Found, trail: Trail) -> Run:
+        """Take what was found to its answer, and keep what each step left."""
+        admitted = admit(question, tokeniser=self._tokeniser)
+        question, ranked = self._order(question, found, admitted, trail)
         pool, conflicts = self._resolve(question, ranked, trail)
         chosen = choose(question, pool)
         trail.mark("diversify", f"{len(chosen)} of {len(pool)} read", remaining=len(chosen))
         fitted = self._fit(question, found, chosen, trail)
         trail.mark("govern", LATER, remaining=len(fitted.fragments))
-        response = self._seal(question, found, fitted, conflicts, trail)
+        response = self._seal(question, found, admitted, fitted, conflicts=conflicts, trail=trail)
         return Run(question=question, found=found, ranked=ranked, chosen=chosen, response=response)
 
     def understand(
@@ -121,7 +189,7 @@ class Engine:
         access_state: EvidenceState | None = None,
         recorded: RecordedInputs | None = None,
     ) -> Question:
-        """Do what comes before searching: check, scope, understand, plan."""
+        """Do what comes before searching: check, scope, understand, plan. Whoever brings what was `recorded` plans no calls."""
         checked = check_request(request, search=self._config.search, now=self._clock.now())
         caller = normalised(checked.principal or principal)
         checked = msgspec.structs.replace(checked, principal=caller)
@@ -134,31 +202,92 @@ class Engine:
             evidence_state=checked.evidence_state,
             access_state=access_state,
         )
-        plan = plan_sources(checked, snapshot.sources(scope))
+        plan = self._plan(checked, scope=scope, snapshot=snapshot, is_live=recorded is None, trail=trail)
+        recorded = None if recorded is NO_SOURCES else recorded
         return self._understander.question(checked, scope=scope, snapshot=snapshot, plan=plan, trail=trail, recorded=recorded)
 
-    def _search(self, question: Question, trail: Trail) -> tuple[Question, Found]:
-        """Search; who sees no vector is answered as in a base without any, so that those of others leave no trace."""
+    def _plan(
+        self, request: EvidenceRequest, *, scope: AccessScope, snapshot: SearchableSnapshot, is_live: bool, trail: Trail
+    ) -> SourcePlan:
+        visible = snapshot.sources(scope)
+        if self._federation is None or not is_live:
+            return plan_sources(request, visible)
+        return plan_sources(
+            request,
+            visible,
+            outside=self._federation.facts(snapshot.descriptors()),
+            scope=scope,
+            settings=self._config.sources,
+            remaining_ms=max(0, int(request.latency_deadline_ms - trail.elapsed_ms())),
+            is_pinned=request.corpus_version is not None or request.evidence_state is not None,
+        )
+
+    def mark_sources(self, question: Question, known: Sequence[SourceReply], *, calls: int, trail: Trail) -> None:
+        """Close the steps that come before searching: what was kept, and who is asked."""
+        kept = sum(1 for reply in known if reply.tier is not None)
+        trail.mark("cache", f"{kept} answers of sources were kept" if kept else "nothing that was kept takes part")
+        plan = question.plan
+        trail.mark("sources", f"{len(plan.searched)} searched, {len(plan.skipped)} left out, {calls} asked outside the base")
+
+    def mark_search(self, searched: Searched, trail: Trail) -> None:
+        """Close the search."""
+        for reason in searched.degraded:
+            trail.degrade(reason)
+        for reason in _troubles(searched.question):
+            trail.degrade(reason)
+        trail.mark("search", _searched_note(searched), remaining=len(searched.found.hits))
+
+    @property
+    def clock(self) -> Clock:
+        """Return the clock by which it works."""
+        return self._clock
+
+    def warm(self) -> None:
+        """Open what the first request would have to open."""
+        self._index.at(search=self._config.search)
+        self._models.encoder()
+
+    def missed(self, question: Question) -> Searched:
+        """Return what there is where the base could not be searched in time."""
+        return Searched(question, NOTHING_FOUND)
+
+    def confidences(self, question: Question, found: Found) -> list[float]:
+        """Return how likely the best of the base's own candidates are to be relevant, by the order of the legs alone."""
+        fused = fuse(question, found, settings=self._config.ranking, merger=self._models.merger)
+        best = fusion_order(fused, [hit.chunk_id for hit in found.hits])[: question.request.limit]
+        assembler, legs = self.assembler(question, found), found.parts[0].legs
+        return [assembler.confidence(legs[index]) for index in best]
+
+    def coverage(self, question: Question, found: Found, *, elapsed_ms: float) -> Mapping[SourceId, CoverageReport]:
+        """Return what every source did for a question."""
+        return _coverage(question, found, elapsed_ms=elapsed_ms)
+
+    def search(self, question: Question) -> Searched:
+        """Search the base; who sees no vector is answered as in a base without any, so that those of others leave no trace."""
+        if not question.snapshot.sources(question.scope):
+            nothing = msgspec.structs.replace(NOTHING_FOUND.counts, facets={field: {} for field in question.request.facets})
+            degraded = (NO_VECTORS,) if question.uses_vectors else ()
+            return Searched(question.without_vectors(), NOTHING_FOUND._replace(counts=nothing), degraded)
         depth = max(self._config.ranking.candidates, question.request.limit)
         nearest = search_vectors(question, depth=depth)
+        degraded = ()
         if nearest[0] is not None and not nearest[0].embedded:
-            trail.degrade(NO_VECTORS)
+            degraded = (NO_VECTORS,)
             question, nearest = question.without_vectors(), [None] * len(nearest)
-        found = search_legs(question, nearest, depth=depth)
-        trail.mark("search", _searched_note(found), remaining=len(found.hits))
-        return question, found
+        return Searched(question, search_legs(question, nearest, depth=depth), degraded)
 
-    def _order(self, question: Question, found: Found, trail: Trail) -> tuple[Question, list[Ranked]]:
+    def _order(self, question: Question, found: Found, admitted: Admitted, trail: Trail) -> tuple[Question, list[Ranked]]:
         """Fuse, rerank and weigh; what the reranker said becomes part of the question's recorded inputs."""
         settings = self._config.ranking
-        fused = fuse(question, found, settings=settings, merger=self._models.merger)
-        trail.mark("fuse", _fused_note(question), remaining=len(found.hits))
+        own = fuse(question, found, settings=settings, merger=self._models.merger)
+        fused = fuse_outsiders(own, [hit.chunk_id for hit in found.hits], admitted, kappa=settings.rrf_kappa)
+        trail.mark("fuse", _fused_note(question, admitted), remaining=len(fused))
         # A receipt without a reranker is not read by one that the settings name since.
         reranker = self._models.reranker if self._config.reranker else _no_reranker
-        reranking = rerank(question, found, fused, settings=settings, reranker=reranker)
+        reranking = rerank(question, found, admitted, fused, settings=settings, reranker=reranker)
         if reranking.given is not None:
             question = question._replace(inputs=msgspec.structs.replace(question.inputs, reranked=reranking.given))
-        ranked = weigh(question, found, fused, reranking, settings=settings)
+        ranked = weigh(question, found, admitted, fused, reranking, settings=settings)
         note = "no reranker took part" if reranking.given is None else f"{len(reranking.given)} read by the reranker"
         trail.mark("rerank", note, remaining=len(ranked))
         return question, ranked
@@ -189,22 +318,29 @@ class Engine:
 
     def _assemble(self, question: Question, found: Found, chosen: Sequence[Pooled]) -> list[EvidenceFragment]:
         assembler = self.assembler(question, found)
-        return [
-            assembler.assemble(each, rank=rank, explanation=self._explain(question, each.ranked.hit.chunk_id))
-            for rank, each in enumerate(chosen, start=1)
-        ]
+        return [assembler.assemble(each, rank=rank, explanation=self._explain(question, each)) for rank, each in enumerate(chosen, start=1)]
 
-    def _explain(self, question: Question, chunk_id: ChunkId) -> tuple[TermScore, ...]:
-        if not question.request.explain:
+    def _explain(self, question: Question, pooled: Pooled) -> tuple[TermScore, ...]:
+        if not question.request.explain or pooled.stored is None:
             return ()
         standing = question.snapshot.standing(
-            question.words, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id, ranked=False
+            question.words, scope=question.scope, narrowing=question.narrowing, chunk_id=pooled.ranked.hit.chunk_id, ranked=False
         )
         return standing.terms if standing else ()
 
-    def _seal(self, question: Question, found: Found, fitted: Fitted, conflicts: tuple[Conflict, ...], trail: Trail) -> EvidenceResponse:
+    def _seal(
+        self,
+        question: Question,
+        found: Found,
+        admitted: Admitted,
+        fitted: Fitted,
+        *,
+        conflicts: tuple[Conflict, ...],
+        trail: Trail,
+    ) -> EvidenceResponse:
         request, version = question.request, question.snapshot.version
-        coverage = _coverage(question, found, elapsed_ms=trail.latencies_ms["search"])
+        coverage = _coverage(question, found, elapsed_ms=trail.latencies_ms.get("search", 0.0))
+        withheld = (*fitted.withheld, *admitted.withheld)
         asked = request_hash(request)
         answered = result_hash(
             request=asked,
@@ -212,7 +348,7 @@ class Engine:
             config=self._config_hash,
             fragments=fitted.fragments,
             coverage=coverage,
-            withheld=fitted.withheld,
+            withheld=withheld,
             conflicts=conflicts,
             facets=found.counts.facets,
             truncation_applied=fitted.is_truncated,
@@ -222,11 +358,11 @@ class Engine:
         response = EvidenceResponse(
             request_id=RequestId(self._entropy.take(_REQUEST_ID_BYTES).hex()),
             fragments=fitted.fragments,
-            total_candidates=found.counts.matching,
+            total_candidates=found.counts.matching + len(admitted.outsiders),
             latency_ms=trail.elapsed_ms(),
             source_coverage=coverage,
             truncation_applied=fitted.is_truncated,
-            cache_hit_ratio=0.0,
+            cache_hit_ratio=_cached_share(fitted.fragments, coverage),
             corpus_version=CorpusVersion(version.commit.corpus_version),
             evidence_state=EvidenceState(version.commit.evidence_state),
             config_hash=self._config_hash,
@@ -240,7 +376,7 @@ class Engine:
             understanding=question.steps,
             facets=found.counts.facets,
             conflicts=conflicts,
-            withheld=fitted.withheld,
+            withheld=withheld,
             degraded=tuple(trail.degraded),
             is_approximate=found.dense is not None and found.dense.is_approximate,
             stage_latencies_ms=trail.latencies_ms,
@@ -273,20 +409,42 @@ def _no_reranker() -> None:
     """Stand in for the reranker where a configuration names none."""
 
 
-def _searched_note(found: Found) -> str:
+def _searched_note(searched: Searched) -> str:
+    if searched.question.inputs.own_missing:
+        return f"the base took no part: {searched.question.inputs.own_missing}"
+    found = searched.found
     near = f", {len(found.dense.hits)} near of {found.dense.embedded} embedded" if found.dense else ""
     return f"{found.counts.matching} fragments match{near}; {len(found.hits)} are candidates"
 
 
-def _fused_note(question: Question) -> str:
+def _fused_note(question: Question, admitted: Admitted) -> str:
+    outside = f", and {len(admitted.rankings)} orders from outside by rrf" if admitted.rankings else ""
     if question.uses_words and question.uses_vectors:
-        return f"words and vectors, {question.request.fusion.value}"
-    return "words alone" if question.uses_words else "vectors alone"
+        return f"words and vectors, {question.request.fusion.value}{outside}"
+    return f"words alone{outside}" if question.uses_words else f"vectors alone{outside}"
+
+
+def _troubles(question: Question) -> Iterator[str]:
+    """Yield what the sources that were asked did not deliver."""
+    if question.inputs.own_missing:
+        yield f"sources: the base's own evidence is missing ({question.inputs.own_missing})"
+    for source, report in coverage_of(question.inputs.replies).items():
+        if report.state in _TROUBLED:
+            yield f"sources: '{source}' is {report.state.value} ({report.reason})"
+
+
+def _cached_share(fragments: Sequence[EvidenceFragment], coverage: Mapping[SourceId, CoverageReport]) -> float:
+    """Return how much of an answer was kept from before."""
+    kept = sum(1 for fragment in fragments if coverage[fragment.source_id].tier is not None)
+    return kept / len(fragments) if fragments else 0.0
 
 
 def _coverage(question: Question, found: Found, *, elapsed_ms: float) -> Mapping[SourceId, CoverageReport]:
-    searched = {
-        source: CoverageReport(
+    missing = question.inputs.own_missing
+    own = {
+        source: CoverageReport(state=CoverageState.TIMED_OUT, reason=missing, searched_share=0.0, elapsed_ms=elapsed_ms)
+        if missing
+        else CoverageReport(
             state=CoverageState.SEARCHED,
             candidates=found.counts.matching_by_source.get(source, 0),
             embedded_share=_embedded_share(found, source),
@@ -294,7 +452,7 @@ def _coverage(question: Question, found: Found, *, elapsed_ms: float) -> Mapping
         )
         for source in question.plan.searched
     }
-    return dict(sorted({**question.plan.skipped, **searched}.items()))
+    return dict(sorted({**question.plan.skipped, **own, **coverage_of(question.inputs.replies)}.items()))
 
 
 def _embedded_share(found: Found, source: SourceId) -> float | None:

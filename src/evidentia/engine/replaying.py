@@ -17,7 +17,8 @@ from evidentia.contracts.search import LexicalQuery
 from evidentia.engine.explaining import explain
 from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON
 from evidentia.engine.trail import Trail
-from evidentia.policy.access import access_scope
+from evidentia.policy.access import access_scope, is_allowed
+from evidentia.policy.source_access import may_ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import ChunkId, ReceiptId
     from evidentia.contracts.ports import Clock, EvidenceIndex, ReceiptLog
     from evidentia.contracts.receipts import EngineConfig, Receipt, WhyReport
+    from evidentia.contracts.retrieval import ExternalCandidate
+    from evidentia.contracts.search import AccessScope
     from evidentia.engine.pipeline import Engine
 
 _OTHERS_FLAGS = (CONFLICT_LOST, CONFLICT_WON)
@@ -106,6 +109,9 @@ class Replayer:
         A text that is gone was under the rule of its own time; that its document is open today says nothing about it.
         """
         scope = access_scope(asker, acl_scope=None, rules=self._config.access.rules)
+        said = _said(receipt, chunk_id)
+        if said is not None:
+            return self._may_know(said, scope, asker=asker, receipt=receipt)
         document_id = document_of(chunk_id)
         if self._index.visibility(document_id, scope=scope) is False:
             return False
@@ -113,6 +119,22 @@ class Replayer:
         if newest.standing(LexicalQuery(terms={}), scope=scope, narrowing=None, chunk_id=chunk_id) is not None:
             return True
         return self._index.visibility(document_id, scope=scope, evidence_state=receipt.evidence_state) is True
+
+    def _may_know(self, said: ExternalCandidate, scope: AccessScope, *, asker: Principal, receipt: Receipt) -> bool:
+        """Tell whether the asker may see what a source outside said then: by the rule it came with, and as one who may ask it today.
+
+        A source that is no longer registered can be asked by nobody; what it said stays with whoever was told, and with the owner.
+        """
+        if not is_allowed(said.access, scope):
+            return False
+        descriptor = self._index.at(search=self._config.search).descriptors().get(said.source_id)
+        return _knows_all(asker, receipt) if descriptor is None else may_ask(descriptor.access_policy, scope)
+
+
+def _said(receipt: Receipt, chunk_id: ChunkId) -> ExternalCandidate | None:
+    """Return what a source outside said, if a chunk is that."""
+    candidates = (each for reply in receipt.inputs.replies for each in reply.candidates)
+    return next((each for each in candidates if each.chunk_id == chunk_id), None)
 
 
 def _repeated(receipt: Receipt) -> EvidenceRequest:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
+from evidentia.contracts.evidence import EvidenceRequest
+from evidentia.contracts.vocabulary import CoverageState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.contracts.evidence import Conflict, CoverageReport, EvidenceFragment, EvidenceRequest, WithheldFragment
+    from evidentia.contracts.evidence import Conflict, CoverageReport, EvidenceFragment, WithheldFragment
     from evidentia.contracts.ids import Sha256, SourceId
     from evidentia.contracts.receipts import EngineConfig
 
@@ -53,8 +55,15 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
 
 def request_hash(request: EvidenceRequest) -> Sha256:
     """Return the hash of a request in the form in which it was answered."""
-    fields = {name: plain(getattr(request, name)) for name in request.__struct_fields__ if name not in _NOT_HASHED}
-    return sha256_hex(encode_record(fields))
+    return sha256_hex(b"{" + b",".join([_encoded_field(name, getattr(request, name)) for name in _HASHED]) + b"}")
+
+
+def _encoded_field(name: str, value: object) -> bytes:
+    """Return a field as it stands in the canonical record; what most requests leave as it is was encoded once."""
+    default = _ENCODED_DEFAULTS.get(name)
+    if default is not None and default[0] is value:
+        return default[1]
+    return encode_record({name: plain(value)})[1:-1]
 
 
 def config_hash(config: EngineConfig) -> Sha256:
@@ -78,7 +87,7 @@ def result_hash(
     result = _Result(
         config_hash=config,
         conflicts=[plain(conflict) for conflict in conflicts],
-        coverage=[(source, report.state.value) for source, report in sorted(coverage.items())],
+        coverage=[(source, _state(report)) for source, report in sorted(coverage.items())],
         evidence_state=evidence_state,
         facets=[(field, _ordered(counts)) for field, counts in sorted(facets.items())],
         fragments=[
@@ -100,6 +109,11 @@ def result_hash(
     return sha256_hex(encode_struct(result))
 
 
+def _state(report: CoverageReport) -> str:
+    """Return what became of a source; where its candidates were kept is nothing that an answer's hash speaks of."""
+    return (CoverageState.SEARCHED if report.state is CoverageState.CACHED else report.state).value
+
+
 def plain(value: object) -> object:
     """Return a value in canonical terms."""
     if isinstance(value, msgspec.Struct):
@@ -118,6 +132,14 @@ def _scalar(value: object) -> object:
     if isinstance(value, datetime):
         return msgspec.to_builtins(value.astimezone(UTC))
     return str(value) if isinstance(value, str) else value
+
+
+_HASHED = sorted(name for name in EvidenceRequest.__struct_fields__ if name not in _NOT_HASHED)
+_ENCODED_DEFAULTS = {
+    field.name: (field.default, encode_record({field.name: plain(field.default)})[1:-1])
+    for field in msgspec.structs.fields(EvidenceRequest)
+    if field.default is not msgspec.NODEFAULT
+}
 
 
 def _ordered(counts: Mapping[str, int]) -> list[tuple[str, int]]:

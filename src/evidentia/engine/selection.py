@@ -6,39 +6,60 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
-from evidentia.ranking.diversity import TokenOverlap, diversify
+from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
+    from numpy.typing import NDArray
+
     from evidentia.contracts.evidence import Conflict
     from evidentia.contracts.ids import ChunkId
     from evidentia.contracts.search import StoredFragment
     from evidentia.engine.ordering import Ranked
+    from evidentia.engine.outsiders import Outsider
     from evidentia.engine.question import Question
     from evidentia.ranking.claims import Claim
 
 POOL_BEYOND_LIMIT = 10
 """So many candidates more than the limit are read: they may disagree with those above, or bring something new."""
 KEPT_CLAIMS = 16_384
+OUTSIDE_STEPS = 1
+"""How far what a source outside says is from its origin: it was cleaned."""
 CONFLICT_LOST = "conflict_lost"
 CONFLICT_WON = "conflict_won"
 
 
 class Pooled(NamedTuple):
-    """A candidate that was read from the base."""
+    """A candidate with its text: read from the base, or brought from outside, which `ranked` then holds."""
 
     ranked: Ranked
-    stored: StoredFragment
+    stored: StoredFragment | None
+
+    @property
+    def content(self) -> str:
+        """Return its text."""
+        if self.stored is not None:
+            return self.stored.chunk.content
+        return outsider_of(self.ranked).candidate.content
 
 
 def read_pool(question: Question, ranked: Sequence[Ranked]) -> list[Pooled]:
     """Read the best candidates."""
     best = ranked[: question.request.limit + POOL_BEYOND_LIMIT]
-    stored = question.snapshot.fragments([each.hit for each in best])
-    return [Pooled(each, fragment) for each, fragment in zip(best, stored, strict=True)]
+    stored = iter(question.snapshot.fragments([each.hit for each in best if each.outsider is None]))
+    return [Pooled(each, next(stored) if each.outsider is None else None) for each in best]
+
+
+def outsider_of(ranked: Ranked) -> Outsider:
+    """Return the fragment from outside that a candidate without a place in the base is."""
+    if ranked.outsider is None:
+        raise AssertionError
+    return ranked.outsider
 
 
 class ClaimReader:
@@ -77,19 +98,42 @@ def choose(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
     request = question.request
     if request.diversity_constraint == 1 or len(pool) <= 1:
         return list(pool[: request.limit])
-    hits = [each.ranked.hit for each in pool]
     order = diversify(
         [each.ranked.score for each in pool],
-        [hit.chunk_id for hit in hits],
-        question.snapshot.similarities(hits) if question.snapshot.vectors else None,
+        [each.ranked.hit.chunk_id for each in pool],
+        _similarities(question, pool),
         diversity=request.diversity_constraint,
         limit=request.limit,
-        overlap=TokenOverlap(lambda index: pool[index].stored.chunk.content.casefold().split()),
+        overlap=TokenOverlap(lambda index: pool[index].content.casefold().split()),
     )
     return [pool[index] for index in order]
 
 
+def _similarities(question: Question, pool: Sequence[Pooled]) -> NDArray[np.int64] | None:
+    """Return how near each pair is by its vectors; what comes from outside has none."""
+    if not question.snapshot.vectors:
+        return None
+    own = [index for index, each in enumerate(pool) if each.stored is not None]
+    near = question.snapshot.similarities([pool[index].ranked.hit for index in own])
+    if len(own) == len(pool):
+        return near
+    whole = np.full((len(pool), len(pool)), MISSING, dtype=np.int64)
+    whole[np.ix_(own, own)] = near
+    return whole
+
+
 def _claimed(pooled: Pooled) -> ClaimedFragment:
+    if pooled.stored is None:
+        candidate = outsider_of(pooled.ranked).candidate
+        return ClaimedFragment(
+            chunk_id=candidate.chunk_id,
+            document_id=candidate.document_id,
+            text=candidate.content,
+            title=candidate.title,
+            authority_tier=candidate.authority_tier,
+            updated_at=candidate.updated_at,
+            chain_length=OUTSIDE_STEPS,
+        )
     chunk = pooled.stored.chunk
     return ClaimedFragment(
         chunk_id=chunk.chunk_id,

@@ -18,11 +18,17 @@ class Trail:
 
     def __init__(self, clock: Clock, *, deadline_ms: int) -> None:
         self._clock = clock
+        self.started_at = clock.now()
         self._started = self._last = clock.elapsed_ns()
         self._deadline_ms = deadline_ms
         self.decisions: list[Decision] = []
         self.latencies_ms: dict[str, float] = {}
         self.degraded: list[str] = []
+
+    @property
+    def started_ns(self) -> int:
+        """Return the moment at which the request began, on the clock that never goes back."""
+        return self._started
 
     def mark(self, stage: str, note: str, *, remaining: int = 0) -> None:
         """Close a stage: say what it did and how many candidates are left."""

@@ -84,6 +84,8 @@ class Understander:
                 query_vectors=tuple(each.vector for each in vectors if each is not None),
                 rewritten=rewritten,
                 reranked=recorded.reranked if recorded else None,
+                replies=recorded.replies if recorded else (),
+                own_missing=recorded.own_missing if recorded else "",
             ),
         )
 

@@ -5,20 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.canonical import encode_struct, sha256_hex
-from evidentia.contracts.provenance import BrokenLink, FragmentExport, VerifyReport
+from evidentia.contracts.ids import chunk_id_of
+from evidentia.contracts.provenance import BrokenLink, FragmentExport, OriginDescriptor, VerifyReport
+from evidentia.engine.outsiders import OUTSIDE
 from evidentia.engine.results import result_hash
+from evidentia.provenance.chain import chain_faults
+from evidentia.provenance.outside import RETRIEVE_STEP
 from evidentia.provenance.verify import EXPORT_FORMAT, verify_export
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
+    from evidentia.contracts.provenance import InclusionProof, IngestEvent
 
 
 def verify_response(response: EvidenceResponse) -> VerifyReport:
     """Check every fragment like an exported one, then recompute the hash of the answer."""
     broken: list[BrokenLink] = []
     for fragment in response.fragments:
-        broken += verify_export(exported(fragment, response)).broken
         where = f"fragment '{fragment.chunk_id}'"
+        if fragment.event is None or fragment.inclusion is None:
+            broken += _outside_faults(fragment, where=where)
+        else:
+            broken += verify_export(exported(fragment, response, event=fragment.event, inclusion=fragment.inclusion)).broken
         if sha256_hex((fragment.content + fragment.cut_off).encode()) != fragment.content_hash:
             broken.append(BrokenLink(check="identity", where=where, problem="the content does not have its content_hash"))
         if fragment.is_truncated != bool(fragment.cut_off):
@@ -46,7 +56,25 @@ def verify_response(response: EvidenceResponse) -> VerifyReport:
     )
 
 
-def exported(fragment: EvidenceFragment, response: EvidenceResponse) -> FragmentExport:
+def _outside_faults(fragment: EvidenceFragment, *, where: str) -> Iterator[BrokenLink]:
+    """Yield what is wrong with a fragment from outside the base: its chain has to hold, and there is no log to look it up in."""
+    text = fragment.content + fragment.cut_off
+    whole = text.encode()
+    for link, problem in chain_faults(fragment.provenance_chain, content=whole):
+        yield BrokenLink(check="chain", where=f"{where}, {link}", problem=problem)
+    identity = chunk_id_of(fragment.document_id, position=fragment.position, content_hash=sha256_hex(whole))
+    origin = fragment.provenance_chain[0].record if fragment.provenance_chain else None
+    named = (origin.source_id, origin.document_id) if isinstance(origin, OriginDescriptor) else None
+    if (fragment.position, fragment.start, fragment.end) != (0, 0, len(text)):
+        yield BrokenLink(check="identity", where=where, problem="it is not the whole of what the source said")
+    if identity != fragment.chunk_id or named != (fragment.source_id, fragment.document_id):
+        yield BrokenLink(check="identity", where=where, problem="the ids are not those of this content and origin")
+    is_retrieved = isinstance(origin, OriginDescriptor) and origin.extraction_method == RETRIEVE_STEP
+    if not is_retrieved or OUTSIDE not in fragment.flags:
+        yield BrokenLink(check="log", where=where, problem="it has no proof from the event log and does not say why")
+
+
+def exported(fragment: EvidenceFragment, response: EvidenceResponse, *, event: IngestEvent, inclusion: InclusionProof) -> FragmentExport:
     """Return a fragment of an answer in the form in which it can be checked alone."""
     return FragmentExport(
         format=EXPORT_FORMAT,
@@ -58,8 +86,8 @@ def exported(fragment: EvidenceFragment, response: EvidenceResponse) -> Fragment
         end=fragment.end,
         content=fragment.content + fragment.cut_off,
         provenance_chain=fragment.provenance_chain,
-        event=fragment.event,
-        inclusion=fragment.inclusion,
+        event=event,
+        inclusion=inclusion,
         commit=response.commit,
         commit_hash=response.commit_hash,
         is_live=fragment.is_live,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,19 +9,17 @@ import msgspec
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.ingest.claims import LONGEST_TAG, is_acl_entry
 from evidentia.ingest.naming import legible
+from evidentia.text.names import SOURCE_NAME_RULE, is_source_name
 
 if TYPE_CHECKING:
     from evidentia.contracts.ingestion import IngestOptions
     from evidentia.contracts.settings import IngestSettings
 
-_SOURCE_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
-
 
 def check_options(options: IngestOptions) -> IngestOptions:
     """Return the options with ACL and tags sorted and without repeats, or raise InvalidFieldError naming the field."""
-    if not _SOURCE_NAME.fullmatch(options.source):
-        problem = f"'{legible(options.source)}' is not 1 to 128 letters, digits, dots, underscores or hyphens"
-        raise InvalidFieldError("source", problem)
+    if not is_source_name(options.source):
+        raise InvalidFieldError("source", f"'{legible(options.source)}' is not {SOURCE_NAME_RULE}")
     if not options.access.tenant:
         raise InvalidFieldError("tenant", "it is empty")
     for entry in options.access.acl:

@@ -3,30 +3,58 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from evidentia.backends.embedded.archive import EmbeddedArchive
 from evidentia.backends.embedded.collector import EmbeddedCollector
 from evidentia.backends.embedded.database import database_path, storage_errors
 from evidentia.backends.embedded.index import EmbeddedIndex
+from evidentia.backends.embedded.key_values import EmbeddedKeyValues
+from evidentia.backends.embedded.notes import EmbeddedNotes
 from evidentia.backends.embedded.reader import EmbeddedReader
 from evidentia.backends.embedded.receipts import EmbeddedReceipts
+from evidentia.backends.embedded.registry import EmbeddedRegistry
+from evidentia.backends.embedded.source_counts import source_counts
 from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
-from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError
+from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, NotFoundError
+from evidentia.contracts.ids import RequestId
+from evidentia.contracts.ports import SupportsTraces
+from evidentia.engine.cache import CandidateCache
+from evidentia.engine.federation import Federation
+from evidentia.engine.health import HealthBook
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.replaying import Replayer
+from evidentia.sources.intake import intake_identity
+from evidentia.sources.registration import check_change
 from evidentia.text.tokens import Tokeniser
+from evidentia.wiring.directory import Directory
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings, settings_template
 from evidentia.wiring.shelf import ModelShelf
 from evidentia.wiring.system import SystemClock, SystemEntropy
+from evidentia.wiring.telemetry import TraceHub, sinks_of
+from evidentia.wiring.workers import ThreadWorkers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from evidentia.backends.embedded.source_counts import SourceCount
     from evidentia.backends.embedded.vector_store import EmbeddedVectors
+    from evidentia.contracts.access import Principal
+    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
+    from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import Clock, Encoder, Entropy
     from evidentia.contracts.receipts import EngineConfig
+    from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import Settings
+    from evidentia.contracts.streaming import StreamEvent
+    from evidentia.contracts.telemetry import RequestTrace
+    from evidentia.contracts.vocabulary import AuthorityTier
+
+NOTES_NAME = "notes.db"
+RUNTIME_NAME = "runtime.db"
+TRACES_NAME = "traces.db"
 
 
 class EmbeddedParts:
@@ -36,13 +64,16 @@ class EmbeddedParts:
         self.directory = directory
         self.settings = settings
         self.clock = clock
-        self._entropy = entropy
+        self.entropy = self._entropy = entropy
         self.reader = EmbeddedReader(directory)
         self.receipts = EmbeddedReceipts(directory, entropy=entropy)
         self._shelf = ModelShelf(directory, settings=settings, clock=clock)
         self._lock = threading.RLock()
         self._index: EmbeddedIndex | None = None
         self._engines: dict[EngineConfig, Engine] = {}
+        self._alone: Engine | None = None
+        self._is_warm = False
+        self._workers = ThreadWorkers()
 
     @property
     def index(self) -> EmbeddedIndex:
@@ -61,15 +92,115 @@ class EmbeddedParts:
         """Return the engine with these settings; those of the base are `config`."""
         with self._lock:
             if config not in self._engines:
-                self._engines[config] = Engine(
-                    self.index,
-                    receipts=self.receipts,
-                    config=config,
-                    models=self._shelf.models_for(config),
-                    clock=self.clock,
-                    entropy=self._entropy,
-                )
+                self._engines[config] = self._make_engine(config, federation=self.federation)
             return self._engines[config]
+
+    def _make_engine(self, config: EngineConfig, *, federation: Federation | None) -> Engine:
+        return Engine(
+            self.index,
+            receipts=self.receipts,
+            config=config,
+            models=self._shelf.models_for(config),
+            clock=self.clock,
+            entropy=self._entropy,
+            federation=federation,
+        )
+
+    async def retrieve(
+        self,
+        request: EvidenceRequest,
+        *,
+        principal: Principal,
+        watch: Callable[[StreamEvent], None] | None = None,
+        is_ahead: bool = False,
+        is_alone: bool = False,
+    ) -> EvidenceResponse:
+        """Answer a request; `is_alone` leaves out the sources outside the base.
+
+        The first request has to open the base: index and encoder before its time begins to run, and what else is read for the first
+        time while it does, so it waits for the base however long that takes.
+        """
+        is_first = not self._is_warm
+        if is_first:
+            await self._workers.run(self._warm)
+        engine = self._engine_alone() if is_alone else self.engine(self.config)
+        return await engine.retrieve(
+            request, principal=principal, workers=self._workers, watch=watch, is_ahead=is_ahead, is_patient=is_first
+        )
+
+    @cached_property
+    def registry(self) -> EmbeddedRegistry:
+        """Return what keeps the descriptors of sources."""
+        return EmbeddedRegistry(self.directory, open_writer=self.writer, check=check_change)
+
+    @cached_property
+    def notes(self) -> EmbeddedNotes:
+        """Return what keeps agents' notes."""
+        return EmbeddedNotes(self.directory / NOTES_NAME, clock=self.clock)
+
+    @cached_property
+    def runtime(self) -> EmbeddedKeyValues:
+        """Return what keeps what was measured and can be fetched again."""
+        return EmbeddedKeyValues(self.directory / RUNTIME_NAME, clock=self.clock)
+
+    @cached_property
+    def sources(self) -> Directory:
+        """Return what asks each source in this process."""
+        return Directory(self.directory, notes=self.notes, open_base=partial(open_parts, clock=self.clock, entropy=self._entropy))
+
+    @cached_property
+    def traces(self) -> TraceHub:
+        """Return those who are told of every request."""
+        return TraceHub(sinks_of(self.settings.telemetry, store=self._trace_store, clock=self.clock))
+
+    @cached_property
+    def _trace_store(self) -> EmbeddedKeyValues:
+        return EmbeddedKeyValues(self.directory / TRACES_NAME, clock=self.clock)
+
+    def recent_traces(self, limit: int) -> list[RequestTrace]:
+        """Return the newest requests, newest first."""
+        return [trace for sink in self.traces.sinks if isinstance(sink, SupportsTraces) for trace in sink.traces(limit=limit)]
+
+    def find_trace(self, request_id: str) -> RequestTrace:
+        """Return one request by its id, the beginning of it, or its receipt."""
+        for sink in self.traces.sinks:
+            found = sink.trace(RequestId(request_id)) if isinstance(sink, SupportsTraces) else None
+            if found is not None:
+                return found
+        raise NotFoundError("trace", request_id)
+
+    def counts(self) -> Mapping[SourceId, SourceCount]:
+        """Return how much of each source is in the base, and how new it is."""
+        return source_counts(self.directory)
+
+    def visible_sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
+        """Return the base's own sources of which a scope shows anything."""
+        return self.index.at(search=self.settings.search).sources(scope)
+
+    @cached_property
+    def federation(self) -> Federation:
+        """Return what asks sources outside the base."""
+        return Federation(
+            self.sources,
+            cache=CandidateCache(
+                self.runtime, settings=self.settings.cache, clock=self.clock, intake=intake_identity(self.settings.sources)
+            ),
+            health=HealthBook(self.runtime, clock=self.clock),
+            sink=self.traces,
+            clock=self.clock,
+            settings=self.settings.sources,
+            fanout=self.settings.fanout,
+        )
+
+    def _engine_alone(self) -> Engine:
+        with self._lock:
+            if self._alone is None:
+                self._alone = self._make_engine(self.config, federation=None)
+            return self._alone
+
+    def _warm(self) -> None:
+        self.engine(self.config).warm()
+        self._is_warm = True
 
     def replayer(self) -> Replayer:
         """Return what asks receipts."""
@@ -111,8 +242,18 @@ class EmbeddedParts:
             segments_per_size=storage.segments_per_size,
         )
 
+    async def close_sources(self) -> None:
+        """Stop asking, and give back every connection to a source."""
+        if "federation" in self.__dict__:
+            await self.federation.close()
+        if "sources" in self.__dict__:
+            await self.sources.close()
+
     def close(self) -> None:
         """Give back what is held."""
+        for made in ("traces", "_trace_store", "notes", "runtime"):
+            if made in self.__dict__:
+                getattr(self, made).close()
         self.reader.close()
         self.receipts.close()
         if self._index is not None:

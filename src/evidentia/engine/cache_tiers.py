@@ -1,0 +1,153 @@
+"""The tiers that outlive a request: which are looked in for a question, for how long each keeps, and what is alike.
+
+First just this question is looked for in every tier, then, where the settings say so, similar ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evidentia.contracts.vocabulary import CacheTier
+from evidentia.engine.cache_clusters import (
+    BUCKET_MEMBERS,
+    MOST_LEADERS,
+    bucket_of,
+    decode_neighbourhood,
+    encode_neighbourhood,
+    read_vector,
+)
+from evidentia.engine.cache_entries import LONGEST_US, SECOND_US, moment_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evidentia.contracts.ports import KeyValueStore
+    from evidentia.contracts.retrieval import ExternalCandidate
+    from evidentia.contracts.settings import CacheSettings
+    from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.engine.cache_clusters import Neighbourhood
+    from evidentia.engine.cache_entries import Demand, Entry
+    from evidentia.engine.cache_keys import AskNames, CacheAsk
+    from evidentia.engine.cache_shelf import Shelf
+
+_ANY_SESSION: Final = (CacheTier.PRECOMPUTED, CacheTier.GLOBAL)
+_IN_SESSION: Final = (CacheTier.SESSION, *_ANY_SESSION)
+
+
+class CacheHit(NamedTuple):
+    """What was kept, where, and what has to be said about it."""
+
+    candidates: tuple[ExternalCandidate, ...]
+    tier: CacheTier
+    age_ms: int
+    is_reused: bool
+    """Whether it was found for another, similar question, so that its order means nothing."""
+    is_stale: bool
+    """Whether it is past its time and only stands in for a source that gives no answer."""
+
+
+class Lookup(NamedTuple):
+    """A question with its names and its demand."""
+
+    asked: CacheAsk
+    names: AskNames
+    demand: Demand
+
+    @property
+    def tiers(self) -> tuple[CacheTier, ...]:
+        """Return the tiers that may hold an answer, in the order in which they are looked in."""
+        return _ANY_SESSION if self.names.session is None else _IN_SESSION
+
+
+class Tiers:
+    """Finds and keeps entries, each in its tier. Thread safe."""
+
+    def __init__(self, store: KeyValueStore, *, shelf: Shelf, settings: CacheSettings) -> None:
+        self._store = store
+        self._shelf = shelf
+        self._settings = settings
+
+    def find(self, lookup: Lookup, *, is_stale: bool) -> CacheHit | None:
+        """Return the best of what is kept and good; with `is_stale` of what is past its time."""
+        for tier in lookup.tiers:
+            entry = self._read(lookup, tier, lookup.names.entry(tier), is_stale=is_stale)
+            if entry is not None:
+                return _hit(lookup, tier, entry, is_stale=is_stale)
+        for tier, name in self._alike(lookup):
+            entry = self._read(lookup, tier, name, is_stale=is_stale)
+            if entry is not None:
+                return _hit(lookup, tier, entry, is_stale=is_stale, is_reused=True)
+        return None
+
+    def keep(self, lookup: Lookup, entry: Entry, *, is_precomputed: bool) -> None:
+        """Keep what was found ahead of time, in a session, or else for everybody on the same terms."""
+        found_in = CacheTier.GLOBAL if lookup.names.session is None else CacheTier.SESSION
+        tier = CacheTier.PRECOMPUTED if is_precomputed else found_in
+        kept_us = self._kept_us(tier, lookup.asked.descriptor)
+        if kept_us == 0:
+            return
+        name = lookup.names.entry(tier)
+        if self._shelf.write(name, entry, now_us=lookup.demand.now_us, kept_us=kept_us):
+            self._join(lookup, tier, name, entry)
+
+    def _read(self, lookup: Lookup, tier: CacheTier, name: str, *, is_stale: bool) -> Entry | None:
+        fresh_us, kept_us = self._fresh_us(tier, lookup.asked.descriptor), self._kept_us(tier, lookup.asked.descriptor)
+        return self._shelf.read(name, lookup.demand, lifetime_us=kept_us if is_stale else fresh_us, kept_us=kept_us)
+
+    def _fresh_us(self, tier: CacheTier, descriptor: SourceDescriptor) -> int | None:
+        """Return how long an entry is good: as long as its tier says, and no longer than its source promises; None is for ever."""
+        limits = [descriptor.freshness_sla_s]
+        if tier is CacheTier.SESSION:
+            limits.append(self._settings.session_ttl_s)
+        if tier is CacheTier.GLOBAL:
+            limits.append(self._settings.global_ttl_s)
+        return min((min(limit * SECOND_US, LONGEST_US) for limit in limits if limit is not None), default=None)
+
+    def _kept_us(self, tier: CacheTier, descriptor: SourceDescriptor) -> int | None:
+        """Return how long an entry is kept, as good or as a stand-in."""
+        fresh_us = self._fresh_us(tier, descriptor)
+        return None if fresh_us is None else fresh_us + min(self._settings.stale_ttl_s * SECOND_US, LONGEST_US)
+
+    def _alike(self, lookup: Lookup) -> Iterator[tuple[CacheTier, str]]:
+        """Yield the entries of similar questions, the session's first, most alike first."""
+        vector = self._vector(lookup)
+        if vector is None:
+            return
+        for tier in lookup.tiers:
+            if tier is CacheTier.PRECOMPUTED:
+                continue
+            _, neighbourhood = self._neighbourhood(lookup, tier, vector)
+            for name in neighbourhood.nearest(vector, similarity_milli=self._settings.similarity_milli):
+                yield tier, name
+
+    def _join(self, lookup: Lookup, tier: CacheTier, entry_name: str, entry: Entry) -> None:
+        """List a question that was kept among those it may be alike to."""
+        vector = self._vector(lookup)
+        if vector is None or tier is CacheTier.PRECOMPUTED:
+            return
+        name, known = self._neighbourhood(lookup, tier, vector)
+        replaced = ""
+        if tier is CacheTier.GLOBAL and entry_name not in known.entries:
+            nearest = known.nearest(vector, similarity_milli=self._settings.similarity_milli)
+            if nearest and self._read(lookup, tier, nearest[0], is_stale=False) is not None:
+                return
+            replaced = nearest[0] if nearest else ""
+        most = BUCKET_MEMBERS if tier is CacheTier.SESSION else MOST_LEADERS
+        joined = known.joined(entry_name, vector, most=most, instead_of=replaced)
+        kept_us = self._kept_us(tier, lookup.asked.descriptor) or 0
+        self._store.put(name, encode_neighbourhood(joined, name=name), expires_at=moment_at(entry.first_us + kept_us))
+
+    def _neighbourhood(self, lookup: Lookup, tier: CacheTier, vector: NDArray[np.int64]) -> tuple[str, Neighbourhood]:
+        name = lookup.names.bucket(bucket_of(vector)) if tier is CacheTier.SESSION else lookup.names.leaders()
+        return name, decode_neighbourhood(self._store.get(name), name=name)
+
+    def _vector(self, lookup: Lookup) -> NDArray[np.int64] | None:
+        is_wanted = self._settings.semantic and bool(lookup.names.space)
+        return read_vector(lookup.asked.vector) if is_wanted else None
+
+
+def _hit(lookup: Lookup, tier: CacheTier, entry: Entry, *, is_stale: bool, is_reused: bool = False) -> CacheHit:
+    return CacheHit(entry.candidates, tier, lookup.demand.age_ms(entry), is_reused=is_reused, is_stale=is_stale)

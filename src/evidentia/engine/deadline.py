@@ -1,0 +1,97 @@
+"""How the deadline of one request is divided among its stages; whole milliseconds, and never more than there are.
+
+Seed 8.12.2 gives the shares. What a stage does not use falls to the later ones; what comes after the sources is kept back for
+them always.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+SHARES: Final = {
+    "decompose": 4,
+    "select": 1,
+    "fan_out": 70,
+    "fuse": 2,
+    "rerank": 16,
+    "diversify": 3,
+    "provenance": 2,
+    "margin": 2,
+}
+"""Each stage's share of the deadline, in percent and in the order of the stages."""
+LEAST_MARGIN_MS: Final = 10
+"""A wait for a source ends at least this long before the deadline, however short the deadline is."""
+_AFTER_SOURCES: Final = sum(SHARES[stage] for stage in ("fuse", "rerank", "diversify", "provenance", "margin"))
+
+
+class Stages(NamedTuple):
+    """The budgets of one request; shares are rounded down, what is kept back for later stages is rounded up."""
+
+    deadline_ms: int
+
+    @property
+    def decompose_ms(self) -> int:
+        """Return what understanding the question may take."""
+        return self._share("decompose")
+
+    @property
+    def select_ms(self) -> int:
+        """Return what choosing the sources may take."""
+        return self._share("select")
+
+    @property
+    def fan_out_ms(self) -> int:
+        """Return what asking the sources may take; at least 1."""
+        return max(1, self._share("fan_out"))
+
+    @property
+    def fuse_ms(self) -> int:
+        """Return what merging the orders may take."""
+        return self._share("fuse")
+
+    @property
+    def rerank_ms(self) -> int:
+        """Return what a reranker may take."""
+        return self._share("rerank")
+
+    @property
+    def diversify_ms(self) -> int:
+        """Return what choosing among the ranked and filtering them may take."""
+        return self._share("diversify")
+
+    @property
+    def provenance_ms(self) -> int:
+        """Return what putting custody together may take."""
+        return self._share("provenance")
+
+    @property
+    def margin_ms(self) -> int:
+        """Return how long before the deadline every wait for a source has ended: its share, and at least `LEAST_MARGIN_MS`."""
+        return max(LEAST_MARGIN_MS, self._share("margin"))
+
+    @property
+    def post_retrieval_ms(self) -> int:
+        """Return what is kept back for all that comes after the sources."""
+        return -(-self.deadline_ms * _AFTER_SOURCES // 100)
+
+    @property
+    def fan_out_ends_ms(self) -> int:
+        """Return when the sources are given up, in milliseconds since the request began; at least 1, at most the deadline."""
+        return max(1, self.deadline_ms - self.post_retrieval_ms)
+
+    def room_ms(self, remaining_ms: int) -> int:
+        """Return how much of the fan-out's share is left when so much of the deadline is; 0 only when nothing is."""
+        return max(0, min(remaining_ms, max(1, min(self.fan_out_ms, self._before_reserve(remaining_ms)))))
+
+    def wait_ms(self, p99_ms: int, remaining_ms: int) -> int:
+        """Return how long a source is waited for: 1.5 times its p99, but no longer than until the sources are given up.
+
+        At least 1 and never past the deadline; 0 only when nothing of the deadline is left.
+        """
+        return max(0, min(remaining_ms, max(1, min(-(-3 * p99_ms // 2), self._before_reserve(remaining_ms)))))
+
+    def _before_reserve(self, remaining_ms: int) -> int:
+        return remaining_ms - max(self.margin_ms, self.post_retrieval_ms)
+
+    def _share(self, stage: str) -> int:
+        return self.deadline_ms * SHARES[stage] // 100

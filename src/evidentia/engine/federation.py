@@ -1,0 +1,346 @@
+"""The sources outside the base: which of them can be asked now, what was kept of what they said, and what they say in time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from evidentia.contracts.evidence import CoverageReport
+from evidentia.contracts.retrieval import SourceAsk, SourceReply, SourceTrial
+from evidentia.contracts.vocabulary import BreakerState, ConnectionKind, CoverageState
+from evidentia.engine.cache import CacheAsk
+from evidentia.engine.fanout import FanOut, SourceCall
+from evidentia.engine.plan import SourceFacts
+from evidentia.engine.rates import RateLimiter
+from evidentia.engine.selection import POOL_BEYOND_LIMIT
+from evidentia.engine.source_choice import weight_milli
+from evidentia.engine.stopping import EarlyStop
+from evidentia.engine.tracing import build_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from evidentia.contracts.evidence import EvidenceResponse
+    from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.ports import BlockingRetriever, Clock, Retriever, SourceDirectory, TraceSink
+    from evidentia.contracts.settings import FanoutSettings, SourceSettings
+    from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.engine.cache import CacheHit, CandidateCache, RequestCache
+    from evidentia.engine.health import HealthBook
+    from evidentia.engine.plan import PlannedCall
+    from evidentia.engine.question import Question
+
+NOT_ATTACHED = "nothing is attached in this process that could ask it"
+RATE_USED_UP = "its rate limit is used up"
+_MILLI = 1_000
+_NO_ANSWER = (CoverageState.TIMED_OUT, CoverageState.FAILED, CoverageState.BREAKER_OPEN, CoverageState.SKIPPED)
+
+
+class _Prepared(NamedTuple):
+    """A call that is about to be made, and under what its answer is kept."""
+
+    call: SourceCall
+    kept_as: CacheAsk
+
+
+class Round(NamedTuple):
+    """One question's way to the sources outside: what is known of them already, and the calls that are left to make."""
+
+    question: Question
+    kept: RequestCache
+    known: tuple[SourceReply, ...]
+    calls: tuple[_Prepared, ...]
+    is_ahead: bool
+
+
+class Federation:
+    """Asks sources for one base. Thread safe; `ask` belongs to the event loop that calls it."""
+
+    def __init__(
+        self,
+        directory: SourceDirectory,
+        *,
+        cache: CandidateCache,
+        health: HealthBook,
+        sink: TraceSink,
+        clock: Clock,
+        settings: SourceSettings,
+        fanout: FanoutSettings,
+    ) -> None:
+        self._directory = directory
+        self.cache = cache
+        self.health = health
+        self._sink = sink
+        self._clock = clock
+        self._settings = settings
+        self._once = msgspec.structs.replace(fanout, background_ms=0)
+        self._rates = RateLimiter(clock)
+        self._fanout = FanOut(clock=clock, settings=fanout, limits=settings, record=health.record, on_late=self._keep_late)
+
+    def breaker(self, source_id: SourceId) -> BreakerState:
+        """Return whether a source is being asked at present."""
+        return self._fanout.breaker(source_id)
+
+    def facts(self, descriptors: Mapping[SourceId, SourceDescriptor]) -> list[SourceFacts]:
+        """Return what a plan has to know of every source outside the base."""
+        return [self._facts(descriptor) for descriptor in descriptors.values() if not descriptor.is_own]
+
+    def prepare(self, question: Question, *, is_ahead: bool = False) -> Round | None:
+        """Look up what was kept, and return what is left to ask; None when a question concerns no source outside the base.
+
+        A question that is asked ahead of time uses nothing that was kept.
+        """
+        left_out = self._left_out(question)
+        if not question.plan.calls and not left_out:
+            return None
+        kept = self.cache.for_request()
+        known = [self._not_asked(question, descriptor, report, kept) for descriptor, report in left_out]
+        calls = []
+        for planned in question.plan.calls:
+            each = self._prepared(question, planned)
+            found = (None if is_ahead else self._kept_reply(each, kept.find(each.kept_as))) or self._refused(each)
+            if found is None:
+                calls.append(each)
+            else:
+                known.append(found)
+        return Round(question, kept, tuple(known), tuple(calls), is_ahead)
+
+    async def ask(
+        self,
+        asking: Round,
+        *,
+        started_ns: int,
+        own_confidences: Callable[[], Sequence[float] | None] | None = None,
+        on_finished: Callable[[SourceReply], None] | None = None,
+    ) -> tuple[SourceReply, ...]:
+        """Return what every source outside did with a question, those that were left out included; never raises for any of them."""
+        enough = None
+        if own_confidences is not None:
+            enough = EarlyStop(self._settings, limit=asking.question.request.limit, own=own_confidences, known=asking.known)
+        settled: dict[tuple[SourceId, int], SourceReply] = {}
+        prepared = {(each.call.descriptor.source_id, each.call.part): each for each in asking.calls}
+
+        def settle(reply: SourceReply) -> SourceReply:
+            key = (reply.source_id, reply.part)
+            if key not in settled:
+                settled[key] = self._settled(asking, prepared[key], reply, is_enough=enough is not None and bool(enough.reason))
+            return settled[key]
+
+        def finished(reply: SourceReply) -> None:
+            if on_finished is not None:
+                on_finished(settle(reply))
+
+        if on_finished is not None:
+            for reply in asking.known:
+                on_finished(reply)
+        calls = [each.call for each in asking.calls]
+        answered = await self._fanout.run(calls, started_ns=started_ns, enough=enough, on_finished=finished if on_finished else None)
+        replies = [*asking.known, *(settle(reply) for reply in answered)]
+        return tuple(sorted(replies, key=lambda reply: (reply.source_id, reply.part)))
+
+    async def try_one(self, descriptor: SourceDescriptor, ask: SourceAsk) -> SourceTrial:
+        """Ask one source by itself, whatever its breaker says; nothing of it is kept."""
+        retriever = self._directory.retriever(descriptor)
+        if retriever is None:
+            report = CoverageReport(state=CoverageState.SKIPPED, reason=NOT_ATTACHED, searched_share=0.0)
+            return SourceTrial(source_id=descriptor.source_id, report=report, candidates=())
+        call = SourceCall(descriptor=descriptor, retriever=retriever, ask=ask, wait_ms=ask.budget_ms)
+        trial = FanOut(clock=self._clock, settings=self._once, limits=self._settings, record=self.health.record, on_late=_ignore)
+        try:
+            (reply,) = await trial.run([call], started_ns=self._clock.elapsed_ns())
+        finally:
+            await trial.close()
+        return SourceTrial(source_id=descriptor.source_id, report=reply.report, candidates=reply.candidates)
+
+    def tell(self, question: Question, response: EvidenceResponse, *, started_at: datetime) -> None:
+        """Tell those who watch over the engine of an answer."""
+        self._sink.record(
+            build_trace(
+                response=response,
+                request=question.request,
+                fingerprint=question.scope.fingerprint,
+                replies=question.inputs.replies,
+                started_at=started_at,
+                stages=response.stage_latencies_ms,
+                notes=response.decisions,
+            )
+        )
+        self.health.flush(only_when_due=True)
+
+    def changed(self, source_id: SourceId | None = None) -> int:
+        """Forget what was kept of a source whose data has changed, or of all of them."""
+        return self.cache.forget(source_id)
+
+    async def close(self) -> None:
+        """Stop what still goes on in the background, and write down what was measured."""
+        await self._fanout.close()
+        self.health.flush()
+
+    def _facts(self, descriptor: SourceDescriptor) -> SourceFacts:
+        source = descriptor.source_id
+        return SourceFacts(
+            descriptor=descriptor,
+            is_attached=self._directory.retriever(descriptor) is not None,
+            breaker=self._fanout.breaker(source),
+            has_rate=descriptor.max_qps is None or self._rates.allows(source, descriptor.max_qps),
+            p99_ms=self.health.p99_ms(source),
+            age_s=self.health.age_s(source),
+        )
+
+    def _left_out(self, question: Question) -> list[tuple[SourceDescriptor, CoverageReport]]:
+        """Return the sources outside that were not planned, with the reason; the base's own stay in the plan."""
+        skipped = question.plan.skipped
+        if not skipped:
+            return []
+        descriptors = question.snapshot.descriptors()
+        known = ((descriptors.get(source), report) for source, report in skipped.items())
+        return [
+            (descriptor, report)
+            for descriptor, report in known
+            if descriptor is not None and not descriptor.is_own and report.state is not CoverageState.DENIED
+        ]
+
+    def _prepared(self, question: Question, planned: PlannedCall) -> _Prepared:
+        descriptor = question.snapshot.descriptors()[planned.source_id]
+        retriever = self._directory.retriever(descriptor)
+        if retriever is None:
+            raise AssertionError  # only what is attached is planned
+        part = question.plan.parts[planned.part]
+        ask = self._source_ask(question, part_number=planned.part, wait_ms=planned.wait_ms)
+        kept_as = self._cache_ask(question, descriptor, ask, retriever)
+        call = SourceCall(
+            descriptor=descriptor,
+            retriever=retriever,
+            ask=ask,
+            wait_ms=planned.wait_ms,
+            part=planned.part,
+            part_weight_milli=weight_milli(part),
+            token=kept_as,
+        )
+        return _Prepared(call, kept_as)
+
+    def _source_ask(self, question: Question, *, part_number: int, wait_ms: int) -> SourceAsk:
+        request = question.request
+        if request.principal is None or request.as_of is None:
+            raise AssertionError  # checking has filled both in
+        return SourceAsk(
+            query=question.plan.parts[part_number],
+            principal=request.principal,
+            limit=min(self._settings.most_candidates, request.limit + POOL_BEYOND_LIMIT),
+            budget_ms=wait_ms,
+            as_of=request.as_of,
+            agent_name=request.agent_name or "",
+            session=request.session_context,
+            time_window=request.time_window,
+        )
+
+    def _cache_ask(
+        self, question: Question, descriptor: SourceDescriptor, ask: SourceAsk, retriever: Retriever | BlockingRetriever | None
+    ) -> CacheAsk:
+        vector = question.parts[0].vector if ask.query.text == question.request.query.text else None
+        return CacheAsk(
+            descriptor=descriptor,
+            data_version=_data_version(descriptor, retriever),
+            ask=ask,
+            fingerprint=question.scope.fingerprint,
+            vector=vector.vector if vector else None,
+            vector_space=f"{vector.identity.name} {vector.identity.model}" if vector else "",
+            max_staleness_ms=question.request.max_staleness_ms,
+            generation=self.cache.generation(descriptor.source_id),
+        )
+
+    def _refused(self, prepared: _Prepared) -> SourceReply | None:
+        """Return why a source is not asked at the last moment: others may have used up its rate since the plan was made."""
+        descriptor = prepared.call.descriptor
+        if descriptor.max_qps is None or self._rates.take(descriptor.source_id, descriptor.max_qps):
+            return None
+        report = CoverageReport(state=CoverageState.SKIPPED, reason=RATE_USED_UP, searched_share=0.0)
+        return _reply(descriptor, report, part=prepared.call.part, part_weight_milli=prepared.call.part_weight_milli)
+
+    def _kept_reply(self, prepared: _Prepared, hit: CacheHit | None) -> SourceReply | None:
+        if hit is None:
+            return None
+        state = CoverageState.STALE if hit.is_stale else CoverageState.CACHED
+        why = "found for a similar question, " if hit.is_reused else ""
+        report = CoverageReport(
+            state=state,
+            reason=f"{why}kept for {hit.age_ms / _MILLI:.0f} s",
+            candidates=len(hit.candidates),
+            data_age_s=_data_age(hit, prepared.call.ask),
+            tier=hit.tier,
+        )
+        call = prepared.call
+        reply = _reply(call.descriptor, report, part=call.part, part_weight_milli=call.part_weight_milli)
+        return msgspec.structs.replace(reply, candidates=hit.candidates, tier=hit.tier, is_reused=hit.is_reused)
+
+    def _not_asked(self, question: Question, descriptor: SourceDescriptor, report: CoverageReport, kept: RequestCache) -> SourceReply:
+        """Return the account of a source that was left out; where only its breaker kept it out, what was kept stands in."""
+        reply = _reply(descriptor, report)
+        if report.state is not CoverageState.BREAKER_OPEN or not question.plan.parts:
+            return reply
+        ask = self._source_ask(question, part_number=0, wait_ms=1)
+        retriever = self._directory.retriever(descriptor)
+        if retriever is None:
+            return reply
+        call = SourceCall(descriptor=descriptor, retriever=retriever, ask=ask, wait_ms=1)
+        return self._stand_in(_Prepared(call, self._cache_ask(question, descriptor, ask, retriever)), reply, kept)
+
+    def _settled(self, asking: Round, prepared: _Prepared, reply: SourceReply, *, is_enough: bool) -> SourceReply:
+        """Return a source's answer, kept for the next one; or, where there is none, what was kept of it before."""
+        if reply.report.state is CoverageState.SEARCHED:
+            asking.kept.keep(prepared.kept_as, reply.candidates, retrieved_at=self._clock.now(), precomputed=asking.is_ahead)
+            newest = max((each.updated_at for each in reply.candidates if each.updated_at is not None), default=None)
+            self.health.saw(reply.source_id, newest, self._clock.now())
+            return reply
+        if reply.candidates or reply.report.state not in _NO_ANSWER:
+            return reply
+        if is_enough and reply.report.state is CoverageState.SKIPPED:
+            return reply  # it was given up because nothing more is needed
+        return self._stand_in(prepared, reply, asking.kept)
+
+    def _stand_in(self, prepared: _Prepared, reply: SourceReply, kept: RequestCache) -> SourceReply:
+        found = self._kept_reply(prepared, kept.stand_in(prepared.kept_as))
+        if found is None:
+            return reply
+        reason = f"{reply.report.reason}; what was said before stands in, {found.report.reason}"
+        report = msgspec.structs.replace(
+            found.report, state=CoverageState.STALE, reason=reason, elapsed_ms=reply.report.elapsed_ms, faults=reply.report.faults
+        )
+        return msgspec.structs.replace(found, report=report, asked_ms=reply.asked_ms)
+
+    def _keep_late(self, call: SourceCall, reply: SourceReply) -> None:
+        """Keep an answer that came after its caller had left."""
+        if isinstance(call.token, CacheAsk) and reply.report.state is CoverageState.SEARCHED:
+            self.cache.keep(call.token, reply.candidates, retrieved_at=self._clock.now())
+
+
+def _ignore(_call: SourceCall, _reply: SourceReply) -> None:
+    """Let go of what comes after a trial."""
+
+
+def _reply(descriptor: SourceDescriptor, report: CoverageReport, *, part: int = 0, part_weight_milli: int = _MILLI) -> SourceReply:
+    return SourceReply(
+        source_id=descriptor.source_id,
+        part=part,
+        part_weight_milli=part_weight_milli,
+        report=report,
+        source_type=descriptor.source_type,
+        version=descriptor.version,
+        weight_milli=descriptor.weight_milli,
+        freshness_tau_s=descriptor.freshness_tau_s,
+    )
+
+
+def _data_version(descriptor: SourceDescriptor, retriever: Retriever | BlockingRetriever | None) -> str:
+    """Return what a source of ours says of its data's version; a stranger's code is not called outside its bulkhead."""
+    if descriptor.connection.kind is ConnectionKind.PYTHON:
+        return ""
+    version = getattr(retriever, "data_version", None)
+    return "" if version is None else str(version())
+
+
+def _data_age(hit: CacheHit, ask: SourceAsk) -> int | None:
+    newest = max((each.updated_at for each in hit.candidates if each.updated_at is not None), default=None)
+    return None if newest is None else max(0, int((ask.as_of - newest).total_seconds()))

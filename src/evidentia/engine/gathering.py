@@ -1,0 +1,144 @@
+"""Step 6 for one request: the base's own search and the sources outside, side by side, until the time for searching is over."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.contracts.streaming import ProvisionalFragments, SourceFinished
+from evidentia.engine.deadline import Stages
+from evidentia.engine.legs import NOTHING_FOUND
+from evidentia.engine.trail import Trail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evidentia.contracts.ports import Workers
+    from evidentia.contracts.retrieval import SourceReply
+    from evidentia.contracts.streaming import StreamEvent
+    from evidentia.engine.federation import Federation
+    from evidentia.engine.legs import Found
+    from evidentia.engine.pipeline import Engine, Searched
+    from evidentia.engine.question import Question
+
+TOO_SLOW = "the search took longer than its share of the deadline"
+_MS_PER_S = 1_000
+
+
+class Gathering:
+    """Gathers what answers one question. Whoever asks for a stream is told of every source, and what the answer would be by then."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        question: Question,
+        *,
+        trail: Trail,
+        workers: Workers,
+        federation: Federation | None,
+        watch: Callable[[StreamEvent], None] | None,
+        is_ahead: bool,
+        is_patient: bool,
+    ) -> None:
+        self._engine = engine
+        self._question = question
+        self._trail = trail
+        self._workers = workers
+        self._federation = federation
+        self._asking = None if federation is None else federation.prepare(question, is_ahead=is_ahead)
+        self._watch = watch
+        self._is_patient = is_patient
+        self._stages = Stages(question.request.latency_deadline_ms)
+        self._searched: Searched | None = None
+        self._replies: list[SourceReply] = []
+        self._provisional: asyncio.Task[None] | None = None
+
+    async def run(self) -> tuple[Question, Found]:
+        """Return the question with what others said of it, and what the base itself holds."""
+        known, calls = (self._asking.known, len(self._asking.calls)) if self._asking else ((), 0)
+        self._engine.mark_sources(self._question, known, calls=calls, trail=self._trail)
+        asking = asyncio.ensure_future(self._ask())
+        try:
+            self._searched = await self._own()
+            self._tell_own()
+            replies = await asking
+        finally:
+            asking.cancel()
+            if self._provisional is not None:
+                self._provisional.cancel()
+        question, found = self._answered(replies)
+        searched = self._searched._replace(question=question) if self._searched else self._engine.missed(question)
+        self._engine.mark_search(searched, self._trail)
+        return question, found
+
+    async def _own(self) -> Searched | None:
+        """Search the base; None when that takes longer than there is time for, which the thread then finds out by itself."""
+        if not self._question.plan.searched:
+            return self._engine.search(self._question)
+        searching = asyncio.ensure_future(self._workers.run(partial(self._engine.search, self._question)))
+        left_ms = max(1.0, self._stages.fan_out_ends_ms - self._trail.elapsed_ms())
+        try:
+            await asyncio.wait({searching}, timeout=None if self._is_patient else left_ms / _MS_PER_S)
+        finally:
+            if not searching.done():
+                searching.add_done_callback(_look_away)
+        return searching.result() if searching.done() else None
+
+    async def _ask(self) -> tuple[SourceReply, ...]:
+        if self._federation is None or self._asking is None:
+            return ()
+        return await self._federation.ask(
+            self._asking,
+            started_ns=self._trail.started_ns,
+            own_confidences=self._own_confidences if self._question.request.early_stop else None,
+            on_finished=self._finished if self._watch is not None else None,
+        )
+
+    def _own_confidences(self) -> Sequence[float] | None:
+        """Return how likely the best of the base's own are to be relevant; None while it is still being searched."""
+        if self._searched is None:
+            return None
+        return self._engine.confidences(self._searched.question, self._searched.found)
+
+    def _answered(self, replies: Sequence[SourceReply]) -> tuple[Question, Found]:
+        question = self._searched.question if self._searched else self._question
+        missing = "" if self._searched else TOO_SLOW
+        inputs = msgspec.structs.replace(question.inputs, replies=tuple(replies), own_missing=missing)
+        return question._replace(inputs=inputs), self._searched.found if self._searched else NOTHING_FOUND
+
+    def _tell_own(self) -> None:
+        if self._watch is None:
+            return
+        question, found = self._answered(())
+        for source, report in self._engine.coverage(question, found, elapsed_ms=self._trail.elapsed_ms()).items():
+            self._watch(SourceFinished(source_id=source, report=report))
+        self._offer()
+
+    def _finished(self, reply: SourceReply) -> None:
+        self._replies.append(reply)
+        if self._watch is not None:
+            self._watch(SourceFinished(source_id=reply.source_id, report=reply.report))
+        self._offer()
+
+    def _offer(self) -> None:
+        """Work out what the answer would be now, unless that is already being done."""
+        if self._searched is not None and (self._provisional is None or self._provisional.done()):
+            self._provisional = asyncio.ensure_future(self._provide())
+
+    async def _provide(self) -> None:
+        question, found = self._answered(tuple(self._replies))
+        question = question._replace(request=msgspec.structs.replace(question.request, receipt=False))
+        trail = Trail(self._engine.clock, deadline_ms=question.request.latency_deadline_ms)
+        run = await self._workers.run(partial(self._engine.conclude, question, found, trail))
+        if self._watch is not None:
+            sources = sorted({*question.plan.searched, *(reply.source_id for reply in question.inputs.replies)})
+            self._watch(ProvisionalFragments(fragments=run.response.fragments, sources=tuple(sources)))
+
+
+def _look_away(searching: asyncio.Future[Searched]) -> None:
+    """Take note of how a search ended that nobody waits for any more."""
+    if not searching.cancelled():
+        searching.exception()

@@ -1,0 +1,216 @@
+"""What sources outside the base said, as far as this caller may use it: admitted one by one, then ranked among the base's own.
+
+Nothing here asks anybody: it works on replies that are part of the question's recorded inputs, so a replay does the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from evidentia.contracts.evidence import CoverageReport, WithheldFragment
+from evidentia.contracts.predicates import And, Compare, matcher_of
+from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
+from evidentia.contracts.vocabulary import CoverageState
+from evidentia.policy.access import is_allowed
+from evidentia.ranking import fusion
+from evidentia.ranking.reused import order_for
+from evidentia.text.features import content_features
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from evidentia.contracts.evidence import EvidenceRequest
+    from evidentia.contracts.ids import ChunkId, SourceId
+    from evidentia.contracts.predicates import Matcher, Predicate
+    from evidentia.contracts.retrieval import ExternalCandidate, SourceReply
+    from evidentia.engine.question import Question
+    from evidentia.text.tokens import Tokeniser
+
+OUTSIDE = "outside"
+"""Said by a source outside the base during this request."""
+STALE = "stale"
+INADMISSIBLE = "inadmissible"
+NO_ORIGIN = "it comes without an origin, and the request asks for provenance"
+NO_LEGS = LegScores(lexical=0, dense=None)
+_OWN_WEIGHT = 1_000_000
+"""The base's own order counts once: a source's weight and its part's, both in thousandths, multiply to this."""
+_TROUBLES = (
+    CoverageState.FAILED,
+    CoverageState.TIMED_OUT,
+    CoverageState.BREAKER_OPEN,
+    CoverageState.SKIPPED,
+    CoverageState.STALE,
+    CoverageState.SEARCHED,
+    CoverageState.CACHED,
+)
+
+
+class Outsider(NamedTuple):
+    """A fragment from outside that the caller may use, and the reply it came with."""
+
+    candidate: ExternalCandidate
+    reply: SourceReply
+    flags: tuple[str, ...]
+
+    @property
+    def hit(self) -> SearchHit:
+        """Return it in the form in which the base's own candidates are ranked; it has no place in the base."""
+        each = self.candidate
+        return SearchHit(chunk_id=each.chunk_id, document_id=each.document_id, source_id=each.source_id, score=0, place=-1)
+
+    @property
+    def signals(self) -> ChunkSignals:
+        """Return what ranks it besides its match."""
+        each = self.candidate
+        return ChunkSignals(
+            authority_tier=each.authority_tier,
+            content_type=each.content_type,
+            updated_at=each.updated_at,
+            features=content_features(each.content, each.content_type),
+        )
+
+
+class Admitted(NamedTuple):
+    """The fragments from outside, each once and ordered by id; every source's order with its weight; and what was kept back."""
+
+    outsiders: tuple[Outsider, ...] = ()
+    rankings: tuple[tuple[ChunkId, ...], ...] = ()
+    weights: tuple[int, ...] = ()
+    withheld: tuple[WithheldFragment, ...] = ()
+
+
+NOBODY = Admitted()
+
+
+def admit(question: Question, *, tokeniser: Tokeniser) -> Admitted:
+    """Return what the replies hold for this caller: access first, then what the request wants."""
+    replies = question.inputs.replies
+    if not replies:
+        return NOBODY
+    door = _Door(question)
+    admitted: dict[ChunkId, Outsider] = {}
+    withheld: dict[ChunkId, WithheldFragment] = {}
+    rankings, weights = [], []
+    for reply in sorted(replies, key=lambda each: (each.source_id, each.part)):
+        order = []
+        seen = [candidate for candidate in reply.candidates if door.shows(candidate)]
+        for candidate in _in_order(reply, seen, question, tokeniser):
+            if not door.wants(candidate):
+                continue
+            if door.wants_origin and not candidate.origin:
+                withheld[candidate.chunk_id] = WithheldFragment(chunk_id=candidate.chunk_id, reason=NO_ORIGIN)
+                continue
+            admitted.setdefault(candidate.chunk_id, Outsider(candidate, reply, _flags(candidate, reply)))
+            order.append(candidate.chunk_id)
+        if order:
+            rankings.append(tuple(order))
+            weights.append(reply.weight_milli * reply.part_weight_milli)
+    return Admitted(
+        outsiders=tuple(admitted[chunk_id] for chunk_id in sorted(admitted)),
+        rankings=tuple(rankings),
+        weights=tuple(weights),
+        withheld=tuple(withheld[chunk_id] for chunk_id in sorted(withheld)),
+    )
+
+
+def fuse_outsiders(own: Sequence[int], own_ids: Sequence[ChunkId], admitted: Admitted, *, kappa: int) -> list[int]:
+    """Return one score per candidate, the base's own first: scores of different sources cannot be compared, so their orders are."""
+    if not admitted.outsiders:
+        return list(own)
+    own_order = tuple(own_ids[index] for index in fusion.order(own, own_ids))
+    ids = [*own_ids, *(each.candidate.chunk_id for each in admitted.outsiders)]
+    sums = fusion.rrf((own_order, *admitted.rankings), ids, kappa=kappa, weights=(_OWN_WEIGHT, *admitted.weights))
+    return fusion.single(sums)
+
+
+def coverage_of(replies: Sequence[SourceReply]) -> dict[SourceId, CoverageReport]:
+    """Return one account per source: where it was asked several parts, the worst state with every reason, and the sums."""
+    accounts: dict[SourceId, CoverageReport] = {}
+    for reply in sorted(replies, key=lambda each: (each.source_id, each.part)):
+        known = accounts.get(reply.source_id)
+        accounts[reply.source_id] = reply.report if known is None else _joined(known, reply.report)
+    return accounts
+
+
+class _Door:
+    """Who comes in, decided for one request; what several candidates share is worked out once."""
+
+    def __init__(self, question: Question) -> None:
+        self._scope = question.scope
+        self.wants_origin = question.request.provenance_required
+        self._rules = _matcher(question.scope.rules)
+        self._wanted = _matcher(tuple(_wanted(question.request)))
+
+    def shows(self, candidate: ExternalCandidate) -> bool:
+        """Tell whether the caller may see a candidate; one that is hidden has no influence on the order of the others."""
+        return is_allowed(candidate.access, self._scope) and (self._rules is None or self._rules(_record(candidate)))
+
+    def wants(self, candidate: ExternalCandidate) -> bool:
+        """Tell whether a candidate that the caller may see is one that the request wants."""
+        return self._wanted is None or self._wanted(_record(candidate))
+
+
+def _matcher(clauses: tuple[Predicate, ...]) -> Matcher | None:
+    return matcher_of(And(clauses)) if clauses else None
+
+
+def _wanted(request: EvidenceRequest) -> Iterator[Predicate]:
+    """Yield what a request wants of a fragment wherever it comes from."""
+    window = request.time_window
+    if window and window.start:
+        yield Compare("updated_at", ">=", msgspec.to_builtins(window.start))
+    if window and window.end:
+        yield Compare("updated_at", "<=", msgspec.to_builtins(window.end))
+    if request.filter is not None and not isinstance(request.filter, str):
+        yield request.filter
+
+
+def _record(candidate: ExternalCandidate) -> Mapping[str, object]:
+    """Return the fields that filters may name."""
+    return {
+        "source_id": candidate.source_id,
+        "document_id": candidate.document_id,
+        "title": candidate.title,
+        "path": candidate.origin,
+        "content_type": candidate.content_type,
+        "updated_at": candidate.updated_at,
+        "classification": candidate.access.classification,
+        "authority_tier": candidate.authority_tier,
+        "tenant": candidate.access.tenant,
+        "media_type": candidate.media_type,
+        "extra": candidate.metadata,
+    }
+
+
+def _in_order(
+    reply: SourceReply, seen: Sequence[ExternalCandidate], question: Question, tokeniser: Tokeniser
+) -> Sequence[ExternalCandidate]:
+    """Return those of a reply's candidates that are seen, best first; what was found for another question is put in order for this one."""
+    if not reply.is_reused:
+        return sorted(seen, key=lambda each: (each.rank, each.chunk_id))
+    return order_for(question.words, seen, tokeniser=tokeniser)
+
+
+def _flags(candidate: ExternalCandidate, reply: SourceReply) -> tuple[str, ...]:
+    stale = (STALE,) if reply.report.state is CoverageState.STALE else ()
+    unattributed = () if candidate.origin else (INADMISSIBLE,)
+    return (OUTSIDE, *stale, *unattributed, *candidate.flags)
+
+
+def _joined(first: CoverageReport, second: CoverageReport) -> CoverageReport:
+    faults = dict(first.faults)
+    for kind, count in second.faults.items():
+        faults[kind] = faults.get(kind, 0) + count
+    worst = min((first, second), key=lambda each: _TROUBLES.index(each.state))
+    ages = [each.data_age_s for each in (first, second) if each.data_age_s is not None]
+    return msgspec.structs.replace(
+        worst,
+        reason="; ".join(dict.fromkeys(each.reason for each in (first, second) if each.reason)),
+        candidates=first.candidates + second.candidates,
+        searched_share=min(first.searched_share, second.searched_share),
+        data_age_s=min(ages, default=None),
+        elapsed_ms=max(first.elapsed_ms, second.elapsed_ms),
+        faults=dict(sorted(faults.items())),
+    )

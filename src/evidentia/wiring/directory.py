@@ -1,0 +1,104 @@
+"""What asks each registered source in this process: objects that were attached, and whatever a descriptor's connection names."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
+from evidentia.sources.memory import MemoryRetriever
+from evidentia.sources.other_base import BaseRetriever
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
+    from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.ports import BlockingRetriever, NoteStore, Retriever
+    from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.wiring.embedded import EmbeddedParts
+
+
+class Directory:
+    """Implements `SourceDirectory`. Thread safe; what a connection names is opened when it is first asked."""
+
+    def __init__(self, directory: Path, *, notes: NoteStore, open_base: Callable[[Path], EmbeddedParts]) -> None:
+        self._directory = directory
+        self._notes = notes
+        self._open_base = open_base
+        self._lock = threading.Lock()
+        self._attached: dict[SourceId, Retriever | BlockingRetriever] = {}
+        self._made: dict[SourceId, tuple[SourceDescriptor, Retriever | BlockingRetriever]] = {}
+        self._opened: dict[str, EmbeddedParts] = {}
+
+    def attach(self, source_id: SourceId, retriever: Retriever | BlockingRetriever) -> None:
+        """Let an object answer for a source, in this process."""
+        with self._lock:
+            self._attached[source_id] = retriever
+
+    def detach(self, source_id: SourceId) -> None:
+        """Let nothing answer for a source any more."""
+        with self._lock:
+            self._attached.pop(source_id, None)
+            self._made.pop(source_id, None)
+
+    def retriever(self, descriptor: SourceDescriptor) -> Retriever | BlockingRetriever | None:
+        """Return what asks a source; None when nothing is attached that could."""
+        source = descriptor.source_id
+        if descriptor.connection.kind in (ConnectionKind.PYTHON, ConnectionKind.OWN):
+            return self._attached.get(source)
+        with self._lock:
+            made = self._made.get(source)
+            if made is None or made[0] != descriptor:
+                made = self._made[source] = (descriptor, self._make(descriptor))
+            return made[1]
+
+    async def close(self) -> None:
+        """Give back every connection."""
+        with self._lock:
+            made, opened = [each for _, each in self._made.values()], list(self._opened.values())
+            self._made, self._opened, self._attached = {}, {}, {}
+        for retriever in made:
+            closing = getattr(retriever, "aclose", None)
+            if closing is not None:
+                await closing()
+        for parts in opened:
+            parts.close()
+
+    def _make(self, descriptor: SourceDescriptor) -> Retriever | BlockingRetriever:
+        connection = descriptor.connection
+        if connection.kind is ConnectionKind.MEMORY:
+            return MemoryRetriever(self._notes, authority_tier=AuthorityTier(connection.options.get("authority", "ephemeral")))
+        if connection.kind is ConnectionKind.BASE:
+            address = str(self._directory / connection.address)
+            return BaseRetriever(partial(self._ask_base, address), version=partial(self._base_version, address))
+        if connection.kind is ConnectionKind.REMOTE:
+            from evidentia.backends.remote.retriever import RemoteEvidentia
+
+            return RemoteEvidentia(connection.address, key_variable=connection.key_variable)
+        from evidentia.backends.mcp.retriever import McpTool
+
+        return McpTool(connection)
+
+    async def _ask_base(self, address: str, request: EvidenceRequest) -> EvidenceResponse:
+        """Ask another base for its own evidence; the sources it may ask in turn are not asked, so that nobody asks in circles."""
+        parts = await asyncio.to_thread(self._other, address)
+        if request.principal is None:
+            raise AssertionError
+        return await parts.retrieve(request, principal=request.principal, is_alone=True)
+
+    def _base_version(self, address: str) -> str:
+        with suppress(EvidentiaError):
+            return str(self._other(address).reader.head().evidence_state)
+        return ""
+
+    def _other(self, address: str) -> EmbeddedParts:
+        with self._lock:
+            if address not in self._opened:
+                self._opened[address] = self._open_base(Path(address))
+            return self._opened[address]

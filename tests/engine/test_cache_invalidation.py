@@ -1,0 +1,176 @@
+"""After a source has changed, what it said before is never found again: random histories, late answers and lost rows included."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from engine.cached_answers import WIKI, CacheBench, contents, unit
+from evidentia.contracts.ids import SemanticVersion
+from evidentia.contracts.settings import CacheSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.engine.cache import CacheAsk, CandidateCache
+
+HISTORIES = 400
+"""For each of three kinds of notice."""
+STEPS = 40
+QUESTIONS = ("enable the gate", "disable the gate")
+VECTORS = (unit(100, 1, 1), unit(100, 2, 1))
+
+
+class ChangingSource:
+    """A source whose data changes, asked by several processes through one store; what it says is the state it was asked in."""
+
+    def __init__(self, seed: int, *, notice: str, directory: Path | None = None) -> None:
+        self.draw = random.Random(seed)
+        self.notice = notice
+        self.bench = CacheBench(CacheSettings(semantic=seed % 2 == 1, most_entries=self.draw.choice((2, 100))), directory=directory)
+        self.processes = [self.bench.cache, self.bench.another(), self.bench.another()]
+        self.state = 0
+        self.descriptor: SourceDescriptor = WIKI
+        self.on_the_way: list[tuple[CacheAsk, str]] = []
+        self.hits = 0
+
+    def step(self) -> None:
+        """Let one thing happen, a little later than the last one."""
+        self.bench.clock.move(microseconds=self.draw.randrange(1, 50_000_000))
+        self.draw.choice((self.ask, self.ask, self.answer_late, self.change, self.look, self.look, self.lose))()
+
+    def ask(self) -> None:
+        asked, said = self.asked(), f"state {self.state}"
+        if self.draw.random() < 0.5:
+            self.keep(asked, said)
+        else:
+            self.on_the_way.append((asked, said))
+
+    def answer_late(self) -> None:
+        if self.on_the_way:
+            self.keep(*self.on_the_way.pop(self.draw.randrange(len(self.on_the_way))))
+
+    def change(self) -> None:
+        self.state += 1
+        if self.notice == "forget":
+            self.process().forget(self.draw.choice((WIKI.source_id, None)))
+        elif self.notice == "version":
+            self.descriptor = msgspec.structs.replace(WIKI, version=SemanticVersion(f"1.0.{self.state}"))
+
+    def look(self) -> None:
+        process = self.process()
+        hit = self.draw.choice((process.find, process.for_request().find, process.stand_in))(self.asked())
+        if hit is not None:
+            self.hits += 1
+
+            assert (f"state {self.state}",) == contents(hit.candidates)
+
+    def lose(self) -> None:
+        names = [name for name, _ in self.bench.store.items("")]
+        if names and self.draw.random() < 0.3:
+            self.bench.store.delete(self.draw.choice(names))
+
+    def keep(self, asked: CacheAsk, said: str) -> None:
+        self.bench.cache = self.process()
+        self.bench.keep(asked, said, precomputed=self.draw.random() < 0.2)
+
+    def asked(self) -> CacheAsk:
+        question = self.draw.randrange(len(QUESTIONS))
+        self.bench.cache = self.process()
+        return self.bench.asked(
+            QUESTIONS[question],
+            descriptor=self.descriptor,
+            data_version=str(self.state) if self.notice == "data_version" else "",
+            session=self.draw.choice((None, "s")),
+            vector=VECTORS[question],
+        )
+
+    def process(self) -> CandidateCache:
+        return self.draw.choice(self.processes)
+
+
+@pytest.mark.parametrize("notice", ["data_version", "forget", "version"])
+def test_the_state_before_a_change_is_never_found_after_it(notice: str) -> None:
+    hits = 0
+    for seed in range(HISTORIES):
+        source = ChangingSource(seed, notice=notice)
+        for _ in range(STEPS):
+            source.step()
+        hits += source.hits
+
+    assert hits > HISTORIES
+
+
+@pytest.mark.parametrize("notice", ["data_version", "forget", "version"])
+def test_nor_through_the_embedded_store(tmp_path: Path, notice: str) -> None:
+    hits = 0
+    for seed in range(20):
+        (tmp_path / str(seed)).mkdir()
+        source = ChangingSource(seed, notice=notice, directory=tmp_path / str(seed))
+        for _ in range(STEPS):
+            source.step()
+        source.bench.close()
+        hits += source.hits
+
+    assert hits > 20
+
+
+def test_an_answer_that_was_under_way_when_its_source_was_forgotten_is_not_kept() -> None:
+    bench = CacheBench(CacheSettings())
+    asked = bench.asked()
+    bench.another().forget(WIKI.source_id)
+    bench.keep(asked, "old")
+
+    assert bench.cache.find(bench.asked()) is None
+    assert bench.cache.find(asked) is None
+    assert 0 == bench.cache.stats().entries
+
+
+def test_what_is_in_memory_is_forgotten_too() -> None:
+    bench = CacheBench(CacheSettings())
+    asked = bench.asked()
+    bench.keep(asked, "old")
+    bench.cache.forget(WIKI.source_id)
+
+    assert bench.cache.find(asked) is None
+
+
+def test_a_keep_that_a_forget_overtakes_halfway_does_not_bring_the_old_state_back() -> None:
+    bench = CacheBench(CacheSettings())
+    asked = bench.asked()
+    before = dict(bench.kept)
+    bench.keep(asked, "old")
+    written = {name: row for name, row in bench.kept.items() if name not in before}
+    bench.another().forget(WIKI.source_id)
+    bench.kept.update(written)
+
+    assert bench.cache.find(bench.asked()) is None
+    assert bench.another().stand_in(bench.asked()) is None
+
+
+def test_a_generation_that_the_store_lost_is_followed_by_a_later_one() -> None:
+    bench = CacheBench(CacheSettings())
+    asked = bench.asked()
+    bench.store.delete("cache/generation/")
+    bench.keep(asked, "old")
+
+    assert bench.asked().generation > asked.generation
+    assert bench.cache.find(bench.asked()) is None
+    bench.store.delete("cache/generation/")
+    bench.clock.move(microseconds=2)
+    assert bench.another().generation(WIKI.source_id) > asked.generation
+
+
+@pytest.mark.parametrize("garbage", [b"", b"1", b"\x00" * 8, b"\xff" * 8, b"\x00" * 9])
+def test_a_generation_that_cannot_be_read_counts_as_lost(garbage: bytes) -> None:
+    bench = CacheBench(CacheSettings())
+    first = bench.asked().generation
+    bench.store.put("cache/generation/wiki", garbage)
+    second = bench.asked().generation
+    bench.cache.forget()
+
+    assert first < second < bench.asked().generation

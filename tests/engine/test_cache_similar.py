@@ -1,0 +1,251 @@
+"""Similar questions: off unless wanted, exact before alike, alike only by an exact cosine, and the same in every process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.cached_answers import CacheBench, contents, unit
+from evidentia.contracts.settings import CacheSettings
+from evidentia.contracts.vectors import LARGEST_COMPONENT
+from evidentia.contracts.vocabulary import CacheTier
+from evidentia.engine.cache_clusters import (
+    BUCKET_MEMBERS,
+    MOST_LEADERS,
+    Neighbourhood,
+    bucket_of,
+    decode_neighbourhood,
+    encode_neighbourhood,
+    is_alike,
+    read_vector,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+ENABLE, DISABLE, ELSEWHERE = unit(100, 10, 1), unit(100, 14, 1), unit(1, 10, 100)
+ROWS = st.lists(st.integers(-LARGEST_COMPONENT, LARGEST_COMPONENT), min_size=4, max_size=4).filter(any)
+
+
+def similar(**changes: object) -> CacheBench:
+    return CacheBench(CacheSettings(semantic=True, **changes))  # type: ignore[arg-type] # tests name settings of their own types
+
+
+@pytest.mark.parametrize("session", [None, "s"])
+def test_an_answer_to_a_similar_question_is_used_and_says_so(session: str | None) -> None:
+    bench = similar()
+    bench.keep(bench.asked("enable it", session=session, vector=ENABLE), "enabling")
+    hit = bench.another().find(bench.asked("disable it", session=session, vector=DISABLE))
+
+    assert hit is not None
+    assert hit.is_reused
+    assert ("enabling",) == contents(hit.candidates)
+    assert ("enable it",) == tuple(found.query for found in hit.candidates)
+    assert (CacheTier.GLOBAL if session is None else CacheTier.SESSION) == hit.tier
+    assert bench.cache.find(bench.asked("elsewhere", session=session, vector=ELSEWHERE)) is None
+
+
+def test_it_is_off_unless_the_settings_say_so() -> None:
+    bench = CacheBench(CacheSettings())
+    bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
+    bench.keep(bench.asked("enable it", session="s", vector=ENABLE), "enabling")
+
+    assert bench.cache.find(bench.asked("disable it", session="s", vector=DISABLE)) is None
+    assert not any("/near/" in name for name in bench.kept)
+
+
+@pytest.mark.parametrize("vector", [None, b"", b"123", b"\x00" * 12, b"\xff\xff\xff\x7f" * 3, b"\x01\x00\x00\x00" * 8_193])
+def test_without_a_vector_that_can_be_compared_nothing_is_alike(vector: bytes | None) -> None:
+    bench = similar()
+    bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
+    bench.keep(bench.asked("broken", vector=vector), "of the broken one")
+
+    assert bench.cache.find(bench.asked("disable it", vector=vector)) is None
+    assert bench.cache.find(bench.asked("broken", vector=vector)) is not None
+
+
+def test_vectors_of_another_space_are_not_compared() -> None:
+    bench = similar()
+    bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
+
+    assert bench.cache.find(bench.asked("disable it", vector=DISABLE, space="other")) is None
+    bench.keep(bench.asked("enable it", vector=ENABLE, space=""), "enabling")
+    assert bench.cache.find(bench.asked("disable it", vector=DISABLE, space="")) is None
+
+
+def test_vectors_of_another_length_are_not_compared() -> None:
+    bench = similar()
+    bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
+
+    assert bench.cache.find(bench.asked("disable it", vector=ENABLE[:8])) is None
+
+
+def test_just_this_question_comes_before_a_similar_one_in_whatever_tier() -> None:
+    bench = similar()
+    bench.keep(bench.asked("disable it", vector=DISABLE), "disabling")
+    bench.keep(bench.asked("enable it", session="s", vector=ENABLE), "enabling")
+    hit = bench.cache.find(bench.asked("disable it", session="s", vector=DISABLE))
+
+    assert hit is not None
+    assert (("disabling",), CacheTier.GLOBAL, False) == (contents(hit.candidates), hit.tier, hit.is_reused)
+
+
+def test_the_most_alike_that_is_good_is_used() -> None:
+    bench = similar(similarity_milli=500)
+    bench.keep(bench.asked("near", session="s", vector=unit(100, 11, 1)), "near")
+    bench.clock.move(seconds=10)
+    bench.keep(bench.asked("far", session="s", vector=unit(100, 13, 1)), "far")
+    wanted = bench.asked("this", session="s", vector=unit(100, 10, 1))
+    first, second = bench.cache.find(wanted), bench.cache.find(wanted._replace(max_staleness_ms=5_000))
+
+    assert [("near",), ("far",)] == [contents(hit.candidates) for hit in (first, second) if hit]
+
+
+def test_a_similar_answer_stands_in_when_it_is_past_its_time() -> None:
+    bench = similar(global_ttl_s=10)
+    bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
+    bench.clock.move(seconds=11)
+    asked = bench.asked("disable it", vector=DISABLE)
+    hit = bench.another().stand_in(asked)
+
+    assert bench.cache.find(asked) is None
+    assert hit is not None
+    assert (True, True) == (hit.is_reused, hit.is_stale)
+
+
+def test_a_question_near_a_leader_joins_it_and_takes_its_place_when_it_is_past_its_time() -> None:
+    bench = similar(global_ttl_s=10)
+    bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
+    bench.keep(bench.asked("disable it", vector=DISABLE), "disabling")
+    joined = bench.cache.find(bench.asked("toggle it", vector=unit(100, 12, 1)))
+    bench.clock.move(seconds=11)
+    bench.keep(bench.asked("disable it", vector=DISABLE), "disabling again")
+    led = bench.cache.find(bench.asked("toggle it", vector=unit(100, 12, 1)))
+
+    assert [("enabling",), ("disabling again",)] == [contents(hit.candidates) for hit in (joined, led) if hit]
+    assert 1 == len(listed_in(bench).entries)
+
+
+def test_a_leader_that_was_asked_again_leads_for_longer() -> None:
+    bench = similar(global_ttl_s=10, stale_ttl_s=0)
+    bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
+    bench.clock.move(seconds=8)
+    bench.keep(bench.asked("enable it", vector=ENABLE), "enabling again")
+    bench.clock.move(seconds=8)
+
+    assert bench.cache.find(bench.asked("disable it", vector=DISABLE)) is not None
+
+
+def listed_in(bench: CacheBench) -> Neighbourhood:
+    name = next(name for name in bench.kept if "/near/" in name)
+    return decode_neighbourhood(bench.store.get(name), name=name)
+
+
+@pytest.mark.parametrize(("session", "most"), [(None, MOST_LEADERS), ("s", BUCKET_MEMBERS)])
+def test_there_are_never_more_than_so_many_to_compare_with(session: str | None, most: int) -> None:
+    bench = similar(similarity_milli=1_000)
+    for number in range(most + 10):
+        bench.keep(bench.asked(f"question {number}", session=session, vector=unit(1_000, number, 1)), f"answer {number}")
+
+    assert most == len(listed_in(bench).entries)
+    newest = bench.cache.find(bench.asked("new", session=session, vector=unit(1_000, most + 9, 1)))
+    assert newest is not None
+    assert bench.cache.find(bench.asked("new", session=session, vector=unit(1_000, 0, 1))) is None
+
+
+@given(ROWS, st.lists(ROWS, min_size=1, max_size=6), st.integers(0, 1_000))
+def test_likeness_is_the_exact_cosine(own: list[int], rows: list[list[int]], similarity_milli: int) -> None:
+    listed = Neighbourhood()
+    for number, row in enumerate(rows):
+        listed = listed.joined(f"e{number}", np.array(row, dtype=np.int64), most=10)
+    found = listed.nearest(np.array(own, dtype=np.int64), similarity_milli=similarity_milli)
+    squares = {f"e{number}": signed_square(own, row) for number, row in enumerate(rows)}
+    wanted = {name for name, square in squares.items() if square >= Fraction(similarity_milli, 1_000) ** 2}
+
+    assert wanted == set(found)
+    rounded = {name: square * (1 << 40) // 1 for name, square in squares.items()}
+    assert sorted(found, key=lambda name: (-rounded[name], name)) == found
+
+
+def signed_square(first: list[int], second: list[int]) -> Fraction:
+    product = sum(a * b for a, b in zip(first, second, strict=True))
+    return Fraction(product * abs(product), sum(a * a for a in first) * sum(b * b for b in second))
+
+
+def test_the_largest_vectors_do_not_overflow() -> None:
+    largest = np.full(8_192, LARGEST_COMPONENT, dtype=np.int64)
+    listed = Neighbourhood().joined("same", largest, most=10).joined("opposite", -largest, most=10)
+
+    assert ["same"] == listed.nearest(largest, similarity_milli=1_000)
+    assert 0 <= bucket_of(largest) < 16
+
+
+def test_without_length_there_is_no_likeness() -> None:
+    assert not is_alike(0, 0, similarity_milli=0)
+
+
+@given(ROWS, st.integers(1, 5))
+def test_a_bucket_depends_on_direction_alone(row: list[int], factor: int) -> None:
+    vector = np.array(row, dtype=np.int64)
+
+    assert bucket_of(vector) == bucket_of(vector * factor)
+
+
+def test_questions_spread_over_the_buckets() -> None:
+    drawn = np.random.default_rng(5).integers(-1_000, 1_000, size=(400, 384))
+
+    assert set(range(16)) == {bucket_of(row) for row in drawn}
+
+
+def test_a_list_survives_its_bytes_and_broken_bytes_are_an_empty_one() -> None:
+    listed = Neighbourhood().joined("one", np.array([1, 2, 3]), most=4).joined("two", np.array([4, 5, 6]), most=4)
+    content = encode_neighbourhood(listed, name="n")
+
+    assert listed == decode_neighbourhood(content, name="n")
+    assert [Neighbourhood()] * 3 == [decode_neighbourhood(broken, name="n") for broken in (None, content[:-1], content[:20] + b"x")]
+    assert Neighbourhood() == decode_neighbourhood(content, name="another")
+
+
+def test_a_vector_is_read_as_it_was_written() -> None:
+    vector = read_vector(ENABLE)
+
+    assert vector is not None
+    assert np.frombuffer(ENABLE, dtype="<i4").tolist() == vector.tolist()
+
+
+HISTORY = """
+import random
+from engine.cached_answers import CacheBench, unit
+from evidentia.contracts.settings import CacheSettings
+
+draw = random.Random(7)
+bench = CacheBench(CacheSettings(semantic=True, similarity_milli=990, most_entries=60))
+for step in range(300):
+    row = [draw.randrange(1, 20) for _ in range(5)]
+    asked = bench.asked(str(row), session=draw.choice((None, "s")), vector=unit(*row))
+    hit = bench.cache.find(asked)
+    print(hit.candidates[0].content if hit else "-", hit.is_reused if hit else "-")
+    if hit is None:
+        bench.keep(asked, f"answer {step}")
+    bench.clock.move(seconds=1)
+for name, (value, _) in sorted(bench.kept.items()):
+    print(name, value.hex())
+"""
+
+
+def test_clusters_do_not_depend_on_how_a_process_hashes() -> None:
+    """Hits, names and bytes are the same under three hash seeds."""
+    told = set()
+    for seed in ("0", "1", "4242"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(["src", "tests"])}
+        run = subprocess.run([sys.executable, "-c", HISTORY], env=environment, capture_output=True, check=True, text=True, cwd=ROOT)
+        told.add(run.stdout)
+
+    assert 1 == len(told)
+    assert "True" in next(iter(told))

@@ -1,0 +1,238 @@
+"""The cache over a store that loses, changes and mixes up what it is given, and over one that is full."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.cached_answers import ALICE, WIKI, CacheBench, candidate, contents, unit
+from evidentia.contracts.ids import SourceId
+from evidentia.contracts.settings import CacheSettings
+from evidentia.engine.cache_entries import decode_entry, encode_entry, entry_of
+from evidentia.engine.cache_keys import tier_of
+
+VECTOR = unit(3, 2, 1)
+
+
+def filled(settings: CacheSettings | None = None) -> CacheBench:
+    bench = CacheBench(settings or CacheSettings(semantic=True))
+    bench.keep(bench.asked("one", session="s", vector=VECTOR), "said")
+    bench.keep(bench.asked("one", vector=VECTOR), "said")
+    bench.keep(bench.asked("ahead", vector=VECTOR), "said", precomputed=True)
+    return bench
+
+
+@given(st.data())
+def test_changed_bytes_are_a_miss_and_never_an_error(data: st.DataObject) -> None:
+    bench = filled()
+    for name, (value, expires_at) in sorted(bench.kept.items()):
+        if name.startswith("cache/generation/"):
+            continue
+        damage = data.draw(st.sampled_from(("flip", "cut", "longer", "other")))
+        place = data.draw(st.integers(0, len(value) - 1))
+        changed = {
+            "flip": value[:place] + bytes([value[place] ^ (1 << place % 8)]) + value[place + 1 :],
+            "cut": value[:place],
+            "longer": value + b"\x00",
+            "other": data.draw(st.binary(max_size=60)),
+        }[damage]
+        bench.store.put(name, changed, expires_at=expires_at)
+    process = bench.another()
+    for session in (None, "s"):
+        for text in ("one", "two", "ahead"):
+            asked = bench.asked(text, session=session, vector=VECTOR)
+
+            assert process.find(asked) is None
+            assert process.stand_in(asked) is None
+    bench.keep(bench.asked("two", session="s", vector=VECTOR), "said")
+    assert process.stats().entries >= 1
+
+
+def test_an_entry_under_another_name_is_a_miss() -> None:
+    bench = filled()
+    bench.keep(bench.asked("two"), "of another question")
+    names = sorted(name for name in bench.kept if "/entry/" in name)
+    rows = [bench.kept[name] for name in names]
+    bench.kept.update(zip(names, [*rows[1:], rows[0]], strict=True))
+
+    assert not any(bench.another().find(bench.asked(text, session="s")) for text in ("one", "two", "ahead"))
+
+
+@given(st.sampled_from(("entry", "used", "near", "generation")))
+def test_rows_of_any_kind_may_be_lost(kind: str) -> None:
+    bench = filled()
+    bench.store.delete(f"cache/{kind}/")
+    process = bench.another()
+    hits = [process.find(bench.asked(text, session="s", vector=VECTOR)) for text in ("one", "ahead", "two")]
+
+    assert all(("said",) == contents(hit.candidates) for hit in hits if hit is not None)
+    assert (kind in {"used", "near"}) == (hits[0] is not None)
+    bench.cache = process
+    bench.keep(bench.asked("one", session="s", vector=VECTOR), "again")
+    hit = process.find(bench.asked("one", session="s"))
+    assert hit is not None
+    assert ("again",) == contents(hit.candidates)
+
+
+@given(st.binary(max_size=200))
+def test_bytes_of_others_are_no_entry(content: bytes) -> None:
+    assert decode_entry(content, name="cache/entry/wiki/global/00") is None
+
+
+def test_an_entry_comes_back_as_it_was_kept() -> None:
+    bench = CacheBench(CacheSettings())
+    rich = msgspec.structs.replace(
+        candidate("text \N{SNOWMAN}\x00", rank=1), metadata={"b": "1", "a": "2"}, flags=("cut",), updated_at=bench.clock.now()
+    )
+    entry = entry_of((rich, candidate("", rank=2)), retrieved_at=bench.clock.now())
+    content = encode_entry(entry, name="cache/entry/wiki/global/00")
+
+    assert content is not None
+    assert entry == decode_entry(content, name="cache/entry/wiki/global/00")
+
+
+@pytest.mark.parametrize("place", ["text", "data_version", "session", "attribute"])
+def test_text_without_bytes_is_neither_kept_nor_found(place: str) -> None:
+    bench = CacheBench(CacheSettings(semantic=True))
+    words = {"text": "one", "data_version": "1", "session": "s", "attribute": "north"} | {place: "\ud800"}
+    caller = msgspec.structs.replace(ALICE, attributes={"desk": words.pop("attribute")})
+    asked = bench.asked(principal=caller, vector=VECTOR, **words)  # type: ignore[arg-type] # words only
+    bench.keep(asked, "said")
+
+    assert bench.cache.find(asked) is None
+    assert bench.cache.stand_in(asked) is None
+    assert 0 == bench.cache.stats().entries
+
+
+def test_a_candidate_without_bytes_is_not_kept() -> None:
+    bench = CacheBench(CacheSettings())
+    broken = msgspec.structs.replace(candidate("said", rank=1), title="\ud800")
+    bench.cache.keep(bench.asked(), [broken], retrieved_at=bench.clock.now())
+
+    assert bench.cache.find(bench.asked()) is None
+
+
+def test_a_source_may_have_any_name() -> None:
+    bench = CacheBench(CacheSettings())
+    for name in ("", "/", "a/global/b", "\N{SNOWMAN}", "..", "%", "a" * 500):
+        source = msgspec.structs.replace(WIKI, source_id=SourceId(name))
+        bench.keep(bench.asked(descriptor=source), name)
+        hit = bench.another().find(bench.asked(descriptor=source))
+
+        assert hit is not None
+        assert (name,) == contents(hit.candidates)
+        assert 1 == bench.cache.stats().entries
+        assert 1 == bench.cache.forget(source.source_id)
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 40])
+def test_no_more_is_kept_than_the_settings_allow(most: int) -> None:
+    bench = CacheBench(CacheSettings(most_entries=most))
+    for number in range(3 * most + 5):
+        bench.clock.move(seconds=1)
+        bench.keep(bench.asked(f"question {number}"), "said")
+        entries = [name for name in bench.kept if name.startswith("cache/entry/")]
+
+        assert len(entries) <= most
+        assert len(entries) == bench.cache.stats().entries
+        assert bench.cache.find(bench.asked(f"question {number}")) is not None
+    assert len(entries) >= max(1, most - most // 16)
+
+
+def test_what_was_not_used_for_longest_goes_first() -> None:
+    bench = CacheBench(CacheSettings(most_entries=3))
+    for text in ("one", "two", "three"):
+        bench.clock.move(seconds=1)
+        bench.keep(bench.asked(text), "said")
+    bench.clock.move(seconds=1)
+    bench.cache.find(bench.asked("one"))
+    bench.clock.move(seconds=1)
+    bench.keep(bench.asked("four"), "said")
+
+    assert ["one", "three", "four"] == [text for text in ("one", "two", "three", "four") if bench.another().find(bench.asked(text))]
+
+
+@pytest.mark.parametrize("most", [1, 3, 40])
+def test_room_is_made_in_the_order_of_last_use(most: int) -> None:
+    bench, draw = CacheBench(CacheSettings(most_entries=most)), random.Random(most)
+    expected: dict[str, None] = {}
+    for _ in range(600):
+        bench.clock.move(seconds=1)
+        text = f"question {draw.randrange(2 * most)}"
+        is_known = text in expected
+        expected.pop(text, None)
+        if draw.random() < 0.5:
+            assert is_known == (bench.cache.find(bench.asked(text)) is not None)
+        else:
+            bench.keep(bench.asked(text), "said")
+            is_known = True
+        if is_known:
+            expected[text] = None
+        if len(expected) > most:
+            del expected[next(iter(expected))]
+
+
+def test_a_use_in_one_process_counts_in_another_after_a_minute() -> None:
+    bench = CacheBench(CacheSettings(most_entries=2))
+    bench.keep(bench.asked("one"), "said")
+    bench.clock.move(seconds=1)
+    bench.keep(bench.asked("two"), "said")
+    bench.clock.move(seconds=61)
+    bench.another().find(bench.asked("one"))
+    bench.cache = bench.another()
+    bench.keep(bench.asked("three"), "said")
+
+    assert ["one", "three"] == [text for text in ("one", "two", "three") if bench.another().find(bench.asked(text))]
+
+
+def test_much_text_is_not_all_held_in_memory() -> None:
+    bench = CacheBench(CacheSettings())
+    for number in range(40):
+        bench.keep(bench.asked(f"question {number}"), "x" * 1_000_000)
+    bench.store.delete("cache/entry/")
+
+    found = [number for number in range(40) if bench.cache.find(bench.asked(f"question {number}")) is not None]
+    assert list(range(40 - len(found), 40)) == found
+    assert 30 <= len(found) <= 33
+
+
+def test_lifetimes_longer_than_the_calendar_are_cut() -> None:
+    bench = CacheBench(CacheSettings(session_ttl_s=10**15, global_ttl_s=10**15, stale_ttl_s=10**15))
+    bench.keep(bench.asked(session="s"), "said")
+    bench.keep(bench.asked(), "said")
+
+    assert bench.another().find(bench.asked(session="s")) is not None
+    assert bench.another().find(bench.asked()) is not None
+
+
+def test_names_of_others_are_of_no_tier() -> None:
+    assert [None, None, None] == [tier_of(name) for name in ("cache/used/", "cache/used/wiki", "cache/used/wiki/shelf/00")]
+
+
+def test_threads_may_share_a_cache() -> None:
+    bench = CacheBench(CacheSettings(most_entries=5, semantic=True))
+
+    def work(number: int) -> int:
+        hits = 0
+        for step in range(100):
+            asked = bench.asked(f"question {step % 7}", session=("s", None)[number % 2], vector=unit(1_000, step % 7, 1))
+            hit = bench.cache.find(asked)
+            if hit is None:
+                bench.keep(asked, "said")
+            else:
+                hits += 1
+                assert ("said",) == contents(hit.candidates)
+            if step % 40 == 39:
+                bench.cache.forget(WIKI.source_id)
+        return hits
+
+    with ThreadPoolExecutor(4) as pool:
+        hits = list(pool.map(work, range(4)))
+
+    assert all(hits)
+    assert sum(hits) == bench.cache.stats().hits
