@@ -9,6 +9,7 @@ import pytest
 
 from evidentia.serving.cli import main
 from serving.cli_runs import Outcome, Run
+from serving.federated_bases import PATIENT, make_archive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,3 +49,17 @@ def base(prepared: Path, tmp_path: Path) -> Path:
     """Return a copy of the prepared base that a test may damage."""
     shutil.copytree(prepared / "base", tmp_path / "own-base")
     return tmp_path / "own-base"
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a second base; nobody changes its documents."""
+    return make_archive(tmp_path_factory.mktemp("second"))
+
+
+@pytest.fixture
+def federated(run: Run, base: Path, archive: Path) -> Path:
+    """Return a base of its own that has the second one as a source."""
+    added = run("sources", "add", "--id", "archive", "--kind", "base", "--address", archive, *PATIENT, "--base", base)
+    assert added.exit_code == 0, added.err
+    return base

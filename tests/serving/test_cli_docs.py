@@ -11,6 +11,8 @@ from evidentia.serving.cli.app import app
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 COMMANDS = [command.name for command in app.registered_commands]
+GROUPS = {group.name: group.typer_instance for group in app.registered_groups}
+GROUPED = [f"{name} {command.name}" for name, group in GROUPS.items() if group is not None for command in group.registered_commands]
 
 
 def test_help_in_the_docs_is_the_help_of_the_program() -> None:
@@ -21,3 +23,13 @@ def test_help_in_the_docs_is_the_help_of_the_program() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_section(name: str) -> None:
     assert f"## `evidentia {name}`" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_every_group_has_a_section(name: str) -> None:
+    assert f"\n## `evidentia {name}`\n" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_every_command_of_a_group_has_a_section(name: str) -> None:
+    assert f"\n### `evidentia {name}`\n" in PAGE.read_text(encoding="utf-8")

@@ -156,6 +156,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, header: tuple[str, ...], rows: list[t
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", "25")  # without it, a dumb terminal counts as 80 columns wide
     monkeypatch.setenv("TERM", "dumb")
     put_table(header, rows)
     return [line.rstrip() for line in terminal.getvalue().splitlines()]

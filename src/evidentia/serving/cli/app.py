@@ -4,7 +4,26 @@ from typing import Annotated
 
 import typer
 
-from evidentia.serving.cli import demo, doctor, documents, embed, evaluate, export, gc, ingest, init, replay, search, show, verify, why
+from evidentia.serving.cli import (
+    cache,
+    demo,
+    doctor,
+    documents,
+    embed,
+    evaluate,
+    export,
+    gc,
+    ingest,
+    init,
+    memory,
+    replay,
+    search,
+    show,
+    sources,
+    trace,
+    verify,
+    why,
+)
 from evidentia.serving.cli.invocation import DEFAULT_BASE, ENVIRONMENT_BASE, Invocation, JsonOption, QuietOption
 from evidentia.serving.cli.output import put
 
@@ -59,9 +78,13 @@ app.command("show")(show.show)
 app.command("search")(search.search)
 app.command("replay")(replay.replay)
 app.command("why")(why.why)
+app.add_typer(trace.group, name="trace")
 app.command("verify")(verify.verify)
 app.command("export")(export.export)
 app.command("gc")(gc.gc)
 app.command("doctor")(doctor.doctor)
+app.add_typer(sources.group, name="sources")
+app.add_typer(memory.group, name="memory")
+app.add_typer(cache.group, name="cache")
 app.add_typer(evaluate.group, name="eval")
 app.command("demo")(demo.demo)

@@ -51,6 +51,11 @@ def note(call: Invocation, line: str) -> None:
         sys.stderr.flush()
 
 
+def flush() -> None:
+    """Hand what was printed to whoever reads it, at once."""
+    sys.stdout.flush()
+
+
 def put_json(message: object, *, is_compact: bool = False) -> None:
     """Print a message as JSON on stdout, in UTF-8 whatever the terminal says, fields in their declared order."""
     import msgspec

@@ -58,6 +58,28 @@ FacetOption = Annotated[
 SourceOption = Annotated[
     list[str] | None, typer.Option("--source", metavar="S", help="Search this source and no other; repeatable.", show_default=False)
 ]
+MostSourcesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--most-sources", metavar="N", help="Ask at most this many sources outside the base per part; default: 3.", show_default=False
+    ),
+]
+StalenessOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-staleness-ms", metavar="N", help="Use nothing that was kept for longer than this; 0 asks everybody.", show_default=False
+    ),
+]
+EarlyStopOption = Annotated[
+    bool, typer.Option("--early-stop", help="Wait for no more sources once what has come suffices; the answer depends on who was first.")
+]
+AgentOption = Annotated[
+    str | None, typer.Option("--agent", metavar="A", help="The agent that asks; its notes are found.", show_default=False)
+]
+SessionOption = Annotated[
+    str | None, typer.Option("--session", metavar="S", help="The session it asks in; its notes and answers are found.", show_default=False)
+]
+StreamOption = Annotated[bool, typer.Option("--stream", help="Tell on stderr of every source when it has finished.")]
 AsOfOption = Annotated[
     str | None,
     typer.Option("--as-of", metavar="TIME", help="The moment the question is asked at; default: now.", show_default=False),
@@ -85,10 +107,16 @@ def search(
     narrowing: FilterOption = None,
     facet: FacetOption = None,
     source: SourceOption = None,
+    most_sources: MostSourcesOption = None,
+    max_staleness_ms: StalenessOption = None,
+    early_stop: EarlyStopOption = False,
+    agent: AgentOption = None,
+    session: SessionOption = None,
     caller: AsOption = None,
     as_of: AsOfOption = None,
     corpus_version: VersionOption = None,
     explain: ExplainOption = False,
+    stream: StreamOption = False,
     no_receipt: NoReceiptOption = False,
     base: BaseOption = None,
     quiet: QuietOption = False,
@@ -101,12 +129,15 @@ def search(
     from evidentia.base.options import word
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.complaints import require_text
-    from evidentia.serving.cli.output import put_answer
+    from evidentia.serving.cli.output import flush, put_answer
     from evidentia.serving.cli.search_report import put_response
+    from evidentia.serving.cli.search_stream import streamed
     from evidentia.serving.cli.snippets import SnippetCutter
 
     call = invocation(context, base=base, quiet=quiet, json=json)
-    require_text(filter=narrowing, facets=facet, source_policy=source, corpus_version=corpus_version)
+    require_text(
+        filter=narrowing, facets=facet, source_policy=source, corpus_version=corpus_version, agent_name=agent, session_context=session
+    )
     fields = {
         "limit": limit,
         "token_budget": tokens,
@@ -119,20 +150,31 @@ def search(
         "without": None if without is None else [word(QueryStepName, step, field="without") for step in without],
         "filter": narrowing,
         "facets": facet,
-        "source_policy": {"allowed_sources": source} if source else None,
+        "source_policy": _policy(source, most_sources),
+        "max_staleness_ms": max_staleness_ms,
+        "early_stop": early_stop,
+        "agent_name": agent,
+        "session_context": session,
         "as_of": as_of,
         "corpus_version": corpus_version,
         "explain": explain,
         "receipt": not no_receipt,
     }
     with asking(call, caller) as opened:
-        response = opened.retrieve(query, **fields)
-        settings = opened.settings
-    if call.is_json:
-        put_answer(response)
-    else:
-        cutter = SnippetCutter(query, language=settings.text.language)
-        put_response(call, response, cutter=cutter, similarity=settings.search.similarity, is_explained=explain)
+        response = streamed(call, opened.retrieve_stream(query, **fields)) if stream else opened.retrieve(query, **fields)
+        if call.is_json:
+            put_answer(response)
+        else:
+            settings = opened.settings
+            cutter = SnippetCutter(query, language=settings.text.language)
+            put_response(call, response, cutter=cutter, similarity=settings.search.similarity, is_explained=explain)
+        flush()  # before the base is closed, which may wait for a source that is slow to let go
+
+
+def _policy(sources: list[str] | None, most_sources: int | None) -> dict[str, object] | None:
+    """Return what was typed of a source policy; None when nothing was."""
+    typed = {"allowed_sources": sources or None, "most_sources": most_sources}
+    return {name: value for name, value in typed.items() if value is not None} or None
 
 
 def _weights(text: str) -> dict[str, float]:

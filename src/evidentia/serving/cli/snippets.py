@@ -18,6 +18,12 @@ MOST_WORDS = 20_000
 GAP = "…"
 
 
+def shortened(content: str) -> str:
+    """Return the beginning of a content on one line, with a mark where more follows."""
+    line = " ".join(content.split()[:MOST_WORDS])
+    return line if len(line) <= SNIPPET_CHARS else f"{line[: SNIPPET_CHARS - 1]}{GAP}"
+
+
 class _Word(NamedTuple):
     text: str
     found: frozenset[str]
