@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+BESIDE := $(VENV)/integrations
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-full check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding fit docs clean
+.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -13,11 +14,20 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $(STAMP)
 
+$(BESIDE)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(BESIDE)
+	$(BESIDE)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BESIDE)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[haystack,langchain,llamaindex]" --group integrations
+	@touch $(BESIDE)/.installed
+
 demo: $(STAMP)
 	$(BIN)/evidentia demo --fresh
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-integrations: $(BESIDE)/.installed
+	$(BESIDE)/bin/python -m pytest --confcutdir=integrations_tests integrations_tests
 
 test-full: $(STAMP)
 	EVIDENTIA_SCIFACT=full $(BIN)/python -m pytest -n 2 --dist worksteal tests/engine
