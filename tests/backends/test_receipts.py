@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -9,6 +10,8 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -17,7 +20,7 @@ import pytest
 
 from evidentia import connect
 from evidentia.backends.embedded.receipts import EmbeddedReceipts
-from evidentia.contracts.errors import BaseDamagedError, BaseFullError, NotFoundError
+from evidentia.contracts.errors import BaseDamagedError, BaseFullError, BaseStateError, NotFoundError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.ids import ChunkId, CorpusVersion, EvidenceState, ReceiptId, Sha256
 from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
@@ -124,6 +127,56 @@ def test_many_threads_append_to_one_chain(log: EmbeddedReceipts) -> None:
         named = list(pool.map(lambda number: (number, log.append(_receipt(str(number)))), range(60)))
 
     assert [str(number) for number, _ in named] == [log.read(name).request.query.text for _, name in named]
+
+
+def test_those_who_wait_for_the_disk_are_synced_at_once(log: EmbeddedReceipts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is held in its sync until all others have written their lines; one more sync then serves them all."""
+    first = log.append(_receipt("0"))
+    is_held, may_go = threading.Event(), threading.Event()
+    syncs: list[int] = []
+
+    def sync(descriptor: int) -> None:
+        syncs.append(descriptor)
+        if len(syncs) == 1:
+            is_held.set()
+            assert may_go.wait(10)
+
+    monkeypatch.setattr("evidentia.backends.embedded.receipts.os.fsync", sync)
+    with ThreadPoolExecutor(8) as pool:
+        held = pool.submit(log.append, _receipt("1"))
+        assert is_held.wait(10)
+        waiting = [pool.submit(log.append, _receipt(str(number))) for number in range(2, 8)]
+        while log._log is not None and log._log.lines < 8:
+            time.sleep(0.001)
+        may_go.set()
+        names = [first, held.result(), *(each.result() for each in waiting)]
+
+    assert 2 == len(syncs)
+    assert {str(number) for number in range(8)} == {log.read(name).request.query.text for name in names}
+
+
+def test_a_sync_that_fails_fails_for_all_who_waited_for_it(log: EmbeddedReceipts, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = log.append(_receipt("kept"))
+    is_held, may_go = threading.Event(), threading.Event()
+
+    def fail(_: int) -> None:
+        is_held.set()
+        assert may_go.wait(10)
+        raise OSError(errno.EIO, "no")
+
+    with monkeypatch.context() as patched, ThreadPoolExecutor(2) as pool:
+        patched.setattr("evidentia.backends.embedded.receipts.os.fsync", fail)
+        lost = [pool.submit(log.append, _receipt("lost"))]
+        assert is_held.wait(10)
+        lost.append(pool.submit(log.append, _receipt("lost too")))
+        while log._log is not None and log._log.lines < 3:
+            time.sleep(0.001)
+        may_go.set()
+        errors = [each.exception() for each in lost]
+
+    assert all(isinstance(error, (OSError, BaseStateError)) for error in errors), errors
+    assert "kept" == log.read(kept).request.query.text
+    assert "next" == log.read(log.append(_receipt("next"))).request.query.text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import RankingWeights
-from evidentia.ranking.composite import MILLION, composite, millionths, normalise_reranked, weights_of, with_reranker
+from evidentia.ranking.composite import MILLION, composites, millionths, normalise_reranked, weights_of, with_reranker
 from evidentia.ranking.fusion import ONE, min_max, order
 
 SHARES = st.integers(0, ONE)
@@ -81,7 +81,7 @@ def test_millionths_come_back_from_a_float(count: int) -> None:
 def test_the_composite_is_in_bounds_and_no_higher_than_its_best_signal(signals: tuple[int, int, int, int], parts: list[int]) -> None:
     shares = [part / sum(parts) for part in parts]
     weights = weights_of(RankingWeights(relevance=shares[0], authority=shares[1], freshness=shares[2], utility=shares[3]))
-    score = composite(signals, weights)
+    (score,) = composites([signals], weights)
 
     assert min(signals) <= score <= max(signals)
 
@@ -90,8 +90,9 @@ def test_the_composite_is_in_bounds_and_no_higher_than_its_best_signal(signals: 
 def test_a_better_signal_never_lowers_the_composite(signals: tuple[int, int, int, int], which: int, more: int) -> None:
     raised = [signal + more if place == which else signal for place, signal in enumerate(signals)]
     weights = weights_of(RankingWeights())
+    before, after = composites([signals, (raised[0], raised[1], raised[2], raised[3])], weights)
 
-    assert composite(signals, weights) <= composite((raised[0], raised[1], raised[2], raised[3]), weights)
+    assert before <= after
 
 
 @given(st.lists(SIGNALS, max_size=12))
@@ -99,7 +100,7 @@ def test_relevance_alone_returns_the_fused_scores_and_so_their_order(signals: li
     weights = weights_of(RankingWeights(relevance=1, authority=0, freshness=0, utility=0))
     fused = [relevance for relevance, *_ in signals]
 
-    assert fused == [composite(each, weights) for each in signals]
+    assert fused == composites(signals, weights)
 
 
 def test_a_reranker_has_half_the_say() -> None:

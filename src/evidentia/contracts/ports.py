@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
     import numpy as np
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         LexicalQuery,
         SearchHit,
         SnapshotVersion,
-        StoredFragment,
     )
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.sources import Note, SourceDescriptor
@@ -227,8 +227,8 @@ class EvidenceSnapshot(Protocol):
         """Return the best matches, exactly, with counts over the whole match and what was found otherwise (`also`)."""
         ...
 
-    def fragments(self, hits: Sequence[SearchHit]) -> Sequence[StoredFragment]:
-        """Return the chunks behind hits with their proofs, in the same order."""
+    def chunks(self, hits: Sequence[SearchHit]) -> Sequence[StoredChunk]:
+        """Return the chunks behind hits, in the same order."""
         ...
 
     def standing(
@@ -316,7 +316,15 @@ class SupportsSources(Protocol):
         ...
 
 
-class SearchableSnapshot(EvidenceSnapshot, SupportsVectors, SupportsScoring, SupportsLexicon, SupportsSources, Protocol):
+class SupportsInclusion(Protocol):
+    """Proves that the log of a snapshot's version holds what was read from it."""
+
+    def proofs(self, chunks: Sequence[StoredChunk]) -> Sequence[tuple[IngestEvent, InclusionProof]]:
+        """Return, for each chunk, the event that entered it and the proof that the log holds it."""
+        ...
+
+
+class SearchableSnapshot(EvidenceSnapshot, SupportsVectors, SupportsScoring, SupportsLexicon, SupportsSources, SupportsInclusion, Protocol):
     """A snapshot with every power that the engine asks of a base's own evidence."""
 
 
@@ -424,6 +432,15 @@ class KeyValueStore(Protocol):
 
     def close(self) -> None:
         """Give back what is held."""
+        ...
+
+
+@runtime_checkable
+class SupportsTogether(Protocol):
+    """Writes several values as cheaply as one."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """Return a context: what this thread changes within it is written when it ends, all or nothing."""
         ...
 
 

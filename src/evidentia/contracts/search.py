@@ -13,11 +13,10 @@ from datetime import datetime
 import msgspec
 
 from evidentia.contracts.access import Principal
-from evidentia.contracts.documents import StoredChunk
 from evidentia.contracts.evidence import TermScore
 from evidentia.contracts.ids import ChunkId, DocumentId, EvidenceState, Sha256, SourceId
 from evidentia.contracts.predicates import Predicate
-from evidentia.contracts.provenance import CommitRecord, InclusionProof, IngestEvent
+from evidentia.contracts.provenance import CommitRecord
 from evidentia.contracts.vectors import VectorIdentity
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType
 
@@ -127,14 +126,6 @@ class ChunkStanding(msgspec.Struct, frozen=True, kw_only=True):
     terms: tuple[TermScore, ...]
     rank: int | None
     """Position among all matches, from 1; None when it does not match."""
-
-
-class StoredFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A chunk with the event that entered it and the proof that the log holds that event."""
-
-    chunk: StoredChunk
-    event: IngestEvent
-    inclusion: InclusionProof
 
 
 class SnapshotVersion(msgspec.Struct, frozen=True, kw_only=True):

@@ -128,7 +128,7 @@ class SourceStatus(msgspec.Struct, frozen=True, kw_only=True):
     health: SourceHealth
     is_attached: bool
     documents: int | None = None
-    """How many live documents it has in the base; None for a source outside."""
+    """How many live documents it has in the base; None for a source outside, and for a caller who is not the owner."""
 
 
 class FreshnessReport(msgspec.Struct, frozen=True, kw_only=True):

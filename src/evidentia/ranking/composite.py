@@ -25,14 +25,16 @@ _KEPT_WEIGHTS: Final = 256
 _ROUNDING: Final = Fraction(1, 100_000)
 
 
-def composite(signals: tuple[int, int, int, int], weights: tuple[int, int, int, int]) -> int:
-    """Return the weighted sum of relevance, authority, freshness and utility, from 0 to ONE; `weights_of` gives the weights.
+def composites(signals: Sequence[tuple[int, int, int, int]], weights: tuple[int, int, int, int]) -> list[int]:
+    """Return each candidate's weighted sum of relevance, authority, freshness and utility, from 0 to ONE.
 
-    Weights of (1000000, 0, 0, 0) return the relevance itself.
+    `weights_of` gives the weights; those of (1000000, 0, 0, 0) return the relevance itself.
     """
     by_relevance, by_authority, by_freshness, by_utility = weights
-    relevance, authority, freshness, utility = signals
-    return (by_relevance * relevance + by_authority * authority + by_freshness * freshness + by_utility * utility) // MILLION
+    return [
+        (by_relevance * relevance + by_authority * authority + by_freshness * freshness + by_utility * utility) // MILLION
+        for relevance, authority, freshness, utility in signals
+    ]
 
 
 @lru_cache(maxsize=_KEPT_WEIGHTS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evidentia.backends.embedded.kept_values import KeptValues
@@ -48,10 +48,11 @@ class _Hidden(NamedTuple):
 class EmbeddedKeyValues:
     """Implements `KeyValueStore`. Thread safe; several processes may share the file, and each sees what the others write."""
 
-    def __init__(self, path: Path, *, clock: Clock, most_entries: int | None = None) -> None:
+    def __init__(self, path: Path, *, clock: Clock, most_entries: int | None = None, wait_ms: int = WAIT_MS) -> None:
         self._path = path
         self._clock = clock
         self._most_entries = most_entries
+        self._wait_ms = wait_ms
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
         self._opened_as: tuple[int, int] | None = None
@@ -59,6 +60,8 @@ class EmbeddedKeyValues:
         self._seen_version = -1
         self._used: dict[str, None] = {}
         self._hidden: set[_Hidden] = set()
+        self._within: list[_Hidden] | None = None
+        """What the transaction under way has changed; None when each change is one of its own."""
 
     def get(self, key: str) -> bytes | None:
         """Return what is kept under a name and has not expired."""
@@ -86,6 +89,20 @@ class EmbeddedKeyValues:
             self._kept.forget(key)
             if self._writing(change, otherwise=_Hidden(key, is_prefix=False)):
                 self._kept.put(key, value, expires_us)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write what this thread changes within the context in one transaction; what fails there is hidden, like any change that does."""
+        with self._lock:
+            if self._within is not None or not self._begin():
+                yield
+                return
+            self._within = []
+            try:
+                yield
+            finally:
+                within, self._within = self._within, None
+                self._end(within)
 
     def delete(self, prefix: str) -> int:
         """Forget every name that begins so, and return how many there were."""
@@ -151,6 +168,8 @@ class EmbeddedKeyValues:
 
     def _writing(self, change: Callable[[sqlite3.Connection], int], *, otherwise: _Hidden | None) -> int:
         """Make a change in one transaction; what it would have replaced is hidden when that fails twice."""
+        if self._within is not None and self._database is not None:
+            return self._joining(self._database, change, otherwise)
         for _ in range(2):  # a damaged file is set aside after the first attempt
             try:
                 database = self._database or self._open()
@@ -168,6 +187,48 @@ class EmbeddedKeyValues:
         if otherwise is not None:
             self._hidden.add(otherwise if len(self._hidden) < MOST_HIDDEN else _Hidden("", is_prefix=True))
         return 0
+
+    def _begin(self) -> bool:
+        try:
+            database = self._database or self._open()
+            database.execute("BEGIN IMMEDIATE")
+            self._catch_up(database)
+        except _FAILURES as error:
+            self._after(error)
+            return False
+        return True
+
+    def _joining(self, database: sqlite3.Connection, change: Callable[[sqlite3.Connection], int], otherwise: _Hidden | None) -> int:
+        """Make a change within the transaction that is under way; when it fails, all of it does, and is hidden."""
+        within = self._within if self._within is not None else []
+        within += [] if otherwise is None else [otherwise]
+        try:
+            return change(database)
+        except _FAILURES as error:
+            self._after(error)
+            self._within = None
+            self._hide(within)
+            return 0
+
+    def _end(self, within: list[_Hidden] | None) -> None:
+        """Finish the transaction, unless it has failed already."""
+        if within is None:
+            return
+        try:
+            if self._database is not None:
+                self._database.execute("COMMIT")
+        except _FAILURES as error:
+            self._after(error)
+            self._hide(within)
+        else:
+            self._used.clear()
+            self._hidden.clear()
+
+    def _hide(self, changed: Sequence[_Hidden]) -> None:
+        """Let nobody see what changes should have replaced that could not be written."""
+        self._kept.clear()
+        for each in changed:
+            self._hidden.add(each if len(self._hidden) < MOST_HIDDEN else _Hidden("", is_prefix=True))
 
     def _catch_up(self, database: sqlite3.Connection) -> None:
         """Forget what is hidden and what has expired, and note what was used since the last change."""
@@ -201,7 +262,7 @@ class EmbeddedKeyValues:
             return False
 
     def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, timeout=WAIT_MS / 1_000, isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect(self._path, timeout=self._wait_ms / 1_000, isolation_level=None, check_same_thread=False)
         try:
             prepare(database)
             stat = self._path.stat()

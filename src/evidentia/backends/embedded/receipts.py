@@ -2,16 +2,18 @@
 
     line = canonical({"hash": H, "previous": hash of the line before, "receipt": ...}), H over previous and receipt
 
-A line is synced before its id is handed out. An id names its file and its line.
+A line is synced before its id is handed out; several that wait for the disk are synced at once. An id names its file and its line.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,6 +42,18 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
     receipt: msgspec.Raw
 
 
+@dataclass(slots=True)
+class _Log:
+    """The file that this process writes to, and how far it has come."""
+
+    name: str
+    file: BinaryIO
+    lines: int = 0
+    synced: int = 0
+    previous: str = ""
+    is_abandoned: bool = False
+
+
 class EmbeddedReceipts:
     """Implements `ReceiptLog`. Thread safe; the file is made with the first receipt."""
 
@@ -47,27 +61,20 @@ class EmbeddedReceipts:
         self._directory = directory
         self._entropy = entropy
         self._lock = threading.Lock()
-        self._file: BinaryIO | None = None
-        self._log = ""
-        self._lines = 0
-        self._previous = ""
+        """Held by whoever writes."""
+        self._syncing = threading.Lock()
+        """Held by whoever waits for the disk, and taken before the other."""
+        self._log: _Log | None = None
 
     def append(self, receipt: Receipt) -> ReceiptId:
         """Store a receipt durably and return its id."""
         encoded = _encoder.encode(receipt)
-        with self._lock, storage_errors(self._directory):
-            file = self._file or self._open()
-            digest = _seal(self._previous, encoded)
-            try:
-                file.write(_encoder.encode(_Line(hash=digest, previous=self._previous, receipt=msgspec.Raw(encoded))) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            except OSError:
-                self._abandon(file)
-                raise
-            self._previous = digest
-            self._lines += 1
-            return ReceiptId(f"r-{self._log}-{self._lines}")
+        with storage_errors(self._directory):
+            with self._lock:
+                log = self._write(encoded)
+                line = log.lines
+            self._sync(log, line)
+        return ReceiptId(f"r-{log.name}-{line}")
 
     def read(self, receipt_id: ReceiptId) -> Receipt:
         """Return a receipt, or raise NotFoundError; the seals up to it are checked."""
@@ -86,25 +93,58 @@ class EmbeddedReceipts:
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
-            if self._file is not None:
-                self._file.close()
-                self._file = None
+        with self._syncing, self._lock:
+            if self._log is not None:
+                self._log.file.close()
+                self._log = None
 
-    def _open(self) -> BinaryIO:
+    def _write(self, encoded: bytes) -> _Log:
+        """Write one line and return the log it went to; the lock is held."""
+        log = self._log or self._open()
+        digest = _seal(log.previous, encoded)
+        try:
+            log.file.write(_encoder.encode(_Line(hash=digest, previous=log.previous, receipt=msgspec.Raw(encoded))) + b"\n")
+            log.file.flush()
+        except OSError:
+            self._abandon(log)
+            raise
+        log.previous = digest
+        log.lines += 1
+        return log
+
+    def _sync(self, log: _Log, line: int) -> None:
+        """Wait until a line is on disk: whoever comes to the disk first syncs for all who have written by then."""
+        with self._syncing:
+            if log.synced >= line:
+                return
+            with self._lock:
+                written = log.lines
+            if log.is_abandoned:
+                raise OSError(errno.EIO, "the file was left after a line before this one could not be written", log.name)
+            try:
+                os.fsync(log.file.fileno())
+            except OSError:
+                with self._lock:
+                    self._abandon(log)
+                raise
+            log.synced = written
+
+    def _open(self) -> _Log:
         folder = self._directory / RECEIPTS_NAME
         folder.mkdir(exist_ok=True)
-        self._log, self._lines, self._previous = self._entropy.take(_LOG_ID_BYTES).hex(), 0, ""
-        self._file = (folder / f"{self._log}.jsonl").open("xb")
+        name = self._entropy.take(_LOG_ID_BYTES).hex()
+        self._log = _Log(name=name, file=(folder / f"{name}.jsonl").open("xb"))
         sync_directory(folder)
         sync_directory(self._directory)
-        return self._file
+        return self._log
 
-    def _abandon(self, file: BinaryIO) -> None:
-        """Leave a file whose last line may be torn: nothing is written after it, and the next receipt begins another."""
-        self._file = None
+    def _abandon(self, log: _Log) -> None:
+        """Leave a file whose last lines may be torn: nothing is written after them, and the next receipt begins another."""
+        log.is_abandoned = True
+        if self._log is log:
+            self._log = None
         with suppress(OSError):  # closing tries once more to write what is left over
-            file.close()
+            log.file.close()
 
 
 def _read(line: bytes, *, previous: str, where: str) -> _Line:

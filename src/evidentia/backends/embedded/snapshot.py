@@ -44,9 +44,11 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.vector_files import OpenFile
     from evidentia.backends.embedded.vector_graph import GraphFolder
     from evidentia.backends.embedded.view import Matches
+    from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.ids import ChunkId, DocumentId, SourceId
     from evidentia.contracts.predicates import Predicate
-    from evidentia.contracts.search import AccessScope, ChunkSignals, DenseQuery, LexicalQuery, StoredFragment
+    from evidentia.contracts.provenance import InclusionProof, IngestEvent
+    from evidentia.contracts.search import AccessScope, ChunkSignals, DenseQuery, LexicalQuery
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.sources import SourceDescriptor
     from evidentia.contracts.vectors import VectorIdentity
@@ -139,13 +141,21 @@ class EmbeddedSnapshot:
             facets={} if matched.matching is None else {field: self._count_facet(field, matched.matching) for field in facets},
         )
 
-    def fragments(self, hits: Sequence[SearchHit]) -> Sequence[StoredFragment]:
-        """Return the chunks behind hits with their proofs, in the same order."""
+    def chunks(self, hits: Sequence[SearchHit]) -> Sequence[StoredChunk]:
+        """Return the chunks behind hits, in the same order."""
         with self._lock:
-            fragments = self._fragments.read(hits)
-        if fragments is None:
+            chunks = self._fragments.read(hits)
+        if chunks is None:
             raise VersionCollectedError(self._version.commit.corpus_version)
-        return fragments
+        return chunks
+
+    def proofs(self, chunks: Sequence[StoredChunk]) -> Sequence[tuple[IngestEvent, InclusionProof]]:
+        """Return, for each chunk, the event that entered it and the proof that the log holds it."""
+        with self._lock:
+            proofs = self._fragments.prove(chunks)
+        if proofs is None:
+            raise VersionCollectedError(self._version.commit.corpus_version)
+        return proofs
 
     def standing(
         self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId, ranked: bool = True

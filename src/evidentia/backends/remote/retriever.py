@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evidentia.backends.remote.exchange import Exchange
-from evidentia.contracts.errors import ServiceReplyError
+from evidentia.contracts.errors import ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import EvidenceResponse
-from evidentia.provenance.exchange import candidates_of, request_of
+from evidentia.provenance.exchange import candidates_of, request_of, unfinished
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -52,8 +52,11 @@ class RemoteEvidentia:
         """
         reply = await self._exchange.post(PATH, _body(ask), timeout_ms=ask.budget_ms + self._linger_ms)
         # Decoding and checking a hundred fragments takes milliseconds in which the loop has other sources to serve.
-        for candidate in await asyncio.to_thread(_read, reply, host=self._exchange.host, principal=ask.principal):
+        candidates, problem = await asyncio.to_thread(_read, reply, host=self._exchange.host, principal=ask.principal)
+        for candidate in candidates:
             yield candidate
+        if problem:
+            raise ServiceUnavailableError(problem)
 
     async def aclose(self) -> None:
         """Close the connections; whoever asks afterwards opens new ones."""
@@ -70,9 +73,10 @@ def _body(ask: SourceAsk) -> bytes:
     )
 
 
-def _read(reply: bytes, *, host: str, principal: Principal) -> list[Candidate]:
+def _read(reply: bytes, *, host: str, principal: Principal) -> tuple[list[Candidate], str]:
     try:
-        return list(candidates_of(_decode(reply), principal=principal))
+        response = _decode(reply)
+        return list(candidates_of(response, principal=principal)), unfinished(response)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # The reason alone: a message of the decoder quotes what was sent.
         raise ServiceReplyError(f"'{host}' replies with something that is no answer ({type(error).__name__})") from None
