@@ -11,8 +11,10 @@ from intake_samples import ASK, NOW, taken_from
 
 import evidentia
 from evidentia.contracts.access import local_owner
+from evidentia.contracts.errors import ServiceUnavailableError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.ports import SupportsDataVersion
+from evidentia.contracts.vocabulary import CoverageState
 from evidentia.provenance.exchange import candidates_of
 from evidentia.sources.other_base import BaseRetriever
 
@@ -145,3 +147,25 @@ def test_its_version_is_known_where_it_is_given(other: evidentia.Base) -> None:
     assert isinstance(versioned, SupportsDataVersion)
     assert other.head().evidence_state == versioned.data_version()
     assert not isinstance(BaseRetriever(retrieve), SupportsDataVersion)
+
+
+def test_a_base_that_ran_out_of_time_has_not_answered(other: evidentia.Base) -> None:
+    """An empty answer of a base that did not look must not be kept as one that found nothing."""
+    _, _, response = ask_base(other)
+    late = {source: msgspec.structs.replace(each, state=CoverageState.TIMED_OUT) for source, each in response.source_coverage.items()}
+
+    async def answer(_: object) -> object:
+        return msgspec.structs.replace(response, source_coverage=late)
+
+    async def ask() -> tuple[list[object], str]:
+        found: list[object] = []
+        try:
+            async for candidate in BaseRetriever(answer).retrieve(ASKED):  # type: ignore[arg-type]  # an answer is an answer
+                found.append(candidate)  # noqa: PERF401  # what came before the error counts
+        except ServiceUnavailableError as error:
+            return found, str(error)
+        return found, ""
+
+    found, problem = asyncio.run(ask())
+    assert len(response.fragments) == len(found)
+    assert "did not look into all it has" in problem

@@ -16,7 +16,7 @@ from evidentia.contracts.ids import chunk_id_of
 from evidentia.contracts.provenance import FragmentExport
 from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.sources import SourcePolicy
-from evidentia.contracts.vocabulary import ContentType
+from evidentia.contracts.vocabulary import ContentType, CoverageState
 from evidentia.provenance.chain import chain_faults
 from evidentia.provenance.verify import EXPORT_FORMAT, UNREADABLE, verify_export
 
@@ -31,6 +31,7 @@ FAULT_KEY: Final = "evidentia.fault"
 """Metadata of the candidate that stands for a fragment with broken custody."""
 BROKEN_CUSTODY: Final = "broken_custody"
 
+_UNFINISHED: Final = (CoverageState.TIMED_OUT, CoverageState.FAILED, CoverageState.BREAKER_OPEN)
 _MOST_LIMIT: Final = 10_000
 _MOST_DEADLINE_MS: Final = 2**32 - 1
 
@@ -65,6 +66,12 @@ def candidates_of(response: EvidenceResponse, *, principal: Principal) -> Iterat
             yield Candidate(content="", metadata={FAULT_KEY: BROKEN_CUSTODY})
         else:
             yield _candidate(fragment, response, score=(count - place) / count, access=access)
+
+
+def unfinished(response: EvidenceResponse) -> str:
+    """Return in words what another base did not look into, so that nobody takes what it found for all there is; empty when it did."""
+    missing = sorted(source for source, report in response.source_coverage.items() if report.state in _UNFINISHED)
+    return f"the other base did not look into all it has: {len(missing)} of its sources gave no answer in time" if missing else ""
 
 
 def origin_of(fragment: EvidenceFragment, response: EvidenceResponse) -> str:

@@ -62,9 +62,21 @@ def intake_identity(settings: SourceSettings) -> str:
 
 
 class Intake:
-    """Takes in the reply of one source to one question. One thread gives; any thread may ask at any moment what has come so far."""
+    """Takes in the reply of one source to one question. One thread gives; any thread may ask at any moment what has come so far.
 
-    def __init__(self, descriptor: SourceDescriptor, ask: SourceAsk, *, settings: SourceSettings, now: Callable[[], datetime]) -> None:
+    What `admits` refuses, because of the rule it came with, leaves no trace but the room it took.
+    """
+
+    def __init__(
+        self,
+        descriptor: SourceDescriptor,
+        ask: SourceAsk,
+        *,
+        settings: SourceSettings,
+        now: Callable[[], datetime],
+        admits: Callable[[ExternalCandidate], bool] | None = None,
+    ) -> None:
+        self._admits = admits
         self._descriptor = descriptor
         self._ask = ask
         self._settings = settings
@@ -89,12 +101,14 @@ class Intake:
         self._proposals += 1
         faults: list[Fault] = []
         accepted = self._read(proposed, most=left, faults=faults)
+        if accepted is not None and self._admits is not None and not self._admits(accepted.candidate):
+            return True  # the caller may not see it, so nothing is said of it
         with self._lock:
-            if faults:
-                self._faults.update(faults)
             if accepted is not None:
                 self._accepted.append(accepted)
-            self._is_cut = Fault.REPLY_TOO_LARGE in faults
+            if faults:
+                self._faults.update(faults)
+                self._is_cut = Fault.REPLY_TOO_LARGE in faults
         return not self._is_cut
 
     def finished(self) -> Taken:
@@ -143,8 +157,9 @@ class Intake:
 
     def _candidate(self, fields: Fields, *, content: str, received: str, is_cut: bool, faults: list[Fault]) -> ExternalCandidate:
         source_id = self._descriptor.source_id
-        content_hash = sha256_hex(content.encode())
-        received_bytes = received.encode("utf-8", "surrogatepass")
+        content_bytes = content.encode()
+        content_hash = sha256_hex(content_bytes)
+        received_bytes = content_bytes if received == content else received.encode("utf-8", "surrogatepass")
         origin = values.read_line(fields.origin, most=values.MOST_ORIGIN_CHARS, fault=Fault.BAD_ORIGIN, faults=faults)
         document_id = document_id_of(source_id, values.read_id(fields.own_id, faults) or content_hash)
         return ExternalCandidate(
@@ -153,7 +168,7 @@ class Intake:
             source_id=source_id,
             content=content,
             content_hash=content_hash,
-            received_hash=content_hash if received == content else sha256_hex(received_bytes),
+            received_hash=content_hash if received_bytes is content_bytes else sha256_hex(received_bytes),
             received_length=len(received_bytes),
             rank=0,
             query=self._ask.query.text,
@@ -197,4 +212,6 @@ def _standing(accepted: _Accepted) -> tuple[int, str]:
 
 
 def _described_chars(candidate: ExternalCandidate) -> int:
+    if not candidate.metadata:
+        return len(candidate.origin) + len(candidate.title)
     return len(candidate.origin) + len(candidate.title) + sum(len(name) + len(value) for name, value in candidate.metadata.items())

@@ -89,7 +89,7 @@ def read_moment(value: object, *, latest: datetime, faults: list[Fault]) -> date
     """Return a moment in UTC; one without a zone, or after `latest`, is none."""
     if _is_absent(value):
         return None
-    moment = _moment(value)
+    moment = value if type(value) is datetime and value.tzinfo is UTC else _moment(value)
     if moment is None:
         faults.append(Fault.BAD_DATE)
         return None
@@ -116,7 +116,7 @@ def read_line(value: object, *, most: int, fault: Fault, faults: list[Fault]) ->
 
 def read_media_type(value: object, faults: list[Fault]) -> str:
     """Return a media type without its parameters, in lower case; plain text when there is none."""
-    if value is PLAIN_TEXT or _is_absent(value):
+    if (type(value) is str and value == PLAIN_TEXT) or _is_absent(value):
         return PLAIN_TEXT
     if isinstance(value, str):
         word = exact_text(value, most=_MOST_WORD_CHARS * 2).partition(";")[0].strip().lower()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evidentia.provenance.exchange import candidates_of, request_of
+from evidentia.contracts.errors import ServiceUnavailableError
+from evidentia.provenance.exchange import candidates_of, request_of, unfinished
 from evidentia.sources.objects import Versioned
 
 if TYPE_CHECKING:
@@ -33,7 +34,13 @@ class BaseRetriever(Versioned):
         self._asks_others = asks_others
 
     async def retrieve(self, ask: SourceAsk) -> AsyncGenerator[Candidate]:
-        """Yield its fragments in its order; one whose custody does not hold is named as a fault instead."""
+        """Yield its fragments in its order; one whose custody does not hold is named as a fault instead.
+
+        Raises:
+            ServiceUnavailableError: After what it found, when it ran out of time before it had looked everywhere.
+        """
         response = await self._retrieve(request_of(ask, asks_others=self._asks_others))
         for candidate in candidates_of(response, principal=ask.principal):
             yield candidate
+        if problem := unfinished(response):
+            raise ServiceUnavailableError(problem)
