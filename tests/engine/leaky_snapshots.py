@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, SourceId
     from evidentia.contracts.ports import EvidenceIndex, Lexicon, SearchableSnapshot
     from evidentia.contracts.predicates import Predicate
+    from evidentia.contracts.provenance import InclusionProof, IngestEvent
     from evidentia.contracts.search import (
         AccessScope,
         ChunkSignals,
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
         LexicalQuery,
         SearchHit,
         SnapshotVersion,
-        StoredFragment,
     )
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.sources import SourceDescriptor
@@ -66,8 +67,11 @@ class Leaky:
     ) -> LexicalHits:
         return self._inner.search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=also)
 
-    def fragments(self, hits: Sequence[SearchHit]) -> Sequence[StoredFragment]:
-        return self._inner.fragments(hits)
+    def chunks(self, hits: Sequence[SearchHit]) -> Sequence[StoredChunk]:
+        return self._inner.chunks(hits)
+
+    def proofs(self, chunks: Sequence[StoredChunk]) -> Sequence[tuple[IngestEvent, InclusionProof]]:
+        return self._inner.proofs(chunks)
 
     def standing(
         self, query: LexicalQuery, *, scope: AccessScope, narrowing: Predicate | None, chunk_id: ChunkId, ranked: bool = True

@@ -6,13 +6,15 @@ import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pytest
+
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.evidence import SubQuery
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import SourceAsk
 from evidentia.contracts.settings import FanoutSettings, SourceSettings
 from evidentia.contracts.sources import SourceDescriptor
-from evidentia.contracts.vocabulary import CoverageState
+from evidentia.contracts.vocabulary import BreakerState, CoverageState
 from evidentia.engine.fanout import FanOut, SourceCall
 from evidentia.testing.virtual_time import VirtualClock, run_virtual
 
@@ -43,6 +45,22 @@ def test_a_short_wait_of_a_source_that_answered_does_not_end_the_longer_one_of_a
         return [reply.report.state for reply in replies]
 
     assert [CoverageState.SEARCHED, CoverageState.SEARCHED] == run_virtual(scenario())
+
+
+@pytest.mark.parametrize(("delay_ms", "state"), [(30, BreakerState.CLOSED), (2_000, BreakerState.OPEN)])
+def test_a_source_that_is_a_little_late_is_slow_and_one_that_is_very_late_is_left_alone(delay_ms: int, state: BreakerState) -> None:
+    async def scenario() -> BreakerState:
+        clock = VirtualClock()
+        settings = FanoutSettings(breaker_failures=2)
+        fanout = FanOut(clock=clock, settings=settings, limits=SourceSettings(), record=lambda *_: None, on_late=lambda *_: None)
+        for _ in range(4):
+            await fanout.run([_call("late", After(delay_ms), wait_ms=15)], started_ns=clock.elapsed_ns())
+            await asyncio.sleep(0.05)
+        found = fanout.breaker(SourceId("late"))
+        await fanout.close()
+        return found
+
+    assert state is run_virtual(scenario())
 
 
 def _call(name: str, source: After, *, wait_ms: int) -> SourceCall:

@@ -133,7 +133,7 @@ def test_what_the_request_does_not_want_is_left_out_and_says_why(policy: SourceP
         ({"is_attached": False}, CoverageState.SKIPPED, "nothing is attached"),
         ({"breaker": BreakerState.OPEN}, CoverageState.BREAKER_OPEN, "failed too often"),
         ({"has_rate": False, "max_qps": 7}, CoverageState.SKIPPED, "limit of 7 queries per second"),
-        ({"p99_ms": 351}, CoverageState.SKIPPED, "up to 351 ms, and 350 ms are left"),
+        ({"expected_p99_ms": 351}, CoverageState.SKIPPED, "up to 351 ms, and 350 ms are left"),
         ({"latency_tier": LatencyTier.COLD}, CoverageState.SKIPPED, "up to 1000 ms"),
     ],
 )
@@ -234,6 +234,13 @@ def test_the_better_source_comes_first(better: dict[str, Any], worse: dict[str, 
 
     assert ["b"] == called(found)
     assert (CoverageState.SKIPPED, "at most 1 sources outside the base are asked per part of the question") == reason(found, "a")
+
+
+def test_a_source_that_was_measured_to_be_slow_is_asked_with_the_room_that_there_is() -> None:
+    found = plan(facts("hung", p99_ms=9_000, expected_p99_ms=50), asked=request())
+
+    assert ["hung"] == called(found)
+    assert CoverageState.SKIPPED == reason(plan(facts("slow", p99_ms=9_000, expected_p99_ms=8_000)), "slow")[0]
 
 
 def test_equals_come_by_id() -> None:
@@ -410,7 +417,9 @@ def restated(world: Sequence[SourceFacts], asked: EvidenceRequest) -> list[tuple
     open_calls = {}
     for each in world:
         source = each.descriptor
-        p99 = each.p99_ms or source.expected_p99_ms or {"hot": 10, "warm": 100, "cold": 1_000, "archive": 5_000}[source.latency_tier]
+        declared = source.expected_p99_ms or {"hot": 10, "warm": 100, "cold": 1_000, "archive": 5_000}[source.latency_tier]
+        p99 = each.p99_ms or declared
+        p99 = room if p99 > room >= declared else p99
         for number, part in enumerate(parts):
             needs = set(part.required_capabilities)
             match = 1_000 * len(needs & set(source.query_capabilities)) // len(needs) if needs else 1_000

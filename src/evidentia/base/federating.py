@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -21,10 +21,21 @@ from evidentia.sources.registration import checked_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import CoverageReport, EvidenceRequest
     from evidentia.wiring.embedded import EmbeddedParts
+
+
+class Dated(Protocol):
+    """Knows when the newest of it was changed."""
+
+    @property
+    def newest_at(self) -> datetime | None:
+        """Return that moment, as far as it is known."""
+        ...
+
 
 MEMORY_SOURCES = {AuthorityTier.EPHEMERAL: SourceId("memory"), AuthorityTier.USER: SourceId("memory-user")}
 """The sources that hold agents' own notes, one per authority; each is registered with its first note."""
@@ -64,22 +75,21 @@ def remove_source(parts: EmbeddedParts, source_id: str) -> None:
 
 
 def source_statuses(parts: EmbeddedParts, principal: Principal) -> list[SourceStatus]:
-    """Return every source that a caller may know of, ordered by id."""
-    documents = {source: count.documents for source, count in parts.counts().items()}
-    return [_status(parts, each, documents=documents.get(each.source_id, 0)) for each in _known_to(parts, principal)]
+    """Return every source that a caller may know of, ordered by id; how much is in them is for the owner, who may see all of it."""
+    documents = {source: count.documents for source, count in parts.counts().items()} if principal.is_owner else None
+    return [_status(parts, each, documents=documents) for each in _known_to(parts, principal)]
 
 
 def source_freshness(parts: EmbeddedParts, principal: Principal) -> list[FreshnessReport]:
-    """Return how old every source's data is beside what it promises."""
+    """Return how old every source's data is beside what it promises; the ages are for the owner, since they speak of all that it holds."""
     now = parts.clock.now()
-    newest = {source: count.newest_at for source, count in parts.counts().items()}
+    known = _known_to(parts, principal)
+    if not principal.is_owner:
+        return [freshness_report(each, newest_at=None, now=now) for each in known]
+    own, outside = parts.counts(), parts.federation.health
     return [
-        freshness_report(
-            each,
-            newest_at=newest.get(each.source_id) if each.is_own else parts.federation.health.newest_at(each.source_id),
-            now=now,
-        )
-        for each in _known_to(parts, principal)
+        freshness_report(each, newest_at=_newest(own.get(each.source_id)) if each.is_own else outside.newest_at(each.source_id), now=now)
+        for each in known
     ]
 
 
@@ -91,7 +101,8 @@ async def try_source(parts: EmbeddedParts, principal: Principal, source_id: str,
     if descriptor.is_own:
         raise InvalidFieldError("source_id", f"'{source_id}' is in the base itself; `search` asks it")
     ask = SourceAsk(query=SubQuery(text=query), principal=principal, limit=limit, budget_ms=_TRIAL_MS, as_of=parts.clock.now())
-    return await parts.federation.try_one(descriptor, ask)
+    scope = access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
+    return await parts.federation.try_one(descriptor, ask, scope=scope)
 
 
 def remember(
@@ -197,12 +208,16 @@ def _known_to(parts: EmbeddedParts, principal: Principal) -> list[SourceDescript
     return [each for each in descriptors if (each.source_id in visible if each.is_own else may_ask(each.access_policy, scope))]
 
 
-def _status(parts: EmbeddedParts, descriptor: SourceDescriptor, *, documents: int) -> SourceStatus:
+def _newest(count: Dated | None) -> datetime | None:
+    return None if count is None else count.newest_at
+
+
+def _status(parts: EmbeddedParts, descriptor: SourceDescriptor, *, documents: Mapping[SourceId, int] | None) -> SourceStatus:
     source = descriptor.source_id
     health = parts.federation.health.health(source, breaker=parts.federation.breaker(source))
     return SourceStatus(
         descriptor=descriptor,
         health=health,
         is_attached=descriptor.is_own or parts.sources.retriever(descriptor) is not None,
-        documents=documents if descriptor.is_own else None,
+        documents=documents.get(source, 0) if descriptor.is_own and documents is not None else None,
     )

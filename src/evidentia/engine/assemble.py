@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.documents import DocumentMetadata
     from evidentia.contracts.evidence import SignalScores, TermScore
+    from evidentia.contracts.provenance import InclusionProof, IngestEvent
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.search import LegScores
     from evidentia.contracts.vocabulary import AuthorityTier
@@ -71,12 +72,14 @@ class Assembler:
         told = ranked.outsider.candidate.confidence_millionths
         return PRIOR if told is None else told / _MILLION
 
-    def assemble(self, pooled: Pooled, *, rank: int, explanation: tuple[TermScore, ...]) -> EvidenceFragment:
-        """Return the fragment at one rank of the answer."""
-        ranked, stored = pooled
-        if stored is None:
+    def assemble(
+        self, pooled: Pooled, *, rank: int, proof: tuple[IngestEvent, InclusionProof] | None, explanation: tuple[TermScore, ...]
+    ) -> EvidenceFragment:
+        """Return the fragment at one rank of the answer; what was read from the base comes with the proof of its event."""
+        ranked, chunk = pooled
+        if chunk is None or proof is None:
             return self._from_outside(ranked, rank=rank)
-        chunk = stored.chunk
+        event, inclusion = proof
         relevance = ranked.scores.relevance / SCORE_ONE
         believed = self.confidence(ranked.scores)
         extracted_at = chunk.custody.origin.extraction_timestamp
@@ -110,8 +113,8 @@ class Assembler:
             retrieval_context=context,
             trust_metadata=trust,
             metadata=_described(chunk.metadata) | self._shared,
-            event=stored.event,
-            inclusion=stored.inclusion,
+            event=event,
+            inclusion=inclusion,
             is_live=chunk.is_live,
             explanation=explanation,
             token_count=count_remembered(chunk.content, self._tokenizer),

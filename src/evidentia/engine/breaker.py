@@ -67,6 +67,13 @@ class Breaker:
                 self._opens_again_ns = None
                 self._is_probing = False
 
+    def recovered(self) -> None:
+        """Take note that a call which was counted as failed ended well a little later: the source is slow, not broken."""
+        with self._lock:
+            self._failures = self._openings = 0
+            self._opens_again_ns = None
+            self._is_probing = False
+
     def failed(self, ticket: int) -> None:
         """Take note that a call failed or ran out of time."""
         with self._lock:

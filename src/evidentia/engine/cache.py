@@ -7,8 +7,10 @@ anything at any time, and several processes may share it.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from evidentia.contracts.ports import SupportsTogether
 from evidentia.contracts.vocabulary import CacheTier
 from evidentia.engine.cache_entries import Demand, entry_of
 from evidentia.engine.cache_generations import Generations
@@ -19,6 +21,7 @@ from evidentia.engine.cache_tiers import CacheHit, Lookup, Tiers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from evidentia.contracts.ids import SourceId
@@ -39,6 +42,7 @@ class CandidateCache:
     """
 
     def __init__(self, store: KeyValueStore, *, settings: CacheSettings, clock: Clock, intake: str = "") -> None:
+        self._store = store
         self._settings = settings
         self._clock = clock
         self._namer = Namer(intake=intake)
@@ -46,6 +50,10 @@ class CandidateCache:
         self._shelf = Shelf(store, most_entries=settings.most_entries)
         self._tiers = Tiers(store, shelf=self._shelf, settings=settings)
         self._counters = Counters()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Return a context in which what is kept is written at once, where the store can do that."""
+        return self._store.together() if isinstance(self._store, SupportsTogether) else nullcontext()
 
     def for_request(self) -> RequestCache:
         """Return the cache for one request, which also holds what that request itself was told."""

@@ -85,7 +85,7 @@ class Tiers:
     def keep(self, lookup: Lookup, entry: Entry, *, is_precomputed: bool) -> None:
         """Keep what was found ahead of time, in a session, or else for everybody on the same terms."""
         found_in = CacheTier.GLOBAL if lookup.names.session is None else CacheTier.SESSION
-        tier = CacheTier.PRECOMPUTED if is_precomputed else found_in
+        tier = CacheTier.PRECOMPUTED if is_precomputed and found_in is CacheTier.GLOBAL else found_in
         kept_us = self._kept_us(tier, lookup.asked.descriptor)
         if kept_us == 0:
             return

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FanOut", "SourceCall"]
 
+FORGIVEN_MS = 100
+"""A call that ends well within this time of its caller's leaving, or within as long as the caller waited, was slow and did not fail."""
+
 
 class FanOut:
     """Asks sources, remembers which of them to leave alone, and lets late ones go on for a while.
@@ -49,7 +52,8 @@ class FanOut:
         self._settings = settings
         self._limits = limits
         self._record = record
-        self._background = Background(settings=settings, on_late=on_late)
+        self._on_late = on_late
+        self._background = Background(settings=settings, on_late=self._late)
         self._breakers: dict[SourceId, Breaker] = {}
         self._bulkheads: dict[SourceId, Bulkhead] = {}
         self._is_closed = False
@@ -111,7 +115,7 @@ class FanOut:
             reason = "not asked: the base is closing" if self._is_closed else "not asked: no time was left for it"
             one.settle(position, refused_reply(call, CoverageState.SKIPPED, reason))
             return
-        intake = Intake(call.descriptor, call.ask, settings=self._limits, now=self._clock.now)
+        intake = Intake(call.descriptor, call.ask, settings=self._limits, now=self._clock.now, admits=call.admits)
         breaker = self._breaker_of(call.descriptor.source_id)
         ticket = breaker.admit()
         if ticket == REFUSED:
@@ -155,6 +159,12 @@ class FanOut:
             self._record(reply.source_id, reply.report.state, reply.report.elapsed_ms, f"not finished within {flight.call.wait_ms} ms")
             self._background.carry_on(one, flight)
             one.settle(flight.position, reply)
+
+    def _late(self, call: SourceCall, reply: SourceReply) -> None:
+        """Pass on what came late; what came only a little late was not a failure."""
+        if reply.report.elapsed_ms <= call.wait_ms + max(call.wait_ms, FORGIVEN_MS):
+            self._breaker_of(reply.source_id).recovered()
+        self._on_late(call, reply)
 
     def _stop(self, one: Round, reason: str) -> None:
         """Give up what is still out, if there is a reason; nothing is learnt about those sources."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evidentia.contracts.ports import BlockingRetriever, Retriever
-    from evidentia.contracts.retrieval import SourceAsk
+    from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk
     from evidentia.contracts.sources import SourceDescriptor
     from evidentia.engine.bulkhead import Bulkhead
     from evidentia.engine.fanout_problems import Problem
@@ -39,6 +39,8 @@ class SourceCall(NamedTuple):
     """How long the caller waits for it, from the start of the fan-out."""
     part: int = 0
     part_weight_milli: int = 1_000
+    admits: Callable[[ExternalCandidate], bool] | None = None
+    """Whether the caller may see a candidate, by the rule it came with; None: all of them."""
     token: object = None
     """What the caller wants to see again with a late reply."""
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 _NS_PER_MS = 1_000_000
 
 
+GIVEN_UP = "given up: "
+"""How the account of a source begins that was not waited for because enough had come."""
+
+
 def finished_reply(flight: Flight, *, asked_ns: int, started_ns: int) -> SourceReply:
     """Return the reply of a call that ended by itself, well or not."""
     taken = flight.intake.finished()
@@ -50,7 +54,7 @@ def stopped_reply(flight: Flight, reason: str, *, asked_ns: int, started_ns: int
     return refused_reply(
         flight.call,
         CoverageState.SKIPPED,
-        f"given up: {reason}; the {dropped} that had come were dropped" if dropped else f"given up: {reason}",
+        f"{GIVEN_UP}{reason}; the {dropped} that had come were dropped" if dropped else f"{GIVEN_UP}{reason}",
         elapsed_ms=_in_ms(now_ns - asked_ns),
         asked_ms=_in_ms(asked_ns - started_ns),
     )

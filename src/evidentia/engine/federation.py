@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -11,6 +13,8 @@ from evidentia.contracts.retrieval import SourceAsk, SourceReply, SourceTrial
 from evidentia.contracts.vocabulary import BreakerState, ConnectionKind, CoverageState
 from evidentia.engine.cache import CacheAsk
 from evidentia.engine.fanout import FanOut, SourceCall
+from evidentia.engine.gathering import look_away
+from evidentia.engine.outsiders import Sight
 from evidentia.engine.plan import SourceFacts
 from evidentia.engine.rates import RateLimiter
 from evidentia.engine.selection import POOL_BEYOND_LIMIT
@@ -24,7 +28,9 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.evidence import EvidenceResponse
     from evidentia.contracts.ids import SourceId
-    from evidentia.contracts.ports import BlockingRetriever, Clock, Retriever, SourceDirectory, TraceSink
+    from evidentia.contracts.ports import BlockingRetriever, Clock, Retriever, SourceDirectory, TraceSink, Workers
+    from evidentia.contracts.retrieval import ExternalCandidate
+    from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import FanoutSettings, SourceSettings
     from evidentia.contracts.sources import SourceDescriptor
     from evidentia.engine.cache import CacheHit, CandidateCache, RequestCache
@@ -53,6 +59,13 @@ class Round(NamedTuple):
     known: tuple[SourceReply, ...]
     calls: tuple[_Prepared, ...]
     is_ahead: bool
+    to_keep: list[tuple[CacheAsk, tuple[ExternalCandidate, ...], datetime]]
+    """What was said and is worth keeping, and when."""
+
+    @property
+    def sources(self) -> list[SourceId]:
+        """Return the sources of which there will be a reply, each as often as there will be one."""
+        return [*(reply.source_id for reply in self.known), *(each.call.descriptor.source_id for each in self.calls)]
 
 
 class Federation:
@@ -68,11 +81,13 @@ class Federation:
         clock: Clock,
         settings: SourceSettings,
         fanout: FanoutSettings,
+        workers: Workers | None = None,
     ) -> None:
         self._directory = directory
         self.cache = cache
         self.health = health
         self._sink = sink
+        self._workers = workers
         self._clock = clock
         self._settings = settings
         self._once = msgspec.structs.replace(fanout, background_ms=0)
@@ -105,7 +120,7 @@ class Federation:
                 calls.append(each)
             else:
                 known.append(found)
-        return Round(question, kept, tuple(known), tuple(calls), is_ahead)
+        return Round(question, kept, tuple(known), tuple(calls), is_ahead, [])
 
     async def ask(
         self,
@@ -140,19 +155,26 @@ class Federation:
         replies = [*asking.known, *(settle(reply) for reply in answered)]
         return tuple(sorted(replies, key=lambda reply: (reply.source_id, reply.part)))
 
-    async def try_one(self, descriptor: SourceDescriptor, ask: SourceAsk) -> SourceTrial:
+    async def try_one(self, descriptor: SourceDescriptor, ask: SourceAsk, *, scope: AccessScope) -> SourceTrial:
         """Ask one source by itself, whatever its breaker says; nothing of it is kept."""
         retriever = self._directory.retriever(descriptor)
         if retriever is None:
             report = CoverageReport(state=CoverageState.SKIPPED, reason=NOT_ATTACHED, searched_share=0.0)
             return SourceTrial(source_id=descriptor.source_id, report=report, candidates=())
-        call = SourceCall(descriptor=descriptor, retriever=retriever, ask=ask, wait_ms=ask.budget_ms)
+        admits = Sight(scope).admits
+        call = SourceCall(descriptor=descriptor, retriever=retriever, ask=ask, wait_ms=ask.budget_ms, admits=admits)
         trial = FanOut(clock=self._clock, settings=self._once, limits=self._settings, record=self.health.record, on_late=_ignore)
         try:
             (reply,) = await trial.run([call], started_ns=self._clock.elapsed_ns())
         finally:
             await trial.close()
         return SourceTrial(source_id=descriptor.source_id, report=reply.report, candidates=reply.candidates)
+
+    def write_down(self, asking: Round) -> None:
+        """Keep what sources said for the next one who asks."""
+        with self.cache.together():
+            for kept_as, candidates, retrieved_at in asking.to_keep:
+                asking.kept.keep(kept_as, candidates, retrieved_at=retrieved_at, precomputed=asking.is_ahead)
 
     def tell(self, question: Question, response: EvidenceResponse, *, started_at: datetime) -> None:
         """Tell those who watch over the engine of an answer."""
@@ -217,6 +239,7 @@ class Federation:
             wait_ms=planned.wait_ms,
             part=planned.part,
             part_weight_milli=weight_milli(part),
+            admits=Sight(question.scope).admits,
             token=kept_as,
         )
         return _Prepared(call, kept_as)
@@ -290,7 +313,7 @@ class Federation:
     def _settled(self, asking: Round, prepared: _Prepared, reply: SourceReply, *, is_enough: bool) -> SourceReply:
         """Return a source's answer, kept for the next one; or, where there is none, what was kept of it before."""
         if reply.report.state is CoverageState.SEARCHED:
-            asking.kept.keep(prepared.kept_as, reply.candidates, retrieved_at=self._clock.now(), precomputed=asking.is_ahead)
+            asking.to_keep.append((prepared.kept_as, reply.candidates, self._clock.now()))
             newest = max((each.updated_at for each in reply.candidates if each.updated_at is not None), default=None)
             self.health.saw(reply.source_id, newest, self._clock.now())
             return reply
@@ -312,8 +335,13 @@ class Federation:
 
     def _keep_late(self, call: SourceCall, reply: SourceReply) -> None:
         """Keep an answer that came after its caller had left."""
-        if isinstance(call.token, CacheAsk) and reply.report.state is CoverageState.SEARCHED:
-            self.cache.keep(call.token, reply.candidates, retrieved_at=self._clock.now())
+        if not isinstance(call.token, CacheAsk) or reply.report.state is not CoverageState.SEARCHED:
+            return
+        keep = partial(self.cache.keep, call.token, reply.candidates, retrieved_at=self._clock.now())
+        if self._workers is None:
+            keep()
+        else:
+            asyncio.ensure_future(self._workers.run(keep)).add_done_callback(look_away)
 
 
 def _ignore(_call: SourceCall, _reply: SourceReply) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from evidentia.contracts.streaming import ProvisionalFragments, SourceFinished
 from evidentia.engine.deadline import Stages
 from evidentia.engine.legs import NOTHING_FOUND
+from evidentia.engine.outsiders import coverage_of
 from evidentia.engine.trail import Trail
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Workers
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.streaming import StreamEvent
-    from evidentia.engine.federation import Federation
+    from evidentia.engine.federation import Federation, Round
     from evidentia.engine.legs import Found
     from evidentia.engine.pipeline import Engine, Searched
     from evidentia.engine.question import Question
@@ -35,12 +37,12 @@ class Gathering:
         self,
         engine: Engine,
         question: Question,
+        asking: Round | None,
         *,
         trail: Trail,
         workers: Workers,
         federation: Federation | None,
         watch: Callable[[StreamEvent], None] | None,
-        is_ahead: bool,
         is_patient: bool,
     ) -> None:
         self._engine = engine
@@ -48,12 +50,15 @@ class Gathering:
         self._trail = trail
         self._workers = workers
         self._federation = federation
-        self._asking = None if federation is None else federation.prepare(question, is_ahead=is_ahead)
+        self._asking = asking
+        self._writing: asyncio.Future[None] | None = None
         self._watch = watch
         self._is_patient = is_patient
         self._stages = Stages(question.request.latency_deadline_ms)
         self._searched: Searched | None = None
         self._replies: list[SourceReply] = []
+        self._awaited = Counter(asking.sources if asking is not None else ())
+        """The sources outside the base of which there will be a reply, with how many."""
         self._provisional: asyncio.Task[None] | None = None
 
     async def run(self) -> tuple[Question, Found]:
@@ -69,10 +74,20 @@ class Gathering:
             asking.cancel()
             if self._provisional is not None:
                 self._provisional.cancel()
+        if self._federation is not None and self._asking is not None and self._asking.to_keep:
+            self._writing = asyncio.ensure_future(self._workers.run(partial(self._federation.write_down, self._asking)))
         question, found = self._answered(replies)
         searched = self._searched._replace(question=question) if self._searched else self._engine.missed(question)
         self._engine.mark_search(searched, self._trail)
         return question, found
+
+    async def written_down(self) -> None:
+        """Wait until what was said is kept for the next one who asks, or until the time is up."""
+        if self._writing is None:
+            return
+        if not self._writing.done():
+            await asyncio.wait({self._writing}, timeout=max(0.0, self._trail.left_ms()) / _MS_PER_S)
+        self._writing.add_done_callback(look_away)
 
     async def _own(self) -> Searched | None:
         """Search the base; None when that takes longer than there is time for, which the thread then finds out by itself."""
@@ -84,7 +99,7 @@ class Gathering:
             await asyncio.wait({searching}, timeout=None if self._is_patient else left_ms / _MS_PER_S)
         finally:
             if not searching.done():
-                searching.add_done_callback(_look_away)
+                searching.add_done_callback(look_away)
         return searching.result() if searching.done() else None
 
     async def _ask(self) -> tuple[SourceReply, ...]:
@@ -114,13 +129,17 @@ class Gathering:
             return
         question, found = self._answered(())
         for source, report in self._engine.coverage(question, found, elapsed_ms=self._trail.elapsed_ms()).items():
-            self._watch(SourceFinished(source_id=source, report=report))
+            if source not in self._awaited:
+                self._watch(SourceFinished(source_id=source, report=report))
         self._offer()
 
     def _finished(self, reply: SourceReply) -> None:
+        """Take note of a reply; a source that was asked several parts has finished with the last of them."""
+        source = reply.source_id
         self._replies.append(reply)
-        if self._watch is not None:
-            self._watch(SourceFinished(source_id=reply.source_id, report=reply.report))
+        told = [each for each in self._replies if each.source_id == source]
+        if self._watch is not None and len(told) == self._awaited[source]:
+            self._watch(SourceFinished(source_id=source, report=coverage_of(told)[source]))
         self._offer()
 
     def _offer(self) -> None:
@@ -138,7 +157,7 @@ class Gathering:
             self._watch(ProvisionalFragments(fragments=run.response.fragments, sources=tuple(sources)))
 
 
-def _look_away(searching: asyncio.Future[Searched]) -> None:
-    """Take note of how a search ended that nobody waits for any more."""
-    if not searching.cancelled():
-        searching.exception()
+def look_away(working: asyncio.Future[Any]) -> None:  # Any: whatever it was to return
+    """Take note of how a piece of work ended that nobody waits for any more."""
+    if not working.cancelled():
+        working.exception()

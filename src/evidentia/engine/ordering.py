@@ -10,7 +10,7 @@ from evidentia.contracts.vocabulary import FusionMethod
 from evidentia.engine.outsiders import NO_LEGS
 from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking import fusion, signals
-from evidentia.ranking.composite import composite, normalise_reranked, weights_of, with_reranker
+from evidentia.ranking.composite import composites, normalise_reranked, weights_of, with_reranker
 from evidentia.ranking.merging import MergeCandidate, feature_rows
 from evidentia.ranking.query_weights import lexical_milli, shipped_weights
 
@@ -107,29 +107,23 @@ def weigh(
     question: Question, found: Found, admitted: Admitted, fused: Sequence[int], reranking: Reranking, *, settings: RankingSettings
 ) -> list[Ranked]:
     """Return the candidates in the order of their composite scores, ties by id."""
-    weights = weights_of(question.request.ranking_weights)
-    weigher = _Weigher(question, settings)
-    legs = found.parts[0].legs
-    ranked = []
-    for index, (hit, about) in enumerate(zip(found.hits, question.snapshot.signals(found.hits), strict=True)):
-        authority, freshness, utility, flags = weigher.signals(about, tau_s=weigher.taus.get(hit.source_id))
-        given = (reranking.relevance[index], authority, freshness, utility)
-        ranked.append(Ranked(hit, composite(given, weights), given, flags, fused[index], reranking.normalised.get(index), legs[index]))
-    for index, outsider in enumerate(admitted.outsiders, start=len(found.hits)):
-        authority, freshness, utility, flags = weigher.signals(outsider.signals, tau_s=outsider.reply.freshness_tau_s)
-        given = (reranking.relevance[index], authority, freshness, utility)
-        reranked = reranking.normalised.get(index)
-        flags = (*outsider.flags, *flags)
-        ranked.append(Ranked(outsider.hit, composite(given, weights), given, flags, fused[index], reranked, NO_LEGS, outsider))
-    ranked.sort(key=lambda each: (-each.score, each.hit.chunk_id))
-    return ranked
+    hits = [*found.hits, *(each.hit for each in admitted.outsiders)]
+    legs = [*found.parts[0].legs, *[NO_LEGS] * len(admitted.outsiders)]
+    outsiders = [*[None] * len(found.hits), *admitted.outsiders]
+    given, flags = _Weigher(question, settings).weighed(found.hits, admitted.outsiders, reranking.relevance)
+    scores = composites(given, weights_of(question.request.ranking_weights))
+    reranked = reranking.normalised.get
+    return [
+        Ranked(hits[index], scores[index], given[index], flags[index], fused[index], reranked(index), legs[index], outsiders[index])
+        for index in fusion.order(scores, [hit.chunk_id for hit in hits])
+    ]
 
 
 def _passages(question: Question, found: Found, admitted: Admitted, best: Sequence[int]) -> list[str]:
     """Return the texts of candidates by their numbers; those from outside come after the base's own."""
     own = [index for index in best if index < len(found.hits)]
-    stored = question.snapshot.fragments([found.hits[index] for index in own])
-    texts = {index: fragment.chunk.content for index, fragment in zip(own, stored, strict=True)}
+    stored = question.snapshot.chunks([found.hits[index] for index in own])
+    texts = {index: chunk.content for index, chunk in zip(own, stored, strict=True)}
     return [texts[index] if index in texts else admitted.outsiders[index - len(found.hits)].candidate.content for index in best]
 
 
@@ -142,17 +136,30 @@ class _Weigher:
         self._as_of = _as_of(question)
         self._of_document: dict[tuple[AuthorityTier, bool, ContentType, datetime | None, int | None], tuple[int, int, tuple[str, ...]]] = {}
         descriptors = question.snapshot.descriptors()
-        self.taus = {source: each.freshness_tau_s for source, each in descriptors.items() if each.freshness_tau_s is not None}
+        self._taus = {source: each.freshness_tau_s for source, each in descriptors.items() if each.freshness_tau_s is not None}
         """How soon a source's word ages, where its descriptor says."""
+        self._about = question.snapshot.signals
 
-    def signals(self, about: ChunkSignals, *, tau_s: int | None) -> tuple[int, int, int, tuple[str, ...]]:
-        """Return authority, freshness and utility of a candidate, and what has to be said about them."""
-        key = (about.authority_tier, about.is_annotated, about.content_type, about.updated_at, tau_s)
-        known = self._of_document.get(key)
-        if known is None:
-            known = self._of_document[key] = self._document_signals(about, tau_s)
-        authority, freshness, flags = known
-        return authority, freshness, signals.utility_of(about.features, about.content_type, self._needs), flags
+    def weighed(
+        self, hits: Sequence[SearchHit], outsiders: Sequence[Outsider], relevance: Sequence[int]
+    ) -> tuple[list[tuple[int, int, int, int]], list[tuple[str, ...]]]:
+        """Return relevance, authority, freshness and utility of each candidate, and what has to be said about them."""
+        tau_of, of_document, needs, utility_of = self._taus.get, self._of_document, self._needs, signals.utility_of
+        found = [(about, tau_of(hit.source_id)) for hit, about in zip(hits, self._about(hits), strict=True)]
+        found += [(each.signals, each.reply.freshness_tau_s) for each in outsiders]
+        given, remarks = [], []
+        for relevant, (about, tau_s) in zip(relevance, found, strict=True):
+            content_type = about.content_type
+            key = (about.authority_tier, about.is_annotated, content_type, about.updated_at, tau_s)
+            known = of_document.get(key)
+            if known is None:
+                known = of_document[key] = self._document_signals(about, tau_s)
+            authority, freshness, flags = known
+            given.append((relevant, authority, freshness, utility_of(about.features, content_type, needs)))
+            remarks.append(flags)
+        for index, outsider in enumerate(outsiders, start=len(hits)):
+            remarks[index] = (*outsider.flags, *remarks[index])
+        return given, remarks
 
     def _document_signals(self, about: ChunkSignals, tau_s: int | None) -> tuple[int, int, tuple[str, ...]]:
         if tau_s is None:

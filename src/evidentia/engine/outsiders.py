@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import ChunkId, SourceId
     from evidentia.contracts.predicates import Matcher, Predicate
     from evidentia.contracts.retrieval import ExternalCandidate, SourceReply
+    from evidentia.contracts.search import AccessScope
     from evidentia.engine.question import Question
     from evidentia.text.tokens import Tokeniser
 
@@ -134,26 +135,34 @@ def coverage_of(replies: Sequence[SourceReply]) -> dict[SourceId, CoverageReport
     return accounts
 
 
+class Sight:
+    """Whether a caller may see what comes from outside, by the rule it came with and by the settings' own."""
+
+    def __init__(self, scope: AccessScope) -> None:
+        self._scope = scope
+        self._rules: Matcher | None = matcher_of(And(scope.rules)) if scope.rules else None
+
+    def admits(self, candidate: ExternalCandidate) -> bool:
+        """Tell whether the caller may see a candidate."""
+        return is_allowed(candidate.access, self._scope) and (self._rules is None or self._rules(_record(candidate)))
+
+
 class _Door:
     """Who comes in, decided for one request; what several candidates share is worked out once."""
 
     def __init__(self, question: Question) -> None:
-        self._scope = question.scope
         self.wants_origin = question.request.provenance_required
-        self._rules = _matcher(question.scope.rules)
-        self._wanted = _matcher(tuple(_wanted(question.request)))
+        self._sight = Sight(question.scope)
+        wanted = tuple(_wanted(question.request))
+        self._wanted: Matcher | None = matcher_of(And(wanted)) if wanted else None
 
     def shows(self, candidate: ExternalCandidate) -> bool:
         """Tell whether the caller may see a candidate; one that is hidden has no influence on the order of the others."""
-        return is_allowed(candidate.access, self._scope) and (self._rules is None or self._rules(_record(candidate)))
+        return self._sight.admits(candidate)
 
     def wants(self, candidate: ExternalCandidate) -> bool:
         """Tell whether a candidate that the caller may see is one that the request wants."""
         return self._wanted is None or self._wanted(_record(candidate))
-
-
-def _matcher(clauses: tuple[Predicate, ...]) -> Matcher | None:
-    return matcher_of(And(clauses)) if clauses else None
 
 
 def _wanted(request: EvidenceRequest) -> Iterator[Predicate]:

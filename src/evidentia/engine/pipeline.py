@@ -10,6 +10,7 @@ Steps whose time has not come say so in `decisions`. The flow is a written funct
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +25,8 @@ from evidentia.contracts.vocabulary import CoverageState
 from evidentia.engine.assemble import Assembler, count_remembered
 from evidentia.engine.budget import fit_budget
 from evidentia.engine.checking import check_request
-from evidentia.engine.gathering import Gathering
+from evidentia.engine.fanout_replies import GIVEN_UP
+from evidentia.engine.gathering import Gathering, look_away
 from evidentia.engine.legs import NOTHING_FOUND, search_legs, search_vectors
 from evidentia.engine.ordering import fuse, rerank, weigh
 from evidentia.engine.outsiders import admit, coverage_of, fuse_outsiders
@@ -42,13 +44,13 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import Conflict, EvidenceFragment, EvidenceRequest, TermScore
-    from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.ids import ReceiptId, SourceId
     from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, ReceiptLog, SearchableSnapshot, Workers
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.streaming import StreamEvent
     from evidentia.engine.budget import Fitted
-    from evidentia.engine.federation import Federation
+    from evidentia.engine.federation import Federation, Round
     from evidentia.engine.legs import Found
     from evidentia.engine.ordering import Ranked
     from evidentia.engine.outside import Models
@@ -63,7 +65,9 @@ ESTIMATE = "chars4"
 """How tokens are counted where no budget depends on it; the fragment says so."""
 NO_SOURCES = RecordedInputs()
 """Stands for a request that is answered from the base alone."""
+RECEIPT_IS_LATE = "receipt: it was not on disk when the time was up, so the answer goes without one"
 _REQUEST_ID_BYTES = 8
+_MS_PER_S = 1_000
 _TROUBLED = (CoverageState.TIMED_OUT, CoverageState.FAILED, CoverageState.BREAKER_OPEN, CoverageState.STALE)
 
 
@@ -127,22 +131,42 @@ class Engine:
         ahead of time asks every source anew, and what they say is kept until it changes. A patient one waits for the base itself.
         """
         trail = Trail(self._clock, deadline_ms=request.latency_deadline_ms)
-        question = await workers.run(partial(self.understand, request, principal=principal, trail=trail))
+        question, asking = await workers.run(partial(self._begun, request, principal=principal, trail=trail, is_ahead=is_ahead))
         gathering = Gathering(
-            self,
-            question,
-            trail=trail,
-            workers=workers,
-            federation=self._federation,
-            watch=watch,
-            is_ahead=is_ahead,
-            is_patient=is_patient,
+            self, question, asking, trail=trail, workers=workers, federation=self._federation, watch=watch, is_patient=is_patient
         )
         question, found = await gathering.run()
-        run = await workers.run(partial(self.conclude, question, found, trail))
+        response = await self._concluded(question, found, trail, workers=workers, is_patient=is_patient)
+        await gathering.written_down()
         if self._federation is not None:
-            self._federation.tell(run.question, run.response, started_at=trail.started_at)
-        return run.response
+            self._federation.tell(question, response, started_at=trail.started_at)
+        return response
+
+    def _begun(self, request: EvidenceRequest, *, principal: Principal, trail: Trail, is_ahead: bool) -> tuple[Question, Round | None]:
+        question = self.understand(request, principal=principal, trail=trail)
+        return question, None if self._federation is None else self._federation.prepare(question, is_ahead=is_ahead)
+
+    async def _concluded(self, question: Question, found: Found, trail: Trail, *, workers: Workers, is_patient: bool) -> EvidenceResponse:
+        """Return the answer with its receipt; without one when the disk takes longer for it than there is time."""
+        concluded: list[Run] = []
+
+        def conclude() -> EvidenceResponse:
+            run = self.conclude(question, found, trail)
+            concluded.append(run)
+            return self._with_receipt(run, trail)
+
+        working = asyncio.ensure_future(workers.run(conclude))
+        try:
+            await asyncio.wait({working}, timeout=None if is_patient else max(0.0, trail.left_ms()) / _MS_PER_S)
+            if not working.done() and not concluded:
+                await asyncio.wait({working})
+        finally:
+            if not working.done():
+                working.add_done_callback(look_away)
+        if working.done():
+            return working.result()
+        response = concluded[0].response
+        return msgspec.structs.replace(response, latency_ms=trail.elapsed_ms(), degraded=(*response.degraded, RECEIPT_IS_LATE))
 
     def answer(
         self,
@@ -166,10 +190,11 @@ class Engine:
         self.mark_sources(question, question.inputs.replies, calls=0, trail=trail)
         searched = Searched(question, NOTHING_FOUND) if question.inputs.own_missing else self.search(question)
         self.mark_search(searched, trail)
-        return self.conclude(searched.question, searched.found, trail)
+        run = self.conclude(searched.question, searched.found, trail)
+        return run._replace(response=self._with_receipt(run, trail))
 
     def conclude(self, question: Question, found: Found, trail: Trail) -> Run:
-        """Take what was found to its answer, and keep what each step left."""
+        """Take what was found to its answer, without a receipt, and keep what each step left."""
         admitted = admit(question, tokeniser=self._tokeniser)
         question, ranked = self._order(question, found, admitted, trail)
         pool, conflicts = self._resolve(question, ranked, trail)
@@ -318,7 +343,13 @@ class Engine:
 
     def _assemble(self, question: Question, found: Found, chosen: Sequence[Pooled]) -> list[EvidenceFragment]:
         assembler = self.assembler(question, found)
-        return [assembler.assemble(each, rank=rank, explanation=self._explain(question, each)) for rank, each in enumerate(chosen, start=1)]
+        proofs = iter(question.snapshot.proofs([each.stored for each in chosen if each.stored is not None]))
+        return [
+            assembler.assemble(
+                each, rank=rank, proof=None if each.stored is None else next(proofs), explanation=self._explain(question, each)
+            )
+            for rank, each in enumerate(chosen, start=1)
+        ]
 
     def _explain(self, question: Question, pooled: Pooled) -> tuple[TermScore, ...]:
         if not question.request.explain or pooled.stored is None:
@@ -354,8 +385,7 @@ class Engine:
             truncation_applied=fitted.is_truncated,
         )
         trail.mark("seal", "custody and proofs attached", remaining=len(fitted.fragments))
-        trail.check_deadline()
-        response = EvidenceResponse(
+        return EvidenceResponse(
             request_id=RequestId(self._entropy.take(_REQUEST_ID_BYTES).hex()),
             fragments=fitted.fragments,
             total_candidates=found.counts.matching + len(admitted.outsiders),
@@ -382,9 +412,16 @@ class Engine:
             stage_latencies_ms=trail.latencies_ms,
             tokens_used=fitted.tokens_used,
         )
-        return self._with_receipt(question, response) if request.receipt else response
 
-    def _with_receipt(self, question: Question, response: EvidenceResponse) -> EvidenceResponse:
+    def _with_receipt(self, run: Run, trail: Trail) -> EvidenceResponse:
+        """Return the answer with its receipt, if it is to have one, and with the time that all of it took."""
+        receipt_id, problems = self._write_receipt(run.question, run.response) if run.question.request.receipt else (None, ())
+        elapsed_ms = trail.elapsed_ms()
+        late = trail.late_note(elapsed_ms)
+        degraded = (*run.response.degraded, *problems, *late)
+        return msgspec.structs.replace(run.response, receipt_id=receipt_id, latency_ms=elapsed_ms, degraded=degraded)
+
+    def _write_receipt(self, question: Question, response: EvidenceResponse) -> tuple[ReceiptId | None, tuple[str, ...]]:
         receipt = Receipt(
             request=question.request,
             principal_fingerprint=question.scope.fingerprint,
@@ -400,9 +437,9 @@ class Engine:
             answered_at=self._clock.now(),
         )
         try:
-            return msgspec.structs.replace(response, receipt_id=self._receipts.append(receipt))
+            return self._receipts.append(receipt), ()
         except BaseStateError as error:
-            return msgspec.structs.replace(response, degraded=(*response.degraded, f"receipt: {error}"))
+            return None, (f"receipt: {error}",)
 
 
 def _no_reranker() -> None:
@@ -429,13 +466,14 @@ def _troubles(question: Question) -> Iterator[str]:
     if question.inputs.own_missing:
         yield f"sources: the base's own evidence is missing ({question.inputs.own_missing})"
     for source, report in coverage_of(question.inputs.replies).items():
-        if report.state in _TROUBLED:
+        if report.state in _TROUBLED or report.reason.startswith(GIVEN_UP):
             yield f"sources: '{source}' is {report.state.value} ({report.reason})"
 
 
 def _cached_share(fragments: Sequence[EvidenceFragment], coverage: Mapping[SourceId, CoverageReport]) -> float:
     """Return how much of an answer was kept from before."""
-    kept = sum(1 for fragment in fragments if coverage[fragment.source_id].tier is not None)
+    kept_sources = {source for source, report in coverage.items() if report.tier is not None}
+    kept = sum(1 for fragment in fragments if fragment.source_id in kept_sources)
     return kept / len(fragments) if fragments else 0.0
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.evidence import Conflict
     from evidentia.contracts.ids import ChunkId
-    from evidentia.contracts.search import StoredFragment
     from evidentia.engine.ordering import Ranked
     from evidentia.engine.outsiders import Outsider
     from evidentia.engine.question import Question
@@ -38,20 +38,20 @@ class Pooled(NamedTuple):
     """A candidate with its text: read from the base, or brought from outside, which `ranked` then holds."""
 
     ranked: Ranked
-    stored: StoredFragment | None
+    stored: StoredChunk | None
 
     @property
     def content(self) -> str:
         """Return its text."""
         if self.stored is not None:
-            return self.stored.chunk.content
+            return self.stored.content
         return outsider_of(self.ranked).candidate.content
 
 
 def read_pool(question: Question, ranked: Sequence[Ranked]) -> list[Pooled]:
     """Read the best candidates."""
     best = ranked[: question.request.limit + POOL_BEYOND_LIMIT]
-    stored = iter(question.snapshot.fragments([each.hit for each in best if each.outsider is None]))
+    stored = iter(question.snapshot.chunks([each.hit for each in best if each.outsider is None]))
     return [Pooled(each, next(stored) if each.outsider is None else None) for each in best]
 
 
@@ -134,7 +134,7 @@ def _claimed(pooled: Pooled) -> ClaimedFragment:
             updated_at=candidate.updated_at,
             chain_length=OUTSIDE_STEPS,
         )
-    chunk = pooled.stored.chunk
+    chunk = pooled.stored
     return ClaimedFragment(
         chunk_id=chunk.chunk_id,
         document_id=chunk.document_id,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evidentia.contracts.vocabulary import CoverageState
 from evidentia.engine.assemble import PRIOR
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class EarlyStop:
         self._own = own
         self._known = known
         self._sum_before: int | None = None
+        self._answered = 0
         self.reason = ""
         """Why no more was waited for; empty while it is."""
 
@@ -45,6 +47,10 @@ class EarlyStop:
             return (
                 f"early stop: {self._limit} fragments are at least {self._settings.stop_confidence_milli / _MILLI:g} likely to be relevant"
             )
+        answered = sum(1 for reply in replies if reply.report.state is CoverageState.SEARCHED)
+        if not best or answered == self._answered:
+            return ""  # a source that failed has added nothing, and says nothing of the others
+        self._answered = answered
         before, self._sum_before = self._sum_before, sum(best)
         if before is not None and self._sum_before - before < self._settings.stop_gain_milli * _MILLI:
             return f"early stop: the last source added less than {self._settings.stop_gain_milli / _MILLI:g}"

@@ -45,7 +45,10 @@ class Trail:
         """Return how long the request has taken so far."""
         return (self._clock.elapsed_ns() - self._started) / _NS_PER_MS
 
-    def check_deadline(self) -> None:
-        """Say so when the answer comes after its deadline."""
-        if self.elapsed_ms() > self._deadline_ms:
-            self.degrade(f"deadline: the answer took longer than {self._deadline_ms} ms")
+    def left_ms(self) -> float:
+        """Return how much of the deadline is left; less than 0 when it is over."""
+        return self._deadline_ms - self.elapsed_ms()
+
+    def late_note(self, elapsed_ms: float) -> tuple[str, ...]:
+        """Return what is said of an answer that comes after its deadline; nothing of one in time."""
+        return (f"deadline: the answer took longer than {self._deadline_ms} ms",) if elapsed_ms > self._deadline_ms else ()

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 NOTES_NAME = "notes.db"
 RUNTIME_NAME = "runtime.db"
 TRACES_NAME = "traces.db"
+RUNTIME_WAIT_MS = 25
+"""How long a request waits for another process to write what may be lost anyway."""
 
 
 class EmbeddedParts:
@@ -141,7 +143,7 @@ class EmbeddedParts:
     @cached_property
     def runtime(self) -> EmbeddedKeyValues:
         """Return what keeps what was measured and can be fetched again."""
-        return EmbeddedKeyValues(self.directory / RUNTIME_NAME, clock=self.clock)
+        return EmbeddedKeyValues(self.directory / RUNTIME_NAME, clock=self.clock, wait_ms=RUNTIME_WAIT_MS)
 
     @cached_property
     def sources(self) -> Directory:
@@ -190,6 +192,7 @@ class EmbeddedParts:
             clock=self.clock,
             settings=self.settings.sources,
             fanout=self.settings.fanout,
+            workers=self._workers,
         )
 
     def _engine_alone(self) -> Engine:

@@ -49,6 +49,7 @@ class ModelShelf:
                 access=self._settings.access,
                 query=self._settings.query,
                 ranking=self._settings.ranking,
+                sources=self._settings.sources,
                 synonyms=self._keep_synonyms(),
                 reranker=reranker.identity if reranker else "",
                 merger=merger.identity if merger else "",
