@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 BESIDE := $(VENV)/integrations
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding fit docs clean
+.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,7 +44,7 @@ check: $(STAMP)
 small: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-bench: bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-hybrid
+bench: bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-hybrid bench-federation bench-deadline
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
@@ -53,6 +53,15 @@ bench-quality: $(STAMP)
 bench-dense: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python benchmarks/dense.py
+
+bench-federation: $(STAMP)
+	$(BIN)/python benchmarks/federation.py
+
+bench-deadline: $(STAMP)
+	$(PYTHON) -m venv $(VENV)/peers
+	$(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group peers
+	$(VENV)/peers/bin/python benchmarks/deadline.py
 
 bench-understanding: $(STAMP)
 	$(BIN)/python benchmarks/understanding.py
