@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ANN = Principal(principal_id=PrincipalId("ann"), clearance=Classification.INTERNAL, groups=("oncall",))
-WIKI = {"source_id": "wiki", "source_type": "api", "access_policy": {"groups": ["oncall"]}, "freshness_sla_s": 60}
+WIKI = {"source_id": "wiki", "source_type": "api", "access_policy": {"groups": ["oncall"]}, "freshness_sla_s": 60, "expected_p99_ms": 230}
 WRITTEN = "2025-01-01T00:00:00Z"
 
 

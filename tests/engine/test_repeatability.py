@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from engine.embedded_samples import AS_OF, DOCUMENTS, SOURCE, copy_vectors, differing, hybrid_hash, hybrid_hashes, ingest_scifact
+from engine.embedded_samples import (
+    AS_OF,
+    DEADLINE_MS,
+    DOCUMENTS,
+    SOURCE,
+    copy_vectors,
+    differing,
+    hybrid_hash,
+    hybrid_hashes,
+    ingest_scifact,
+)
 from evidentia import aconnect, connect
 
 if TYPE_CHECKING:
@@ -42,7 +52,7 @@ ASK = f"""
     with connect(path) as base:
         print(type(best_kernel()).__name__, base.head().evidence_state)
         def ask(text):
-            answer = base.retrieve(text, as_of="{AS_OF}", facets=["language"], receipt=False)
+            answer = base.retrieve(text, as_of="{AS_OF}", facets=["language"], receipt=False, latency_deadline_ms={DEADLINE_MS})
             assert all(fragment.scores.dense is not None for fragment in answer.fragments), answer.degraded
             return answer.result_hash
         with ThreadPoolExecutor(int(threads)) as pool:
@@ -131,7 +141,8 @@ def test_concurrent_callers_of_one_base_get_the_same_answers(asked: Asked, threa
 def test_gathered_callers_of_an_async_base_get_the_same_answers(asked: Asked) -> None:
     async def ask() -> list[str]:
         async with await aconnect(asked.path) as base:
-            calls = (base.retrieve(text, as_of=AS_OF, facets=["language"], receipt=False) for text in asked.texts)
+            fields = {"as_of": AS_OF, "facets": ["language"], "receipt": False, "latency_deadline_ms": DEADLINE_MS}
+            calls = (base.retrieve(text, **fields) for text in asked.texts)
             return [answer.result_hash for answer in await asyncio.gather(*calls)]
 
     assert [] == differing(asked.hashes, asyncio.run(ask()))
@@ -148,6 +159,7 @@ def test_naming_the_version_or_spelling_the_time_otherwise_changes_nothing(asked
                 corpus_version=head.corpus_version,
                 evidence_state=head.evidence_state,
                 receipt=False,
+                latency_deadline_ms=DEADLINE_MS,
             ).result_hash
             for text in asked.texts
         ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from engine.embedded_samples import AS_OF, SOURCE, copy_vectors, differing
+from engine.embedded_samples import AS_OF, DEADLINE_MS, SOURCE, copy_vectors, differing
 from evidentia import AccessRule, connect
 from evidentia.backends.onnx.encoder import packaged_encoder
 from evidentia.contracts.access import local_owner
@@ -43,7 +43,7 @@ def test_every_receipt_replays_after_the_base_has_moved_on(asked: Asked, tmp_pat
     path = tmp_path / "base"
     shutil.copytree(asked.path, path, ignore=shutil.ignore_patterns("receipts"))
     with connect(path) as base:
-        answers = [base.retrieve(text, as_of=AS_OF, facets=["language"]) for text in asked.texts]
+        answers = [base.retrieve(text, as_of=AS_OF, facets=["language"], latency_deadline_ms=DEADLINE_MS) for text in asked.texts]
         receipts = [answer.receipt_id or "" for answer in answers]
 
         assert [] == differing(asked.hashes, [answer.result_hash for answer in answers])
@@ -162,7 +162,9 @@ def _says_so(base: Base, reason: str) -> bool:
 
 
 def _hashes(base: Base, texts: Sequence[str]) -> list[str]:
-    return [base.retrieve(text, as_of=AS_OF, facets=["language"], receipt=False).result_hash for text in texts]
+    return [
+        base.retrieve(text, as_of=AS_OF, facets=["language"], receipt=False, latency_deadline_ms=DEADLINE_MS).result_hash for text in texts
+    ]
 
 
 def _replayed(base: Base, receipts: Sequence[str]) -> int:

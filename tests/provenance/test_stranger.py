@@ -133,7 +133,7 @@ def responses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, EvidenceRes
     with connect(folder / "base", init=True) as base:
         for source in ("pages", "notes"):
             base.ingest([folder / source], source=source)
-        base.add_source({"source_id": "wiki", "source_type": "api", "latency_tier": "warm"}, Wiki())
+        base.add_source({"source_id": "wiki", "source_type": "api", "expected_p99_ms": 230}, Wiki())
         return {name: base.retrieve("keys", **{"as_of": "2026-01-01T00:00:00Z"} | fields) for name, fields in ASKED.items()}
 
 

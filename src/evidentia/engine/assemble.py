@@ -44,7 +44,8 @@ class Assembler:
     def __init__(self, question: Question, *, attainable: int, score_bits: int, now: datetime, tokenizer: str, weighting: str) -> None:
         request = question.request
         vector = question.parts[0].vector
-        self._query_hash = sha256_hex(request.query.text.encode())
+        self._query = request.query.text
+        self._query_hash = sha256_hex(self._query.encode())
         self._retriever = "+".join(
             name for name, takes_part in ((weighting, question.uses_words), ("dense", question.uses_vectors)) if takes_part
         )
@@ -128,7 +129,7 @@ class Assembler:
         relevance = ranked.scores.relevance / SCORE_ONE
         believed = self.believed(ranked)
         context = RetrievalContext(
-            query_hash=sha256_hex(candidate.query.encode()),
+            query_hash=self._query_hash if candidate.query == self._query else sha256_hex(candidate.query.encode()),
             retriever_type=reply.source_type.value,
             retrieval_timestamp=candidate.retrieved_at,
             rank_position=candidate.rank,

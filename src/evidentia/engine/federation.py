@@ -172,6 +172,8 @@ class Federation:
 
     def write_down(self, asking: Round) -> None:
         """Keep what sources said for the next one who asks."""
+        if not asking.to_keep:
+            return
         with self.cache.together():
             for kept_as, candidates, retrieved_at in asking.to_keep:
                 asking.kept.keep(kept_as, candidates, retrieved_at=retrieved_at, precomputed=asking.is_ahead)

@@ -51,7 +51,6 @@ class Gathering:
         self._workers = workers
         self._federation = federation
         self._asking = asking
-        self._writing: asyncio.Future[None] | None = None
         self._watch = watch
         self._is_patient = is_patient
         self._stages = Stages(question.request.latency_deadline_ms)
@@ -74,20 +73,10 @@ class Gathering:
             asking.cancel()
             if self._provisional is not None:
                 self._provisional.cancel()
-        if self._federation is not None and self._asking is not None and self._asking.to_keep:
-            self._writing = asyncio.ensure_future(self._workers.run(partial(self._federation.write_down, self._asking)))
         question, found = self._answered(replies)
         searched = self._searched._replace(question=question) if self._searched else self._engine.missed(question)
         self._engine.mark_search(searched, self._trail)
         return question, found
-
-    async def written_down(self) -> None:
-        """Wait until what was said is kept for the next one who asks, or until the time is up."""
-        if self._writing is None:
-            return
-        if not self._writing.done():
-            await asyncio.wait({self._writing}, timeout=max(0.0, self._trail.left_ms()) / _MS_PER_S)
-        self._writing.add_done_callback(look_away)
 
     async def _own(self) -> Searched | None:
         """Search the base; None when that takes longer than there is time for, which the thread then finds out by itself."""

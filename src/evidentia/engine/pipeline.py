@@ -136,8 +136,7 @@ class Engine:
             self, question, asking, trail=trail, workers=workers, federation=self._federation, watch=watch, is_patient=is_patient
         )
         question, found = await gathering.run()
-        response = await self._concluded(question, found, trail, workers=workers, is_patient=is_patient)
-        await gathering.written_down()
+        response = await self._concluded(question, found, asking, trail=trail, workers=workers, is_patient=is_patient)
         if self._federation is not None:
             self._federation.tell(question, response, started_at=trail.started_at)
         return response
@@ -146,27 +145,35 @@ class Engine:
         question = self.understand(request, principal=principal, trail=trail)
         return question, None if self._federation is None else self._federation.prepare(question, is_ahead=is_ahead)
 
-    async def _concluded(self, question: Question, found: Found, trail: Trail, *, workers: Workers, is_patient: bool) -> EvidenceResponse:
-        """Return the answer with its receipt; without one when the disk takes longer for it than there is time."""
-        concluded: list[Run] = []
+    async def _concluded(
+        self, question: Question, found: Found, asking: Round | None, *, trail: Trail, workers: Workers, is_patient: bool
+    ) -> EvidenceResponse:
+        """Return the answer with its receipt; without one when the disk takes longer for it than there is time.
 
-        def conclude() -> EvidenceResponse:
+        What sources said is kept for the next one who asks, on the same thread, after the answer stands.
+        """
+        answers: list[EvidenceResponse] = []
+
+        def conclude() -> None:
             run = self.conclude(question, found, trail)
-            concluded.append(run)
-            return self._with_receipt(run, trail)
+            missing = (RECEIPT_IS_LATE,) if question.request.receipt else ()
+            answers.append(msgspec.structs.replace(run.response, degraded=(*run.response.degraded, *missing)))
+            answers.append(self._with_receipt(run, trail))
+            if self._federation is not None and asking is not None:
+                self._federation.write_down(asking)
 
         working = asyncio.ensure_future(workers.run(conclude))
         try:
             await asyncio.wait({working}, timeout=None if is_patient else max(0.0, trail.left_ms()) / _MS_PER_S)
-            if not working.done() and not concluded:
+            if not working.done() and not answers:
                 await asyncio.wait({working})
         finally:
             if not working.done():
                 working.add_done_callback(look_away)
         if working.done():
-            return working.result()
-        response = concluded[0].response
-        return msgspec.structs.replace(response, latency_ms=trail.elapsed_ms(), degraded=(*response.degraded, RECEIPT_IS_LATE))
+            working.result()
+        answer = answers[-1]
+        return answer if working.done() else msgspec.structs.replace(answer, latency_ms=trail.elapsed_ms())
 
     def answer(
         self,

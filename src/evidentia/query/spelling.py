@@ -35,6 +35,8 @@ MOST_CANDIDATES: Final = 16
 
 def correct_spelling(text: str, *, tokeniser: Tokeniser, lexicon: Lexicon) -> Expansion:
     """Return corrections of the words that occur nowhere, at most eight, looked for among the first 32 such words."""
+    if not lexicon.chunks:
+        return Expansion(note="there are no words to compare with")
     if all(map(lexicon.chunks_with, tokeniser.terms(text))):
         return Expansion(note=_nothing_done(0))
     unknown = [(word, term) for word, term in _correctable(text, tokeniser).items() if not lexicon.chunks_with(term)]
