@@ -9,6 +9,9 @@ from evidentia.contracts.retrieval import SourceReply
 from evidentia.contracts.vocabulary import CoverageState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk
     from evidentia.engine.fanout_flights import Flight, SourceCall
     from evidentia.sources.intake import Taken
@@ -74,7 +77,7 @@ def _asked(
         reason=reason,
         candidates=len(taken.candidates),
         searched_share=share,
-        data_age_s=_age_s(call.ask, taken.candidates),
+        data_age_s=age_s(call.ask, taken.candidates),
         elapsed_ms=elapsed_ms,
         faults=taken.faults,
     )
@@ -110,10 +113,15 @@ def _share(ask: SourceAsk, taken: Taken) -> float:
     return min(1.0, len(taken.candidates) / ask.limit) if ask.limit > 0 else 0.0
 
 
-def _age_s(ask: SourceAsk, candidates: tuple[ExternalCandidate, ...]) -> int | None:
+def age_s(ask: SourceAsk, candidates: Sequence[ExternalCandidate]) -> int | None:
     """Return how old the newest of what came is; None where nothing has a date."""
-    newest = max((candidate.updated_at for candidate in candidates if candidate.updated_at is not None), default=None)
+    newest = newest_of(candidates)
     return None if newest is None else max(0, int((ask.as_of - newest).total_seconds()))
+
+
+def newest_of(candidates: Sequence[ExternalCandidate]) -> datetime | None:
+    """Return when the newest of what came was changed, as far as it says."""
+    return max((candidate.updated_at for candidate in candidates if candidate.updated_at is not None), default=None)
 
 
 def _in_ms(elapsed_ns: int) -> float:

@@ -13,12 +13,13 @@ from evidentia.contracts.retrieval import SourceAsk, SourceReply, SourceTrial
 from evidentia.contracts.vocabulary import BreakerState, ConnectionKind, CoverageState
 from evidentia.engine.cache import CacheAsk
 from evidentia.engine.fanout import FanOut, SourceCall
+from evidentia.engine.fanout_replies import age_s, newest_of
 from evidentia.engine.gathering import look_away
 from evidentia.engine.outsiders import Sight
 from evidentia.engine.plan import SourceFacts
 from evidentia.engine.rates import RateLimiter
 from evidentia.engine.selection import POOL_BEYOND_LIMIT
-from evidentia.engine.source_choice import weight_milli
+from evidentia.engine.source_choice import left_out, weight_milli
 from evidentia.engine.stopping import EarlyStop
 from evidentia.engine.tracing import build_trace
 
@@ -107,14 +108,15 @@ class Federation:
 
         A question that is asked ahead of time uses nothing that was kept.
         """
-        left_out = self._left_out(question)
-        if not question.plan.calls and not left_out:
+        not_planned = self._not_planned(question)
+        if not question.plan.calls and not not_planned:
             return None
         kept = self.cache.for_request()
-        known = [self._not_asked(question, descriptor, report, kept) for descriptor, report in left_out]
+        known = [self._not_asked(question, descriptor, report, kept) for descriptor, report in not_planned]
         calls = []
+        sight = Sight(question.scope)
         for planned in question.plan.calls:
-            each = self._prepared(question, planned)
+            each = self._prepared(question, planned, sight)
             found = (None if is_ahead else self._kept_reply(each, kept.find(each.kept_as))) or self._refused(each)
             if found is None:
                 calls.append(each)
@@ -159,8 +161,7 @@ class Federation:
         """Ask one source by itself, whatever its breaker says; nothing of it is kept."""
         retriever = self._directory.retriever(descriptor)
         if retriever is None:
-            report = CoverageReport(state=CoverageState.SKIPPED, reason=NOT_ATTACHED, searched_share=0.0)
-            return SourceTrial(source_id=descriptor.source_id, report=report, candidates=())
+            return SourceTrial(source_id=descriptor.source_id, report=left_out(NOT_ATTACHED), candidates=())
         admits = Sight(scope).admits
         call = SourceCall(descriptor=descriptor, retriever=retriever, ask=ask, wait_ms=ask.budget_ms, admits=admits)
         trial = FanOut(clock=self._clock, settings=self._once, limits=self._settings, record=self.health.record, on_late=_ignore)
@@ -213,7 +214,7 @@ class Federation:
             age_s=self.health.age_s(source),
         )
 
-    def _left_out(self, question: Question) -> list[tuple[SourceDescriptor, CoverageReport]]:
+    def _not_planned(self, question: Question) -> list[tuple[SourceDescriptor, CoverageReport]]:
         """Return the sources outside that were not planned, with the reason; the base's own stay in the plan."""
         skipped = question.plan.skipped
         if not skipped:
@@ -226,7 +227,7 @@ class Federation:
             if descriptor is not None and not descriptor.is_own and report.state is not CoverageState.DENIED
         ]
 
-    def _prepared(self, question: Question, planned: PlannedCall) -> _Prepared:
+    def _prepared(self, question: Question, planned: PlannedCall, sight: Sight) -> _Prepared:
         descriptor = question.snapshot.descriptors()[planned.source_id]
         retriever = self._directory.retriever(descriptor)
         if retriever is None:
@@ -241,7 +242,7 @@ class Federation:
             wait_ms=planned.wait_ms,
             part=planned.part,
             part_weight_milli=weight_milli(part),
-            admits=Sight(question.scope).admits,
+            admits=sight.admits,
             token=kept_as,
         )
         return _Prepared(call, kept_as)
@@ -281,8 +282,7 @@ class Federation:
         descriptor = prepared.call.descriptor
         if descriptor.max_qps is None or self._rates.take(descriptor.source_id, descriptor.max_qps):
             return None
-        report = CoverageReport(state=CoverageState.SKIPPED, reason=RATE_USED_UP, searched_share=0.0)
-        return _reply(descriptor, report, part=prepared.call.part, part_weight_milli=prepared.call.part_weight_milli)
+        return _reply(descriptor, left_out(RATE_USED_UP), part=prepared.call.part, part_weight_milli=prepared.call.part_weight_milli)
 
     def _kept_reply(self, prepared: _Prepared, hit: CacheHit | None) -> SourceReply | None:
         if hit is None:
@@ -293,7 +293,7 @@ class Federation:
             state=state,
             reason=f"{why}kept for {hit.age_ms / _MILLI:.0f} s",
             candidates=len(hit.candidates),
-            data_age_s=_data_age(hit, prepared.call.ask),
+            data_age_s=age_s(prepared.call.ask, hit.candidates),
             tier=hit.tier,
         )
         call = prepared.call
@@ -315,9 +315,9 @@ class Federation:
     def _settled(self, asking: Round, prepared: _Prepared, reply: SourceReply, *, is_enough: bool) -> SourceReply:
         """Return a source's answer, kept for the next one; or, where there is none, what was kept of it before."""
         if reply.report.state is CoverageState.SEARCHED:
-            asking.to_keep.append((prepared.kept_as, reply.candidates, self._clock.now()))
-            newest = max((each.updated_at for each in reply.candidates if each.updated_at is not None), default=None)
-            self.health.saw(reply.source_id, newest, self._clock.now())
+            now = self._clock.now()
+            asking.to_keep.append((prepared.kept_as, reply.candidates, now))
+            self.health.saw(reply.source_id, newest_of(reply.candidates), now)
             return reply
         if reply.candidates or reply.report.state not in _NO_ANSWER:
             return reply
@@ -369,8 +369,3 @@ def _data_version(descriptor: SourceDescriptor, retriever: Retriever | BlockingR
         return ""
     version = getattr(retriever, "data_version", None)
     return "" if version is None else str(version())
-
-
-def _data_age(hit: CacheHit, ask: SourceAsk) -> int | None:
-    newest = max((each.updated_at for each in hit.candidates if each.updated_at is not None), default=None)
-    return None if newest is None else max(0, int((ask.as_of - newest).total_seconds()))

@@ -64,13 +64,14 @@ class Gathering:
         """Return the question with what others said of it, and what the base itself holds."""
         known, calls = (self._asking.known, len(self._asking.calls)) if self._asking else ((), 0)
         self._engine.mark_sources(self._question, known, calls=calls, trail=self._trail)
-        asking = asyncio.ensure_future(self._ask())
+        asking = None if self._asking is None else asyncio.ensure_future(self._ask(self._asking))
         try:
             self._searched = await self._own()
             self._tell_own()
-            replies = await asking
+            replies = () if asking is None else await asking
         finally:
-            asking.cancel()
+            if asking is not None:
+                asking.cancel()
             if self._provisional is not None:
                 self._provisional.cancel()
         question, found = self._answered(replies)
@@ -91,11 +92,11 @@ class Gathering:
                 searching.add_done_callback(look_away)
         return searching.result() if searching.done() else None
 
-    async def _ask(self) -> tuple[SourceReply, ...]:
-        if self._federation is None or self._asking is None:
-            return ()
+    async def _ask(self, asking: Round) -> tuple[SourceReply, ...]:
+        if self._federation is None:
+            raise AssertionError  # only a federation makes rounds
         return await self._federation.ask(
-            self._asking,
+            asking,
             started_ns=self._trail.started_ns,
             own_confidences=self._own_confidences if self._question.request.early_stop else None,
             on_finished=self._finished if self._watch is not None else None,

@@ -195,7 +195,7 @@ class Engine:
     def pursue(self, question: Question, trail: Trail) -> Run:
         """Take an understood question to its answer, asking nobody: sources outside have said what they said."""
         self.mark_sources(question, question.inputs.replies, calls=0, trail=trail)
-        searched = Searched(question, NOTHING_FOUND) if question.inputs.own_missing else self.search(question)
+        searched = self.missed(question) if question.inputs.own_missing else self.search(question)
         self.mark_search(searched, trail)
         run = self.conclude(searched.question, searched.found, trail)
         return run._replace(response=self._with_receipt(run, trail))
