@@ -33,9 +33,10 @@ def test_an_answer_goes_without_its_receipt_when_the_disk_takes_too_long(tmp_pat
         monkeypatch.setattr(EmbeddedReceipts, "append", slow)
         late = base.retrieve("keys", as_of=written.as_of)
         none = base.retrieve("keys", as_of=written.as_of, receipt=False)
-        may_go.set()
+        threading.Timer(0.2, may_go.set).start()
 
     assert written.receipt_id is not None
+    assert 2 == sum(len(log.read_bytes().splitlines()) for log in (tmp_path / "base" / "receipts").iterdir())
     assert late.receipt_id is None
     assert RECEIPT_IS_LATE in late.degraded
     assert RECEIPT_IS_LATE not in none.degraded

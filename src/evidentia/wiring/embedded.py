@@ -246,11 +246,12 @@ class EmbeddedParts:
         )
 
     async def close_sources(self) -> None:
-        """Stop asking, and give back every connection to a source."""
+        """Stop asking, give back every connection to a source, and let the work end that an answer did not wait for."""
         if "federation" in self.__dict__:
             await self.federation.close()
         if "sources" in self.__dict__:
             await self.sources.close()
+        await self._workers.close()
 
     def close(self) -> None:
         """Give back what is held."""
