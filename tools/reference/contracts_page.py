@@ -58,9 +58,10 @@ def messages() -> Iterator[type[msgspec.Struct]]:
 
 
 def vocabularies() -> list[type[Vocabulary]]:
-    """Return every vocabulary of the contracts in the order they were declared."""
-    declared = vars(_module("vocabulary")).values()
-    return [each for each in declared if isinstance(each, EnumMeta) and issubclass(each, Vocabulary) and len(each)]
+    """Return every vocabulary of the contracts in the order they were declared, those of other modules after the shared ones."""
+    declared = [each for module in (_module("vocabulary"), *_modules()) for each in vars(module).values()]
+    words = [each for each in declared if isinstance(each, EnumMeta) and issubclass(each, Vocabulary) and len(each)]
+    return list(dict.fromkeys(words))
 
 
 def _modules() -> list[ModuleType]:

@@ -9,6 +9,8 @@
     │   ├── DuplicateDocumentError      two roots or records give one document id
     │   ├── NotAllowedError             the caller is not the owner of the base
     │   ├── NotFoundError               a document, chunk, version or receipt the caller may see is not there
+    │   ├── PolicyInvalidError          a policy's body cannot be put in force; names every field (HTTP 422)
+    │   ├── PolicyConflictError         somebody else changed the policy meanwhile (HTTP 409)
     │   └── MissingExtraError           an optional dependency is not installed
     ├── BaseStateError              the base cannot be used as it is (exit code 3, HTTP 503)
     │   ├── BaseMissingError            there is no base at this path
@@ -19,17 +21,23 @@
     │   ├── BaseReadOnlyError           the base's directory does not allow writing
     │   ├── BaseForbiddenError          the base's directory does not allow reading
     │   └── VersionCollectedError       gc removed that version
-    └── ServiceError                a service or model that the settings name does not do its part (exit code 3, HTTP 502)
-        ├── ServiceUnavailableError     it gave no answer
-        ├── ServiceReplyError           it refused, or its answer cannot be right
-        └── ModelDamagedError           a model's file is not what its manifest says
+    ├── ServiceError                a service or model that the settings name does not do its part (exit code 3, HTTP 502)
+    │   ├── ServiceUnavailableError     it gave no answer
+    │   ├── ServiceReplyError           it refused, or its answer cannot be right
+    │   └── ModelDamagedError           a model's file is not what its manifest says
+    └── PolicyViolationError        a policy stopped the call; carries the whole decision (exit code 1, HTTP 403)
 
 A source that gives no answer is not here: that is a result (`CoverageReport`), not an exception.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidentia.contracts.decisions import PolicyDecision
 
 
 class EvidentiaError(Exception):
@@ -252,3 +260,54 @@ class ModelDamagedError(ServiceError):
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where}: {problem}")
+
+
+class FieldProblem(NamedTuple):
+    """What is wrong with one field of a policy, and the nearest name or word that would be right."""
+
+    path: str
+    problem: str
+    suggestion: str = ""
+
+    def __str__(self) -> str:
+        """Return the problem in one line."""
+        return f"field '{self.path}': {self.problem}" + (f"; did you mean '{self.suggestion}'?" if self.suggestion else "")
+
+
+class PolicyInvalidError(InputError):
+    """A policy's body cannot be put in force; nothing was changed."""
+
+    code = "policy_invalid"
+    hint = "see docs/policies.md for the rules of each category"
+
+    def __init__(self, problems: Sequence[FieldProblem]) -> None:
+        super().__init__("; ".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+class PolicyConflictError(InputError):
+    """Somebody else changed the policy meanwhile, or its name is taken."""
+
+    code = "policy_conflict"
+    hint = "read the policy again, and change the version that is in force"
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"policy '{name}': {problem}")
+        self.name = name
+
+
+class PolicyViolationError(EvidentiaError):
+    """A policy stopped the call that caused it; the message is the reason."""
+
+    code = "policy_violation"
+    hint = "read the decision: its rule, metadata and evaluations say what was violated"
+    exit_code = 1
+
+    def __init__(self, reason: str, decision: PolicyDecision) -> None:
+        super().__init__(reason)
+        self.decision = decision
+
+    @property
+    def abstention_response(self) -> str | None:
+        """Return what the policy wants said instead of an answer; None when it does not say."""
+        return self.decision.abstention_response

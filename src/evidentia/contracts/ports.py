@@ -16,15 +16,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.contracts.access import AccessRule
+    from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord, PolicyDecision, Verdict
     from evidentia.contracts.documents import ChangeSet, CommitSummary, KnownDocument, StoredChunk, StoredDocument
     from evidentia.contracts.evidence import Turn
     from evidentia.contracts.extraction import ExtractedText
+    from evidentia.contracts.grounding import GroundingScore
     from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, RequestId, Sha256, SourceId
+    from evidentia.contracts.judging import Judgement, JudgeRequest
+    from evidentia.contracts.policies import PolicyBody, PolicyChange, PolicyId, StoredPolicy
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.reports import GcReport
     from evidentia.contracts.retrieval import Rewriting, SourceAsk
+    from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts, RunId
     from evidentia.contracts.search import (
         AccessScope,
         ChunkSignals,
@@ -573,4 +578,115 @@ class QueryRewriter(Protocol):
 
     def rewrite(self, query: str, turns: Sequence[Turn], *, budget_ms: int) -> Rewriting:
         """Return the question to search for, or the question itself with the reason; never raises for the model's sake."""
+        ...
+
+
+class ClaimScorer(Protocol):
+    """Says how well passages support claims. Thread safe."""
+
+    @property
+    def identity(self) -> str:
+        """Return a name that changes whenever its scores may."""
+        ...
+
+    def score(self, claims: Sequence[str], passages: Sequence[str], *, budget_ms: int) -> Sequence[GroundingScore]:
+        """Return one score per claim, in order; a claim it could not judge in time is unscored, with the reason."""
+        ...
+
+
+class GroundingJudge(Protocol):
+    """Judges whether an output is grounded in its sources, by a model that reads both. Thread safe."""
+
+    def judge(self, request: JudgeRequest, *, budget_ms: int) -> Judgement:
+        """Return the judgement, or the status that says why there is none; never raises for the model's sake."""
+        ...
+
+
+class SourceTexts(Protocol):
+    """Finds the text that a citation names."""
+
+    def text_of(self, citation: str) -> str | None:
+        """Return the text; None when it is not at hand."""
+        ...
+
+
+class PolicyStore(Protocol):
+    """Keeps policies, every version they had, and who changed them."""
+
+    def live(self, *, tenant: str) -> Sequence[StoredPolicy]:
+        """Return the policies that were not removed, enabled or not, by priority and then name."""
+        ...
+
+    def find(self, name: str, *, tenant: str, version: int | None = None) -> StoredPolicy:
+        """Return a policy by its id or name, the newest version by default, or raise NotFoundError."""
+        ...
+
+    def put(
+        self, body: PolicyBody, *, tenant: str, by: str, policy_id: PolicyId | None = None, expected: int | None = None
+    ) -> StoredPolicy:
+        """Store a checked body as a new policy or as the next version of one; `expected` is the version that it replaces.
+
+        Raises PolicyConflictError when another version is in force, or when a new policy's name is taken.
+        """
+        ...
+
+    def remove(self, policy_id: PolicyId, *, tenant: str, by: str, expected: int | None = None) -> StoredPolicy:
+        """Take a policy out of force; its versions stay readable."""
+        ...
+
+    def changes(self, *, tenant: str, after: int = 0, limit: int = 100) -> Sequence[PolicyChange]:
+        """Return who changed what, oldest first."""
+        ...
+
+
+class DecisionLog(Protocol):
+    """Keeps what runs recorded and what was decided, sealed record by record. Thread safe; appending never blocks on reading."""
+
+    def append(self, entries: Sequence[LogEntry]) -> None:
+        """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
+        ...
+
+    def flush(self) -> None:
+        """Wait until everything taken so far is written."""
+        ...
+
+    def records(self, *, run_id: RunId | None = None, after: int = 0) -> Iterator[LogRecord]:
+        """Yield records in order, of every process that wrote, those of this one included; each log's records come together."""
+        ...
+
+    def head(self) -> LogHead:
+        """Return where this process's own log stands."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left and let go of the file."""
+        ...
+
+
+class GovernedRun(Protocol):
+    """Decides about one run, call by call, and writes down what it decided. Thread safe."""
+
+    @property
+    def facts(self) -> RunFacts:
+        """Return who runs."""
+        ...
+
+    def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
+        """Decide about a call; empty when everything passed. `text` is what a model or the agent said, for a judge to read."""
+        ...
+
+    def finish(self, end: RunEnded, *, text: str = "") -> Sequence[Verdict]:
+        """Decide about the whole run and close it; `text` is its final output."""
+        ...
+
+    def decisions(self) -> Sequence[PolicyDecision]:
+        """Return what was decided so far, in order."""
+        ...
+
+
+class Governor(Protocol):
+    """Starts runs under the policies in force."""
+
+    def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> GovernedRun:
+        """Pin the policies in scope, those of the store and those given, and decide about the beginning."""
         ...
