@@ -38,7 +38,7 @@ FOREIGN = {
     "the host of a registry": re.compile(r"pypi\.org|pythonhosted\.org"),
     "a credential": re.compile(r"AKIA[0-9A-Z]{16}|BEGIN [A-Z ]*PRIVATE KEY|\bgh[pousr]_\w{30,}|\bxox[abprs]-\w{8,}|\bsk-\w{20,}"),
     "a word about how it was made": re.compile(
-        r"\bclaud[e]\b(?!-[*\w])|\bchatgp[t]\b|\bcopilo[t]\b|\bas an a[i]\b|language model wrot[e]", re.IGNORECASE
+        r"\bclaud[e]\b(?!-(?:[*\d\"'`]|haiku|opus|sonnet))|\bchatgp[t]\b|\bcopilo[t]\b|\bas an a[i]\b|language model wrot[e]", re.IGNORECASE
     ),
 }
 UNTRACKED = (".git", ".import_linter_cache", ".pytest_cache", ".coverage*", "build", "*.pyc")

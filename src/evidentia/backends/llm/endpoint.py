@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Mapping
 
     import httpx2
 
@@ -55,19 +56,23 @@ class Endpoint:
     """Keeps the connections to one endpoint. Thread safe; redirects, proxies and .netrc are not followed."""
 
     def __init__(self, settings: EndpointSettings) -> None:
-        self._client = _open_client(_checked_address(settings.url), key=_read_key(settings.key_variable))
+        self._client = _open_client(checked_address(settings.url), key=_read_key(settings.key_variable))
         self._host = self._client.base_url.host
         self._timeout_ms = settings.timeout_ms
 
-    def post(self, path: str, body: bytes, *, max_bytes: int, timeout_ms: int | None = None) -> bytes | Failure:
+    def post(
+        self, path: str, body: bytes, *, max_bytes: int, timeout_ms: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> bytes | Failure:
         """Send JSON and return the body of a reply with status 200, at most `max_bytes` long, within the time for all of it.
 
+        `headers` go with this request alone: a key that differs from caller to caller belongs there.
         The exchange runs in a thread of its own: a reply that trickles in would outlive the timeouts of a socket.
         """
         allowed_ms = min(self._timeout_ms, timeout_ms if timeout_ms is not None else self._timeout_ms)
         late = Failure(reason="timeout", problem=f"'{self._host}' gave no whole reply within {allowed_ms} ms")
         exchange = _Exchange(self._client, host=self._host, late=late)
-        thread = threading.Thread(target=exchange.run, args=(path, body, max_bytes, allowed_ms / 1000), daemon=True)
+        request = _Request(path=path, body=body, headers=headers or {}, max_bytes=max_bytes, timeout_s=allowed_ms / 1000)
+        thread = threading.Thread(target=exchange.run, args=(request,), daemon=True)
         thread.start()
         thread.join(max(allowed_ms, 0) / 1000)
         return exchange.give_up()
@@ -75,6 +80,16 @@ class Endpoint:
     def close(self) -> None:
         """Close the connections; the endpoint cannot be used afterwards."""
         self._client.close()
+
+
+class _Request(NamedTuple):
+    """What is sent, and how much may come back in which time."""
+
+    path: str
+    body: bytes
+    headers: Mapping[str, str]
+    max_bytes: int
+    timeout_s: float
 
 
 class _Exchange:
@@ -87,11 +102,11 @@ class _Exchange:
         self._outcome: bytes | Failure | None = None
         self._is_over = threading.Event()
 
-    def run(self, path: str, body: bytes, max_bytes: int, timeout_s: float) -> None:
+    def run(self, request: _Request) -> None:
         import httpx2
 
         try:
-            self._outcome = self._exchange(path, body, max_bytes, timeout_s)
+            self._outcome = self._exchange(request)
         except httpx2.TimeoutException:
             self._outcome = self._late
         except (httpx2.HTTPError, httpx2.StreamError, RuntimeError) as error:
@@ -103,8 +118,10 @@ class _Exchange:
         self._is_over.set()
         return self._late if self._outcome is None else self._outcome
 
-    def _exchange(self, path: str, body: bytes, max_bytes: int, timeout_s: float) -> bytes | Failure:
-        with self._client.stream("POST", path, content=body, timeout=timeout_s) as response:
+    def _exchange(self, request: _Request) -> bytes | Failure:
+        with self._client.stream(
+            "POST", request.path, content=request.body, headers=request.headers, timeout=request.timeout_s
+        ) as response:
             if response.status_code != _OK:
                 return self._refusal(response)
             if response.headers.get("content-encoding", "identity") != "identity":
@@ -112,8 +129,8 @@ class _Exchange:
             parts = bytearray()
             for part in response.iter_raw():
                 parts += part
-                if len(parts) > max_bytes:
-                    return self._failure("too_large", f"replies with more than {max_bytes} bytes")
+                if len(parts) > request.max_bytes:
+                    return self._failure("too_large", f"replies with more than {request.max_bytes} bytes")
                 if self._is_over.is_set():
                     return self._late
             return bytes(parts)
@@ -154,7 +171,7 @@ def _trusted() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-def _checked_address(url: str) -> str:
+def checked_address(url: str) -> str:
     """Return the address without a closing slash; one that carries a secret is refused, since addresses are shown and logged."""
     from urllib.parse import urlsplit
 
@@ -176,6 +193,11 @@ def _read_key(variable: str | None) -> str | None:
     key = os.environ.get(variable, "")
     if not key:
         raise InvalidFieldError("key_variable", f"the environment variable '{variable}' is not set")
-    if not key.isascii() or not key.isprintable() or " " in key:
+    if not is_sendable_key(key):
         raise InvalidFieldError("key_variable", f"the environment variable '{variable}' holds characters that no key has")
     return key
+
+
+def is_sendable_key(key: str) -> bool:
+    """Tell whether a key can stand in a header: text without blanks, line ends or anything beyond ASCII."""
+    return bool(key) and key.isascii() and key.isprintable() and " " not in key

@@ -1,0 +1,237 @@
+"""A language model as judge of whether an output is grounded in its sources, chosen by the beginning of its name.
+
+The judge never raises for the model's sake: no key, no reply, a slow or a senseless one are statuses. It sends nothing when a
+source has no text, and nothing it hands back holds the key or what the model replied.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.backends.llm.endpoint import Endpoint, EndpointSettings, Failure, checked_address, is_sendable_key
+from evidentia.backends.llm.judge_local import judge_by_scorer, says_something, sentences_as_claims
+from evidentia.backends.llm.judge_prices import PRICES, cost_micro
+from evidentia.backends.llm.judge_prompt import PromptLimits, write_prompt
+from evidentia.backends.llm.judge_reply import read_score
+from evidentia.backends.llm.judge_wire import BASE_URLS, Usage, read_reply, write_request
+from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, MissingExtraError
+from evidentia.contracts.judging import KEY_NAMES, MODEL_PREFIXES, NEUTRAL_SCORE, Judgement, JudgeProvider, JudgeStatus, provider_of
+from evidentia.text.counting import count_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evidentia.backends.llm.judge_prices import Price
+    from evidentia.backends.llm.judge_prompt import JudgePrompt
+    from evidentia.backends.llm.judge_wire import WireReply, WireRequest
+    from evidentia.contracts.judging import JudgeRequest
+    from evidentia.contracts.ports import ClaimScorer
+
+MAX_REPLY_BYTES: Final = 1 << 16
+RETRY_WAIT_MS: Final = 250
+"""Before the second attempt, where the provider asks for no other wait."""
+
+ESTIMATED: Final = "tokens are estimated as a quarter of the characters"
+PERHAPS_PAID: Final = "the request was sent and may have been paid for"
+
+_NS_PER_MS: Final = 1_000_000
+_MS_PER_S: Final = 1_000
+_LONGEST_BUDGET_MS: Final = 3_600_000
+_WORTH_ANOTHER: Final = frozenset({"busy", "failed"})
+_STATUS_OF: Final = MappingProxyType({"timeout": JudgeStatus.TIMED_OUT, "too_large": JudgeStatus.UNPARSEABLE})
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class ModelJudge:
+    """Implements `GroundingJudge`. Thread safe.
+
+    `key_for` is asked for the key by its name at every judgement, so that a new secret counts at once. `urls` puts another address in
+    the place of a provider's own, by the provider's word. `scorers` are the judges called `local:NAME`.
+    """
+
+    def __init__(
+        self,
+        *,
+        key_for: Callable[[str], str | None],
+        urls: Mapping[str, str] = _NOTHING,
+        scorers: Mapping[str, ClaimScorer] | None = None,
+        prices: Mapping[str, Price] = PRICES,
+        limits: PromptLimits | None = None,
+        split_claims: Callable[[str], Sequence[str]] = sentences_as_claims,
+        elapsed_ns: Callable[[], int] = time.monotonic_ns,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._key_for = key_for
+        self._urls = {**BASE_URLS, **_checked_urls(urls)}
+        self._scorers = dict(scorers or {})
+        self._prices = prices
+        self._limits = limits or PromptLimits()
+        self._split_claims = split_claims
+        self._elapsed_ns = elapsed_ns
+        self._sleep = sleep
+        self._endpoints: dict[JudgeProvider, Endpoint] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def judge(self, request: JudgeRequest, *, budget_ms: int) -> Judgement:
+        """Return the judgement, or the status that says why there is none; never raises for the model's sake."""
+        span = _Span(self._elapsed_ns, budget_ms=min(budget_ms, _LONGEST_BUDGET_MS))
+        provider = provider_of(request.model)
+        if provider is None:
+            problem = f"the model's name begins with none of {', '.join(MODEL_PREFIXES)}"
+            verdict = _without(request, JudgeStatus.NOT_CONFIGURED, problem)
+        else:
+            verdict = _refuse(request, span) or self._ask(request, provider, span)
+        return msgspec.structs.replace(verdict, latency_ms=span.elapsed_ms())
+
+    def close(self) -> None:
+        """Close the connections; the judge says that it is unavailable afterwards."""
+        with self._lock:
+            self._is_closed = True
+            endpoints, self._endpoints = self._endpoints, {}
+        for endpoint in endpoints.values():
+            endpoint.close()
+
+    def _ask(self, request: JudgeRequest, provider: JudgeProvider, span: _Span) -> Judgement:
+        if provider is JudgeProvider.LOCAL:
+            return self._ask_scorer(request, span)
+        key = self._read_key(KEY_NAMES[provider])
+        if key is None:
+            return _without(request, JudgeStatus.NO_KEY, f"there is no usable key called '{KEY_NAMES[provider]}'")
+        endpoint = self._endpoint(provider)
+        if isinstance(endpoint, str):
+            return _without(request, JudgeStatus.NOT_CONFIGURED, endpoint)
+        if endpoint is None:
+            return _without(request, JudgeStatus.UNAVAILABLE, "the judge is closed")
+        prompt = write_prompt(request, limits=self._limits)
+        reply = self._send(endpoint, write_request(prompt, model=request.model, provider=provider, key=key), span)
+        if isinstance(reply, Failure):
+            return _failed(request, reply)
+        return self._conclude(request, prompt, read_reply(reply, provider=provider))
+
+    def _ask_scorer(self, request: JudgeRequest, span: _Span) -> Judgement:
+        name = request.model.partition(":")[2]
+        scorer = self._scorers.get(name)
+        if scorer is None:
+            known = ", ".join(sorted(self._scorers)) or "none"
+            return _without(request, JudgeStatus.NOT_CONFIGURED, f"there is no local scorer '{name}'; known are: {known}")
+        claims = self._split_claims(request.output)
+        if not claims:
+            return _without(request, JudgeStatus.NOTHING_TO_JUDGE, "the output makes no claim")
+        return judge_by_scorer(request, scorer, claims=claims, remaining_ms=span.remaining_ms)
+
+    def _read_key(self, name: str) -> str | None:
+        """Return the key; a store of secrets that fails has none, and why stays with it."""
+        try:
+            key = self._key_for(name)
+        except EvidentiaError:
+            return None
+        return key if key is not None and is_sendable_key(key) else None
+
+    def _endpoint(self, provider: JudgeProvider) -> Endpoint | str | None:
+        """Return the connections to a provider; a problem when they cannot be made here, None when the judge is closed."""
+        with self._lock:
+            if self._is_closed:
+                return None
+            if provider not in self._endpoints:
+                settings = EndpointSettings(url=self._urls[provider], model="named in each request", timeout_ms=_LONGEST_BUDGET_MS)
+                try:
+                    self._endpoints[provider] = Endpoint(settings)
+                except MissingExtraError as error:
+                    return str(error)
+            return self._endpoints[provider]
+
+    def _send(self, endpoint: Endpoint, request: WireRequest, span: _Span) -> bytes | Failure:
+        """Return the reply, of the second attempt if the first met a busy or failing provider and the wait fits into the time."""
+        reply = self._post(endpoint, request, span)
+        if not isinstance(reply, Failure) or reply.reason not in _WORTH_ANOTHER:
+            return reply
+        wait_ms = reply.retry_after_s * _MS_PER_S or RETRY_WAIT_MS
+        if wait_ms >= span.remaining_ms():
+            return reply
+        self._sleep(wait_ms / _MS_PER_S)
+        return self._post(endpoint, request, span) if span.remaining_ms() > 0 else reply
+
+    def _post(self, endpoint: Endpoint, request: WireRequest, span: _Span) -> bytes | Failure:
+        remaining_ms = max(span.remaining_ms(), 1)
+        return endpoint.post(request.path, request.body, max_bytes=MAX_REPLY_BYTES, timeout_ms=remaining_ms, headers=request.headers)
+
+    def _conclude(self, request: JudgeRequest, prompt: JudgePrompt, reply: WireReply | None) -> Judgement:
+        if reply is None:
+            problem = "the reply does not have the provider's form"
+            return _without(request, JudgeStatus.UNPARSEABLE, problem, score=NEUTRAL_SCORE, notes=prompt.notes)
+        usage = reply.usage or _estimate(prompt, said=reply.said or "")
+        score = None if reply.said is None else read_score(reply.said)
+        return Judgement(
+            status=JudgeStatus.UNPARSEABLE if score is None else JudgeStatus.JUDGED,
+            score=NEUTRAL_SCORE if score is None else score,
+            model=request.model,
+            problem="the reply is not one score between 0 and 1" if score is None else "",
+            notes=prompt.notes if reply.usage else (*prompt.notes, ESTIMATED),
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cost_micro=cost_micro(request.model, **usage._asdict(), prices=self._prices),
+        )
+
+
+class _Span:
+    """How much of a budget is gone."""
+
+    def __init__(self, elapsed_ns: Callable[[], int], *, budget_ms: int) -> None:
+        self._elapsed_ns = elapsed_ns
+        self._budget_ms = budget_ms
+        self._started_ns = elapsed_ns()
+
+    def elapsed_ms(self) -> int:
+        return (self._elapsed_ns() - self._started_ns) // _NS_PER_MS
+
+    def remaining_ms(self) -> int:
+        return self._budget_ms - self.elapsed_ms()
+
+
+def _refuse(request: JudgeRequest, span: _Span) -> Judgement | None:
+    """Return why nothing is to be asked, if so."""
+    if not says_something(request.output):
+        return _without(request, JudgeStatus.NOTHING_TO_JUDGE, "the output holds no letter and no digit")
+    missing = sum(source.text is None for source in request.sources)
+    if missing:
+        return _without(request, JudgeStatus.SOURCE_UNAVAILABLE, f"{missing} of {len(request.sources)} sources have no text at hand")
+    if span.remaining_ms() <= 0:
+        return _without(request, JudgeStatus.TIMED_OUT, "no time was left to ask")
+    return None
+
+
+def _checked_urls(urls: Mapping[str, str]) -> Mapping[JudgeProvider, str]:
+    remote = {provider.value: provider for provider in BASE_URLS}
+    for word in urls:
+        if word not in remote:
+            raise InvalidFieldError("urls", f"'{word}' is none of the providers {', '.join(remote)}")
+    return {remote[word]: checked_address(url) for word, url in urls.items()}
+
+
+def _estimate(prompt: JudgePrompt, *, said: str) -> Usage:
+    return Usage(count_tokens(prompt.instructions + prompt.material, "chars4"), count_tokens(said, "chars4"))
+
+
+def _failed(request: JudgeRequest, failure: Failure) -> Judgement:
+    status = _STATUS_OF.get(failure.reason, JudgeStatus.UNAVAILABLE)
+    is_unparseable = status is JudgeStatus.UNPARSEABLE
+    is_perhaps_paid = status in {JudgeStatus.TIMED_OUT, JudgeStatus.UNPARSEABLE}
+    return _without(
+        request,
+        status,
+        failure.problem,
+        score=NEUTRAL_SCORE if is_unparseable else None,
+        notes=(PERHAPS_PAID,) if is_perhaps_paid else (),
+    )
+
+
+def _without(
+    request: JudgeRequest, status: JudgeStatus, problem: str, *, score: float | None = None, notes: tuple[str, ...] = ()
+) -> Judgement:
+    return Judgement(status=status, score=score, model=request.model, problem=problem, notes=notes)
