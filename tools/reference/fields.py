@@ -55,6 +55,8 @@ def _default(field: shapes.Field) -> str:
     if field.required:
         return "required"
     value = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    if value is msgspec.NODEFAULT:
+        return "left out"
     if isinstance(value, msgspec.Struct):
         return f"`{type(value).__name__}` with its defaults"
     plain = value.value if isinstance(value, enum.Enum) else value

@@ -55,7 +55,7 @@ class InputError(EvidentiaError):
     hint = "correct the input and try again"
 
 
-class InvalidFieldError(InputError):
+class InvalidFieldError(InputError, ValueError):
     """A field's value is not acceptable."""
 
     code = "invalid_field"

@@ -36,7 +36,48 @@ class PolicyAction(RankedVocabulary):
     @property
     def stops(self) -> bool:
         """Tell whether the call that caused it does not go on."""
-        return self in {PolicyAction.SKIP, PolicyAction.THROTTLE, PolicyAction.BLOCK}
+        return self in _STOPPING
+
+
+_STOPPING: Final = (PolicyAction.SKIP, PolicyAction.THROTTLE, PolicyAction.BLOCK)
+
+
+class ViolationAction(Vocabulary):
+    """What a rule may do about a violation."""
+
+    WARN = "warn"
+    BLOCK = "block"
+
+
+class UnknownAgeAction(Vocabulary):
+    """What may become of a document whose age nobody gave; `allow` is recorded as unknown."""
+
+    ALLOW = "allow"
+    WARN = "warn"
+    BLOCK = "block"
+
+
+class ScoreEvalMode(Vocabulary):
+    """Which of the scores above the floor must reach the minimum."""
+
+    ALL = "all"
+    AVERAGE = "average"
+    TOP_N = "top_n"
+
+
+class JudgePhase(Vocabulary):
+    """When the judge is asked."""
+
+    MID_EXECUTION = "mid_execution"
+    AFTER_WORKFLOW = "after_workflow"
+    BOTH = "both"
+
+
+class ConfidenceMode(Vocabulary):
+    """Which output confidence counts when several calls gave one."""
+
+    LAST = "last"
+    MIN = "min"
 
 
 class Posture(Vocabulary):
@@ -141,47 +182,101 @@ class PolicyChange(msgspec.Struct, frozen=True, kw_only=True):
     digest: Sha256
 
 
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The rules of the category `retrieval`."""
 
-    min_relevance_score: float = 0.7
-    max_source_age_days: Annotated[int, msgspec.Meta(ge=0)] = 90
-    min_chunks: Annotated[int, msgspec.Meta(ge=0)] = 1
-    max_chunks: Annotated[int, msgspec.Meta(ge=1)] = 10
-    allowed_collections: tuple[str, ...] = ()
-    blocked_sources: tuple[str, ...] = ()
-    require_source_diversity: bool = False
-    max_single_source_ratio: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.6
-    action_on_low_relevance: PolicyAction = PolicyAction.WARN
-    action_on_stale_source: PolicyAction = PolicyAction.BLOCK
-    action_on_chunk_violation: PolicyAction = PolicyAction.WARN
-    action_on_unknown_age: PolicyAction = PolicyAction.ALLOW
-    """For documents whose age nobody gave: `allow` (recorded as unknown), `warn` or `block`."""
+    min_relevance_score: Annotated[
+        float, msgspec.Meta(title="Minimum relevance", description="A document with a lower score violates; an equal one passes.")
+    ] = 0.7
+    max_source_age_days: Annotated[
+        int, msgspec.Meta(ge=0, title="Maximum age of a source in days", description="An older document violates.")
+    ] = 90
+    min_chunks: Annotated[
+        int, msgspec.Meta(ge=0, title="Minimum number of results", description="Per batch where one is named, else per run.")
+    ] = 1
+    max_chunks: Annotated[
+        int, msgspec.Meta(ge=1, title="Maximum number of results", description="Per batch where one is named, else per run.")
+    ] = 10
+    allowed_collections: Annotated[
+        tuple[str, ...], msgspec.Meta(title="Allowed collections", description="When not empty, any other collection is blocked.")
+    ] = ()
+    blocked_sources: Annotated[
+        tuple[str, ...], msgspec.Meta(title="Blocked sources", description="Blocked whatever their score; names must be equal.")
+    ] = ()
+    require_source_diversity: Annotated[
+        bool, msgspec.Meta(title="Require several sources", description="Warn at the end when one source dominates the results.")
+    ] = False
+    max_single_source_ratio: Annotated[
+        float, msgspec.Meta(ge=0, le=1, title="Largest share of one source", description="Asked only where several are required.")
+    ] = 0.6
+    action_on_low_relevance: Annotated[
+        ViolationAction, msgspec.Meta(title="When relevance is low", description="What becomes of a document below the minimum.")
+    ] = ViolationAction.WARN
+    action_on_stale_source: Annotated[
+        ViolationAction, msgspec.Meta(title="When a source is stale", description="What becomes of a document that is too old.")
+    ] = ViolationAction.BLOCK
+    action_on_chunk_violation: Annotated[
+        ViolationAction, msgspec.Meta(title="When there are too few or too many results", description="Counts of results.")
+    ] = ViolationAction.WARN
+    action_on_unknown_age: Annotated[
+        UnknownAgeAction, msgspec.Meta(title="When nobody knows the age", description="`allow` is still recorded as unknown.")
+    ] = UnknownAgeAction.ALLOW
 
 
 class GroundingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The rules of the category `grounding`."""
 
-    require_source_grounding: bool = False
-    min_grounding_score: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.7
-    min_citations: Annotated[int, msgspec.Meta(ge=0)] = 1
-    max_unsupported_claims: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    factual_consistency_check: bool = False
-    """Reserved; it has no effect, and a notice says so."""
-    abstention_threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-    abstention_response: str | None = None
-    action_on_violation: PolicyAction = PolicyAction.WARN
-    score_relevance_floor: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-    score_eval_mode: str = "all"
-    """`all`, `average` or `top_n`."""
-    score_top_n: Annotated[int, msgspec.Meta(ge=1)] = 3
-    llm_grounding_check: bool = False
-    llm_grounding_model: str = "gpt-4o-mini"
-    llm_grounding_threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.7
-    llm_grounding_criteria: str = ""
-    llm_grounding_phase: str = "mid_execution"
-    """`mid_execution`, `after_workflow` or `both`."""
-    unique_citations: bool = False
-    """Whether a citation that is given twice counts once."""
-    confidence_mode: str = "last"
-    """Which output confidence counts when several calls gave one: the `last`, or the `min`."""
+    require_source_grounding: Annotated[
+        bool, msgspec.Meta(title="Require citations", description="An output without any citation violates.")
+    ] = False
+    min_grounding_score: Annotated[
+        float, msgspec.Meta(ge=0, le=1, title="Minimum grounding score", description="Of each claim, as the mode says.")
+    ] = 0.7
+    min_citations: Annotated[
+        int, msgspec.Meta(ge=0, title="Minimum number of citations", description="Over all calls of the run, at its end.")
+    ] = 1
+    max_unsupported_claims: Annotated[
+        _Count | None, msgspec.Meta(title="Maximum number of unsupported claims", description="Null asks nothing; 0 allows none.")
+    ] = None
+    factual_consistency_check: Annotated[
+        bool, msgspec.Meta(title="Check factual consistency", description="Reserved; it has no effect, and a notice says so.")
+    ] = False
+    abstention_threshold: Annotated[
+        _Share | None, msgspec.Meta(title="Abstain below this confidence", description="Null, or no confidence given, asks nothing.")
+    ] = None
+    abstention_response: Annotated[
+        str | None, msgspec.Meta(title="What to say instead", description="Goes with the decision when confidence is too low.")
+    ] = None
+    action_on_violation: Annotated[
+        ViolationAction, msgspec.Meta(title="When grounding falls short", description="For every violation of this category.")
+    ] = ViolationAction.WARN
+    score_relevance_floor: Annotated[
+        _Share | None, msgspec.Meta(title="Relevance floor", description="Lower scores are left out; if none is left, that violates.")
+    ] = None
+    score_eval_mode: Annotated[
+        ScoreEvalMode, msgspec.Meta(title="Which scores must pass", description="Each, their mean, or the largest few.")
+    ] = ScoreEvalMode.ALL
+    score_top_n: Annotated[int, msgspec.Meta(ge=1, title="How many of the largest scores", description="For the mode `top_n`.")] = 3
+    llm_grounding_check: Annotated[
+        bool, msgspec.Meta(title="Ask a judge", description="A model reads the output and its sources, and scores them.")
+    ] = False
+    llm_grounding_model: Annotated[
+        str, msgspec.Meta(title="Model of the judge", description="The beginning of its name says who runs it.")
+    ] = "gpt-4o-mini"
+    llm_grounding_threshold: Annotated[
+        float, msgspec.Meta(ge=0, le=1, title="Minimum score of the judge", description="A lower score violates.")
+    ] = 0.7
+    llm_grounding_criteria: Annotated[str, msgspec.Meta(title="Further criteria", description="Added to what the judge is told.")] = ""
+    llm_grounding_phase: Annotated[
+        JudgePhase, msgspec.Meta(title="When to ask the judge", description="At each grounding entry, at the end, or both.")
+    ] = JudgePhase.MID_EXECUTION
+    unique_citations: Annotated[
+        bool, msgspec.Meta(title="Count each citation once", description="Whether a citation that is given twice counts once.")
+    ] = False
+    confidence_mode: Annotated[
+        ConfidenceMode, msgspec.Meta(title="Which confidence counts", description="When several calls gave one: the last, or the least.")
+    ] = ConfidenceMode.LAST

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.grounding import GroundingScore
     from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, RequestId, Sha256, SourceId
     from evidentia.contracts.judging import Judgement, JudgeRequest
-    from evidentia.contracts.policies import PolicyBody, PolicyChange, PolicyId, StoredPolicy
+    from evidentia.contracts.policies import Policy, PolicyBody, PolicyChange, PolicyId, StoredPolicy
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
     from evidentia.contracts.receipts import Receipt
@@ -689,4 +689,14 @@ class Governor(Protocol):
 
     def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> GovernedRun:
         """Pin the policies in scope, those of the store and those given, and decide about the beginning."""
+        ...
+
+
+class AnswerLog(Protocol):
+    """Writes down what policies said of an answer."""
+
+    def write(
+        self, facts: RunFacts, policies: Sequence[Policy], calls: Sequence[tuple[AnyCall, tuple[Verdict, ...], int]], *, is_enforced: bool
+    ) -> Sequence[PolicyDecision]:
+        """Write a whole run: who asked, each call with its verdicts and count, the end last; return what was decided."""
         ...
