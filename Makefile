@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 BESIDE := $(VENV)/integrations
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation fit docs clean
+.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,7 +44,7 @@ check: $(STAMP)
 small: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-bench: bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-hybrid bench-federation bench-deadline
+bench: bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-hybrid bench-federation bench-deadline bench-grounding bench-replay bench-governance
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
@@ -66,8 +66,15 @@ bench-deadline: $(STAMP)
 bench-understanding: $(STAMP)
 	$(BIN)/python benchmarks/understanding.py
 
+bench-grounding: $(STAMP)
+	$(BIN)/python benchmarks/grounding.py --encoder
+
+bench-replay: $(STAMP)
+	$(BIN)/python benchmarks/replay.py --scale 1000000
+
 fit: $(STAMP)
 	$(BIN)/python tools/fit_ranking.py $${EVIDENTIA_DATA:-../shared/data}/scifact
+	$(BIN)/python tools/fit_grounding.py
 
 bench-lexical: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench

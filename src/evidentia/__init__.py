@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.errors import EvidentiaError
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest
+    from evidentia.contracts.grounding import GroundingScore
     from evidentia.contracts.provenance import FragmentExport, VerifyReport
+    from evidentia.grounding.score import ground
 
 __version__ = "0.1.0"
 
@@ -28,10 +30,12 @@ __all__ = [
     "EvidenceResponse",
     "EvidentiaError",
     "FragmentExport",
+    "GroundingScore",
     "Principal",
     "VerifyReport",
     "aconnect",
     "connect",
+    "ground",
 ]
 
 _EXPORTS = {
@@ -43,10 +47,12 @@ _EXPORTS = {
     "EvidenceResponse": "evidentia.base.answers",
     "EvidentiaError": "evidentia.contracts.errors",
     "FragmentExport": "evidentia.contracts.provenance",
+    "GroundingScore": "evidentia.contracts.grounding",
     "Principal": "evidentia.contracts.access",
     "VerifyReport": "evidentia.contracts.provenance",
     "aconnect": "evidentia.base.async_base",
     "connect": "evidentia.base.sync_base",
+    "ground": "evidentia.grounding.score",
 }
 
 
