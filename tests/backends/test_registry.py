@@ -27,6 +27,7 @@ from evidentia.provenance.verify import verify_base
 from evidentia.testing.determinism import START, RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.wiring import embedded
+from evidentia.wiring.presence import has_base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,7 +55,7 @@ class Registered:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         clock, entropy = SteppingClock(), RepeatableEntropy()
-        if not embedded.has_base(directory):
+        if not has_base(directory):
             embedded.create(directory, clock=clock, entropy=entropy)
         self.parts: EmbeddedParts = embedded.open_parts(directory, clock=clock, entropy=entropy)
         self.registry = EmbeddedRegistry(directory, open_writer=self.parts.writer)

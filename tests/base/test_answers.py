@@ -123,6 +123,7 @@ def test_content_that_is_not_its_content_hash_is_found_out(demo: Base) -> None:
         fragments=fragments,
         coverage=answer.source_coverage,
         withheld=answer.withheld,
+        policies=answer.policies,
         conflicts=answer.conflicts,
         facets=answer.facets,
         truncation_applied=answer.truncation_applied,

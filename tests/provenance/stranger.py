@@ -71,7 +71,7 @@ def result_record(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the record whose hash is `result_hash`."""
     sealed = ("authority_tier", "chunk_id", "content_hash", "flags", "is_truncated", "score")
     told = ("attribute", "decided_by", "losers", "losing_values", "subject", "value", "winner")
-    given = {name: answer[name] for name in ("config_hash", "evidence_state", "request_hash", "truncation_applied")}
+    given = {name: answer[name] for name in ("config_hash", "evidence_state", "policies", "request_hash", "truncation_applied")}
     return given | {
         "conflicts": [{name: conflict[name] for name in told} for conflict in answer["conflicts"]],
         "coverage": [[source, state_of(report)] for source, report in sorted(answer["source_coverage"].items())],

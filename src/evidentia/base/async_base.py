@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from evidentia.base import federating
+from evidentia.base import federating, governing
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.checkup import check_up
 from evidentia.base.exporting import export_fragment
@@ -30,6 +30,7 @@ from evidentia.engine.verifying import verify_response
 from evidentia.policy.access import access_scope, is_allowed
 from evidentia.provenance import verify as verification
 from evidentia.wiring import embedded
+from evidentia.wiring.presence import has_base
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.evidence import EvidenceRequest
+    from evidentia.contracts.policies import PolicyBody, StoredPolicy
+    from evidentia.contracts.ports import Governor
     from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import DoctorReport, GcReport, IngestProgress, IngestReport
@@ -227,6 +230,20 @@ class AsyncBase:
         """Forget notes, and return how many there were."""
         return await asyncio.to_thread(federating.forget, self._parts, self._principal, note_ids)
 
+    async def add_policy(self, body: PolicyBody | Mapping[str, object]) -> StoredPolicy:
+        """Put a policy in force, or the next version of the one with its name; the rules of each category are in docs/policies.md."""
+        self._require_owner("change policies")
+        return await asyncio.to_thread(governing.add, self._parts, self._principal, body)
+
+    async def policies(self) -> list[StoredPolicy]:
+        """Return your tenant's policies by priority and name, those that are disabled included."""
+        return await asyncio.to_thread(governing.live, self._parts, self._principal)
+
+    async def remove_policy(self, name: str) -> StoredPolicy:
+        """Take a policy out of force by its name or id; its versions stay readable."""
+        self._require_owner("change policies")
+        return await asyncio.to_thread(governing.remove, self._parts, self._principal, name)
+
     async def warm(self, questions: Iterable[str] = (), **fields: object) -> WarmReport:
         """Ask questions ahead of time, so that what sources say is kept until it changes; those of `cache.warm` where none are given."""
         asked = tuple(questions) or self.settings.cache.warm
@@ -288,6 +305,10 @@ class AsyncBase:
         """Check the installation and the base, quickly; `verify` is the thorough check."""
         return await asyncio.to_thread(check_up, self.path)
 
+    def governor(self, *, durable: bool = False) -> Governor:
+        """Return who governs agents' runs by this base's policies; `durable` has every decision on disk before the call goes on."""
+        return self._parts.control(is_durable=durable)
+
     async def close(self) -> None:
         """Give back what the base holds."""
         self._is_closing.set()
@@ -323,7 +344,7 @@ class AsyncBase:
 
 
 def _open(path: Path, *, init: bool, principal: Principal | None) -> AsyncBase:
-    if init and not embedded.has_base(path):
+    if init and not has_base(path):
         embedded.create(path)
     return AsyncBase(embedded.open_parts(path), principal=normalised(principal or local_owner()))
 

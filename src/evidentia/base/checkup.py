@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.reports import DoctorReport, Finding
 from evidentia.wiring import embedded
+from evidentia.wiring.presence import has_base
 from evidentia.wiring.settings_file import SETTINGS_NAME
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _readers() -> Finding:
 
 
 def _base(path: Path) -> list[Finding]:
-    if not embedded.has_base(path):
+    if not has_base(path):
         return [Finding(check="base", ok=False, detail=f"there is no base at '{path}'", hint="run `evidentia init`")]
     try:
         parts = embedded.open_parts(path)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import CommitSummary, StoredChunk
     from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.ids import DocumentId
+    from evidentia.contracts.policies import PolicyBody, StoredPolicy
+    from evidentia.contracts.ports import Governor
     from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import DoctorReport, GcReport, IngestProgress, IngestReport
@@ -179,6 +181,22 @@ class Base:
     def forget(self, note_ids: Iterable[str]) -> int:
         """Forget notes, and return how many there were."""
         return self._portal.run(self._inner.forget(note_ids))
+
+    def add_policy(self, body: PolicyBody | Mapping[str, object]) -> StoredPolicy:
+        """Put a policy in force, or the next version of the one with its name; the rules of each category are in docs/policies.md."""
+        return self._portal.run(self._inner.add_policy(body))
+
+    def policies(self) -> list[StoredPolicy]:
+        """Return your tenant's policies by priority and name, those that are disabled included."""
+        return self._portal.run(self._inner.policies())
+
+    def remove_policy(self, name: str) -> StoredPolicy:
+        """Take a policy out of force by its name or id; its versions stay readable."""
+        return self._portal.run(self._inner.remove_policy(name))
+
+    def governor(self, *, durable: bool = False) -> Governor:
+        """Return who governs agents' runs by this base's policies; `durable` has every decision on disk before the call goes on."""
+        return self._inner.governor(durable=durable)
 
     def warm(self, questions: Iterable[str] = (), **fields: object) -> WarmReport:
         """Ask questions ahead of time, so that what sources say is kept until it changes; those of `cache.warm` where none are given."""

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from evidentia.contracts.access import Principal
 from evidentia.contracts.annotations import Annotation
+from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, RequestId, SessionId, Sha256, SourceId
+from evidentia.contracts.policies import PolicyAction, PolicyId
 from evidentia.contracts.predicates import Predicate
 from evidentia.contracts.provenance import CommitRecord, InclusionProof, IngestEvent, ProvenanceEntry, RetrievalContext, TrustMetadata
 from evidentia.contracts.sources import SourcePolicy
@@ -142,6 +144,20 @@ class WithheldFragment(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class GovernedFragment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy said of a fragment that was given, or of one that was withheld."""
+
+    chunk_id: ChunkId
+    action: PolicyAction
+    policy_id: PolicyId
+    policy_name: str
+    policy_digest: Sha256
+    rule: str
+    reason: str
+    metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)  # Any: what the rule compared, always JSON
+    status: DecisionStatus
+
+
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """Fragments that disagree about one attribute of one subject, and the one the rule prefers."""
 
@@ -257,6 +273,10 @@ class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
     facets: Mapping[str, Mapping[str, int]] = msgspec.field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
     withheld: tuple[WithheldFragment, ...] = ()
+    policies: str = ""
+    """The digest of the policies that governed the answer; empty when none was in scope."""
+    governance: tuple[GovernedFragment, ...] = ()
+    """What they said, where it was more than that a fragment passes."""
     degraded: tuple[str, ...] = ()
     is_approximate: bool = False
     """Whether an approximate index took part, so that a better fragment may have been missed."""

@@ -8,6 +8,7 @@ import msgspec
 
 from evidentia.contracts.evidence import Decision, EvidenceRequest, EvidenceResponse, SignalScores, TermScore
 from evidentia.contracts.ids import ChunkId, CorpusVersion, EvidenceState, ReceiptId, Sha256
+from evidentia.contracts.policies import Policy
 from evidentia.contracts.retrieval import SourceReply
 from evidentia.contracts.settings import AccessSettings, QuerySettings, RankingSettings, SearchSettings, SourceSettings, TextSettings
 
@@ -42,6 +43,8 @@ class RecordedInputs(msgspec.Struct, frozen=True, kw_only=True):
     """What every source outside the base said that was asked, or why it was not."""
     own_missing: str = ""
     """Why the base's own evidence took no part; empty when it did."""
+    policies: tuple[Policy, ...] = ()
+    """The policies that were in scope for whoever asked."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):

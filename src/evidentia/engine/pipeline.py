@@ -10,32 +10,36 @@ Steps whose time has not come say so in `decisions`. The flow is a written funct
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from evidentia.contracts.access import normalised
-from evidentia.contracts.errors import BaseStateError
+from evidentia.contracts.errors import BaseStateError, PolicyViolationError
 from evidentia.contracts.evidence import CoverageReport, EvidenceResponse
 from evidentia.contracts.ids import CorpusVersion, EvidenceState, RequestId
 from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
-from evidentia.contracts.vocabulary import CoverageState
+from evidentia.contracts.runs import RunId
+from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
 from evidentia.engine.assemble import Assembler, count_remembered
+from evidentia.engine.attempt import Attempt
 from evidentia.engine.budget import fit_budget
 from evidentia.engine.checking import check_request
+from evidentia.engine.deadline import Stages
 from evidentia.engine.fanout_replies import GIVEN_UP
-from evidentia.engine.gathering import Gathering, look_away
+from evidentia.engine.gathering import TOO_SLOW, Gathering
+from evidentia.engine.governing import Governed, about_documents, facts_of, govern
 from evidentia.engine.legs import NOTHING_FOUND, search_legs, search_vectors
 from evidentia.engine.ordering import fuse, rerank, weigh
 from evidentia.engine.outsiders import admit, coverage_of, fuse_outsiders
 from evidentia.engine.plan import plan_sources
 from evidentia.engine.results import config_hash, request_hash, result_hash
 from evidentia.engine.selection import ClaimReader, choose, read_pool, resolve
-from evidentia.engine.trail import LATER, Trail
+from evidentia.engine.trail import Trail
 from evidentia.engine.understanding import NO_VECTORS, Understander
 from evidentia.policy.access import access_scope
+from evidentia.policy.evaluator import PolicySet
 from evidentia.ranking.fusion import order as fusion_order
 from evidentia.text.tokens import Tokeniser
 
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.streaming import StreamEvent
     from evidentia.engine.budget import Fitted
     from evidentia.engine.federation import Federation, Round
+    from evidentia.engine.governing import Governing
     from evidentia.engine.legs import Found
     from evidentia.engine.ordering import Ranked
     from evidentia.engine.outside import Models
@@ -59,7 +64,7 @@ if TYPE_CHECKING:
     from evidentia.engine.question import Question
     from evidentia.engine.selection import Pooled
 
-ENGINE = "evidentia-engine/3"
+ENGINE = "evidentia-engine/4"
 """Changes when the same request on the same state with the same settings may give another answer."""
 ESTIMATE = "chars4"
 """How tokens are counted where no budget depends on it; the fragment says so."""
@@ -67,7 +72,6 @@ NO_SOURCES = RecordedInputs()
 """Stands for a request that is answered from the base alone."""
 RECEIPT_IS_LATE = "receipt: it was not on disk when the time was up, so the answer goes without one"
 _REQUEST_ID_BYTES = 8
-_MS_PER_S = 1_000
 _TROUBLED = (CoverageState.TIMED_OUT, CoverageState.FAILED, CoverageState.BREAKER_OPEN, CoverageState.STALE)
 
 
@@ -78,6 +82,7 @@ class Run(NamedTuple):
     found: Found
     ranked: list[Ranked]
     chosen: list[Pooled]
+    governed: Governed
     response: EvidenceResponse
 
 
@@ -102,6 +107,7 @@ class Engine:
         clock: Clock,
         entropy: Entropy,
         federation: Federation | None = None,
+        governing: Governing | None = None,
     ) -> None:
         self._index = index
         self._receipts = receipts
@@ -111,6 +117,7 @@ class Engine:
         self._clock = clock
         self._entropy = entropy
         self._federation = federation
+        self._governing = governing
         self._claims = ClaimReader()
         self._tokeniser = Tokeniser(config.text.language)
         self._understander = Understander(config, models=models, tokeniser=self._tokeniser)
@@ -131,49 +138,43 @@ class Engine:
         ahead of time asks every source anew, and what they say is kept until it changes. A patient one waits for the base itself.
         """
         trail = Trail(self._clock, deadline_ms=request.latency_deadline_ms)
-        question, asking = await workers.run(partial(self._begun, request, principal=principal, trail=trail, is_ahead=is_ahead))
-        gathering = Gathering(
-            self, question, asking, trail=trail, workers=workers, federation=self._federation, watch=watch, is_patient=is_patient
-        )
-        question, found = await gathering.run()
-        response = await self._concluded(question, found, asking, trail=trail, workers=workers, is_patient=is_patient)
+        checked = self._checked(request, principal=principal, trail=trail)
+        begin = partial(self._begun, checked, trail=trail, is_ahead=is_ahead)
+        attempt = Attempt(self, begin=begin, trail=trail, workers=workers, is_watched=watch is not None, is_patient=is_patient)
+        goes_on = await attempt.begins(ends_ms=Stages(checked.latency_deadline_ms).fan_out_ends_ms)
+        question, asking = await attempt.begun()
+        if not goes_on:
+            if asking is None and watch is None:
+                question, found = self._given_up(question, trail)
+            else:
+                gathering = Gathering(
+                    self, question, asking, trail=trail, workers=workers, federation=self._federation, watch=watch, is_patient=is_patient
+                )
+                question, found = await gathering.run()
+            attempt.go_on(question, found, asking)
+        response = await attempt.answer()
         if self._federation is not None:
             self._federation.tell(question, response, started_at=trail.started_at)
         return response
 
-    def _begun(self, request: EvidenceRequest, *, principal: Principal, trail: Trail, is_ahead: bool) -> tuple[Question, Round | None]:
-        question = self.understand(request, principal=principal, trail=trail)
+    def _begun(self, checked: EvidenceRequest, *, trail: Trail, is_ahead: bool) -> tuple[Question, Round | None]:
+        question = self._understood(checked, trail=trail)
         return question, None if self._federation is None else self._federation.prepare(question, is_ahead=is_ahead)
 
-    async def _concluded(
-        self, question: Question, found: Found, asking: Round | None, *, trail: Trail, workers: Workers, is_patient: bool
-    ) -> EvidenceResponse:
-        """Return the answer with its receipt; without one when the disk takes longer for it than there is time.
+    def _given_up(self, question: Question, trail: Trail) -> tuple[Question, Found]:
+        question = question._replace(inputs=msgspec.structs.replace(question.inputs, own_missing=TOO_SLOW))
+        self.mark_search(self.missed(question), trail)
+        return question, NOTHING_FOUND
 
-        What sources said is kept for the next one who asks, on the same thread, after the answer stands.
-        """
-        answers: list[EvidenceResponse] = []
-
-        def conclude() -> None:
-            run = self.conclude(question, found, trail)
-            missing = (RECEIPT_IS_LATE,) if question.request.receipt else ()
-            answers.append(msgspec.structs.replace(run.response, degraded=(*run.response.degraded, *missing)))
-            answers.append(self._with_receipt(run, trail))
-            if self._federation is not None and asking is not None:
-                self._federation.write_down(asking)
-
-        working = asyncio.ensure_future(workers.run(conclude))
-        try:
-            await asyncio.wait({working}, timeout=None if is_patient else max(0.0, trail.left_ms()) / _MS_PER_S)
-            if not working.done() and not answers:
-                await asyncio.wait({working})
-        finally:
-            if not working.done():
-                working.add_done_callback(look_away)
-        if working.done():
-            working.result()
-        answer = answers[-1]
-        return answer if working.done() else msgspec.structs.replace(answer, latency_ms=trail.elapsed_ms())
+    def conclude_into(self, answers: list[EvidenceResponse], question: Question, found: Found, asking: Round | None, trail: Trail) -> None:
+        """Add the answer without its receipt, then the answer with it; what sources said is kept after the answer stands."""
+        run = self.conclude(question, found, trail)
+        self._write_decisions(run)
+        missing = (RECEIPT_IS_LATE,) if question.request.receipt else ()
+        answers.append(msgspec.structs.replace(run.response, degraded=(*run.response.degraded, *missing)))
+        answers.append(self._with_receipt(run, trail))
+        if self._federation is not None and asking is not None:
+            self._federation.write_down(asking)
 
     def answer(
         self,
@@ -208,9 +209,9 @@ class Engine:
         chosen = choose(question, pool)
         trail.mark("diversify", f"{len(chosen)} of {len(pool)} read", remaining=len(chosen))
         fitted = self._fit(question, found, chosen, trail)
-        trail.mark("govern", LATER, remaining=len(fitted.fragments))
-        response = self._seal(question, found, admitted, fitted, conflicts=conflicts, trail=trail)
-        return Run(question=question, found=found, ranked=ranked, chosen=chosen, response=response)
+        governed = self._govern(question, fitted, trail)
+        response = self._seal(question, found, admitted, fitted, governed, conflicts=conflicts, trail=trail)
+        return Run(question=question, found=found, ranked=ranked, chosen=chosen, governed=governed, response=response)
 
     def understand(
         self,
@@ -222,11 +223,26 @@ class Engine:
         recorded: RecordedInputs | None = None,
     ) -> Question:
         """Do what comes before searching: check, scope, understand, plan. Whoever brings what was `recorded` plans no calls."""
+        checked = self._checked(request, principal=principal, trail=trail)
+        return self._understood(checked, trail=trail, access_state=access_state, recorded=recorded)
+
+    def _checked(self, request: EvidenceRequest, *, principal: Principal, trail: Trail) -> EvidenceRequest:
+        """Return the request as it can be answered, with the one who asks."""
         checked = check_request(request, search=self._config.search, now=self._clock.now())
-        caller = normalised(checked.principal or principal)
-        checked = msgspec.structs.replace(checked, principal=caller)
         trail.mark("check", "the request can be answered")
-        scope = access_scope(caller, acl_scope=checked.source_policy.acl_scope, rules=self._config.access.rules)
+        return msgspec.structs.replace(checked, principal=normalised(checked.principal or principal))
+
+    def _understood(
+        self,
+        checked: EvidenceRequest,
+        *,
+        trail: Trail,
+        access_state: EvidenceState | None = None,
+        recorded: RecordedInputs | None = None,
+    ) -> Question:
+        if checked.principal is None:
+            raise AssertionError  # a checked request has one
+        scope = access_scope(checked.principal, acl_scope=checked.source_policy.acl_scope, rules=self._config.access.rules)
         trail.mark("scope", f"access fingerprint {scope.fingerprint[:16]}")
         snapshot = self._index.at(
             search=self._config.search,
@@ -236,7 +252,19 @@ class Engine:
         )
         plan = self._plan(checked, scope=scope, snapshot=snapshot, is_live=recorded is None, trail=trail)
         recorded = None if recorded is NO_SOURCES else recorded
-        return self._understander.question(checked, scope=scope, snapshot=snapshot, plan=plan, trail=trail, recorded=recorded)
+        question = self._understander.question(checked, scope=scope, snapshot=snapshot, plan=plan, trail=trail, recorded=recorded)
+        return self._under_policies(question, recorded)
+
+    def _under_policies(self, question: Question, recorded: RecordedInputs | None) -> Question:
+        """Pin the policies in scope for whoever asks: those in force, or those of a recorded answer."""
+        if recorded is not None:
+            return question._replace(policies=PolicySet.of(recorded.policies))
+        if self._governing is None or question.request.governance is GovernanceMode.OFF:
+            return question
+        principal = question.scope.principal
+        in_scope = about_documents(self._governing.policies(str(principal.tenant)).for_run(facts_of(question.request, principal)))
+        inputs = msgspec.structs.replace(question.inputs, policies=in_scope.policies)
+        return question._replace(policies=in_scope, inputs=inputs)
 
     def _plan(
         self, request: EvidenceRequest, *, scope: AccessScope, snapshot: SearchableSnapshot, is_live: bool, trail: Trail
@@ -366,40 +394,67 @@ class Engine:
         )
         return standing.terms if standing else ()
 
+    def _govern(self, question: Question, fitted: Fitted, trail: Trail) -> Governed:
+        request = question.request
+        if not question.policies.policies:
+            trail.mark("govern", "no policy is in scope", remaining=len(fitted.fragments))
+            return Governed(fitted.fragments)
+        governed = govern(fitted.fragments, question.policies, mode=request.governance, as_of=request.as_of or trail.started_at)
+        for reason in governed.degraded:
+            trail.degrade(reason)
+        note = f"{len(question.policies.policies)} policies, {len(governed.remarks)} remarks, {len(governed.withheld)} withheld"
+        trail.mark("govern", note, remaining=len(governed.fragments))
+        return governed
+
+    def _write_decisions(self, run: Run) -> None:
+        """Write down what policies said; where they are enforced and stop something, the answer fails with that decision."""
+        question, governed = run.question, run.governed
+        if not governed.calls or self._governing is None:
+            return
+        stop = governed.stop if question.request.governance is GovernanceMode.ENFORCE else None
+        facts = msgspec.structs.replace(facts_of(question.request, question.scope.principal), run_id=RunId(run.response.request_id))
+        decisions = self._governing.log().write(facts, question.policies.policies, governed.calls, is_enforced=governed.is_enforced)
+        if stop is not None:
+            decision = next(each for each in decisions if each.action.stops and each.is_enforced and each.reason == stop.decisive.reason)
+            raise PolicyViolationError(decision.reason, decision)
+
     def _seal(
         self,
         question: Question,
         found: Found,
         admitted: Admitted,
         fitted: Fitted,
+        governed: Governed,
         *,
         conflicts: tuple[Conflict, ...],
         trail: Trail,
     ) -> EvidenceResponse:
         request, version = question.request, question.snapshot.version
         coverage = _coverage(question, found, elapsed_ms=trail.latencies_ms.get("search", 0.0))
-        withheld = (*fitted.withheld, *admitted.withheld)
+        withheld = (*fitted.withheld, *admitted.withheld, *governed.withheld)
+        policies = question.policies.digest if question.policies.policies else ""
         asked = request_hash(request)
         answered = result_hash(
             request=asked,
             evidence_state=version.commit.evidence_state,
             config=self._config_hash,
-            fragments=fitted.fragments,
+            fragments=governed.fragments,
             coverage=coverage,
             withheld=withheld,
+            policies=policies,
             conflicts=conflicts,
             facets=found.counts.facets,
             truncation_applied=fitted.is_truncated,
         )
-        trail.mark("seal", "custody and proofs attached", remaining=len(fitted.fragments))
+        trail.mark("seal", "custody and proofs attached", remaining=len(governed.fragments))
         return EvidenceResponse(
             request_id=RequestId(self._entropy.take(_REQUEST_ID_BYTES).hex()),
-            fragments=fitted.fragments,
+            fragments=governed.fragments,
             total_candidates=found.counts.matching + len(admitted.outsiders),
             latency_ms=trail.elapsed_ms(),
             source_coverage=coverage,
             truncation_applied=fitted.is_truncated,
-            cache_hit_ratio=_cached_share(fitted.fragments, coverage),
+            cache_hit_ratio=_cached_share(governed.fragments, coverage),
             corpus_version=CorpusVersion(version.commit.corpus_version),
             evidence_state=EvidenceState(version.commit.evidence_state),
             config_hash=self._config_hash,
@@ -414,10 +469,12 @@ class Engine:
             facets=found.counts.facets,
             conflicts=conflicts,
             withheld=withheld,
+            policies=policies,
+            governance=governed.remarks,
             degraded=tuple(trail.degraded),
             is_approximate=found.dense is not None and found.dense.is_approximate,
             stage_latencies_ms=trail.latencies_ms,
-            tokens_used=fitted.tokens_used,
+            tokens_used=sum(fragment.token_count for fragment in governed.fragments),
         )
 
     def _with_receipt(self, run: Run, trail: Trail) -> EvidenceResponse:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import RecordedInputs
     from evidentia.contracts.search import AccessScope, DenseQuery, LexicalQuery
     from evidentia.engine.plan import SourcePlan
+    from evidentia.policy.evaluator import PolicySet
     from evidentia.ranking.query_weights import QueryFeatures
 
 
@@ -35,6 +36,8 @@ class Question(NamedTuple):
     features: QueryFeatures | None
     uses_words: bool
     inputs: RecordedInputs
+    policies: PolicySet
+    """Those in scope for whoever asks."""
 
     @property
     def words(self) -> LexicalQuery:

@@ -48,6 +48,7 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
     evidence_state: str
     facets: list[tuple[str, list[tuple[str, int]]]]
     fragments: list[_Mark]
+    policies: str
     request_hash: str
     truncation_applied: bool
     withheld: list[tuple[str, str]]
@@ -79,6 +80,7 @@ def result_hash(
     fragments: Sequence[EvidenceFragment],
     coverage: Mapping[SourceId, CoverageReport],
     withheld: Sequence[WithheldFragment],
+    policies: str,
     conflicts: Sequence[Conflict],
     facets: Mapping[str, Mapping[str, int]],
     truncation_applied: bool,
@@ -102,6 +104,7 @@ def result_hash(
             )
             for fragment in fragments
         ],
+        policies=policies,
         request_hash=request,
         truncation_applied=truncation_applied,
         withheld=[(each.chunk_id, each.reason) for each in withheld],

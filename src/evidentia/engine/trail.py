@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock
 
 _NS_PER_MS = 1_000_000
-LATER = "passed through: this stage has nothing to do yet"
 
 
 class Trail:

@@ -8,6 +8,7 @@ from evidentia.contracts.errors import ServiceError
 from evidentia.contracts.receipts import RecordedInputs
 from evidentia.contracts.search import DenseQuery
 from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
+from evidentia.engine.governing import NO_POLICIES
 from evidentia.engine.question import Part, Question
 from evidentia.query.understanding import WHOLE_WEIGHT, understand
 from evidentia.ranking.query_weights import query_features
@@ -86,7 +87,9 @@ class Understander:
                 reranked=recorded.reranked if recorded else None,
                 replies=recorded.replies if recorded else (),
                 own_missing=recorded.own_missing if recorded else "",
+                policies=recorded.policies if recorded else (),
             ),
+            policies=NO_POLICIES,
         )
 
     def _needs_features(self, request: EvidenceRequest) -> bool:

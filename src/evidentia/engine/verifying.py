@@ -40,6 +40,7 @@ def verify_response(response: EvidenceResponse) -> VerifyReport:
         fragments=response.fragments,
         coverage=response.source_coverage,
         withheld=response.withheld,
+        policies=response.policies,
         conflicts=response.conflicts,
         facets=response.facets,
         truncation_applied=response.truncation_applied,

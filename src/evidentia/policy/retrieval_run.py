@@ -159,12 +159,15 @@ class RetrievalRun:
         count = self._counts.get(batch, 0) + 1
         try:
             is_fine = (
-                self._min_relevance <= call.relevance_score < math.inf
+                call.relevance_score.__class__ is not bool  # type: ignore[redundant-expr]  # callers may ignore the types
+                and self._min_relevance <= call.relevance_score < math.inf
                 and self._min_chunks <= count
                 and (count <= self._max_chunks or (count <= self._repeated_max and count not in self._crossings))
                 and call.source not in self._blocked
                 and (self._allowed is None or call.collection in self._allowed)
-                and (self._passes_unknown_age if (age := call.age_days) is None else 0 <= age <= self._max_age)
+                and (
+                    self._passes_unknown_age if (age := call.age_days) is None else age.__class__ is not bool and 0 <= age <= self._max_age
+                )
             )
         except TypeError:
             check_call(call)  # says which field is no number or no text

@@ -118,7 +118,7 @@ def _rules_problems(category: Category, given: object) -> list[FieldProblem]:
         return []
     problems = field_problems(given, category.rules, within="rules.", what=f"a rule of the category '{category.name}'")
     faulty = {problem.path.partition(".")[2].partition("[")[0] for problem in problems}
-    fields = {field.name for field in msgspec.structs.fields(category.rules)}
+    fields = set(category.rules.__struct_fields__)
     sound = {name: value for name, value in given.items() if name in fields and name not in faulty}
     try:
         rules = msgspec.convert(sound, category.rules)
@@ -130,7 +130,7 @@ def _rules_problems(category: Category, given: object) -> list[FieldProblem]:
 def _posture_problems(category: Category, given: object) -> list[FieldProblem]:
     if not isinstance(given, Mapping):
         return []
-    known = [*(field.name for field in msgspec.structs.fields(category.rules)), *FAULTS, ALL_RULES]
+    known = [*category.rules.__struct_fields__, *FAULTS, ALL_RULES]
     problems: list[FieldProblem] = []
     for name, value in given.items():
         if name not in known:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from evidentia.backends.embedded.archive import EmbeddedArchive
 from evidentia.backends.embedded.collector import EmbeddedCollector
-from evidentia.backends.embedded.database import database_path, storage_errors
+from evidentia.backends.embedded.database import storage_errors
+from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME
 from evidentia.backends.embedded.index import EmbeddedIndex
 from evidentia.backends.embedded.key_values import EmbeddedKeyValues
 from evidentia.backends.embedded.notes import EmbeddedNotes
@@ -22,6 +23,7 @@ from evidentia.contracts.ids import RequestId
 from evidentia.contracts.ports import SupportsTraces
 from evidentia.engine.cache import CandidateCache
 from evidentia.engine.federation import Federation
+from evidentia.engine.governing import NO_POLICIES, Governing
 from evidentia.engine.health import HealthBook
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.replaying import Replayer
@@ -29,6 +31,7 @@ from evidentia.sources.intake import intake_identity
 from evidentia.sources.registration import check_change
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.directory import Directory
+from evidentia.wiring.presence import has_base
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings, settings_template
 from evidentia.wiring.shelf import ModelShelf
 from evidentia.wiring.system import SystemClock, SystemEntropy
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.streaming import StreamEvent
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vocabulary import AuthorityTier
+    from evidentia.policy.evaluator import PolicySet
+    from evidentia.wiring.control import Control
 
 NOTES_NAME = "notes.db"
 RUNTIME_NAME = "runtime.db"
@@ -76,6 +81,8 @@ class EmbeddedParts:
         self._alone: Engine | None = None
         self._is_warm = False
         self._workers = ThreadWorkers()
+        self._controls: dict[bool, Control] = {}
+        self._is_governed: bool | None = None
 
     @property
     def index(self) -> EmbeddedIndex:
@@ -106,7 +113,29 @@ class EmbeddedParts:
             clock=self.clock,
             entropy=self._entropy,
             federation=federation,
+            governing=Governing(self._policies_in_force, lambda: self.control().answers),
         )
+
+    def control(self, *, is_durable: bool = False) -> Control:
+        """Return what governs this base: its policies, its decision log, its judge; the durable one writes a log of its own."""
+        with self._lock:
+            if is_durable not in self._controls:
+                from evidentia.wiring.control import Control
+
+                self._controls[is_durable] = Control(self.directory, clock=self.clock, entropy=self._entropy, is_durable=is_durable)
+            return self._controls[is_durable]
+
+    def _policies_in_force(self, tenant: str) -> PolicySet:
+        """Return a tenant's policies; a base that never had any costs no more than a look for the file.
+
+        Where the directory can no longer be looked into, what was known of it counts; one that was never seen is not answered from.
+        """
+        try:
+            self._is_governed = (self.directory / GOVERNANCE_NAME).exists()
+        except PermissionError as error:
+            if self._is_governed is None:
+                raise BaseForbiddenError(str(self.directory)) from error
+        return self.control().in_force(tenant) if self._is_governed else NO_POLICIES
 
     async def retrieve(
         self,
@@ -258,18 +287,12 @@ class EmbeddedParts:
         for made in ("traces", "_trace_store", "notes", "runtime"):
             if made in self.__dict__:
                 getattr(self, made).close()
+        for control in self._controls.values():
+            control.close()
         self.reader.close()
         self.receipts.close()
         if self._index is not None:
             self._index.close()
-
-
-def has_base(directory: Path) -> bool:
-    """Tell whether there is a base in this directory."""
-    try:
-        return database_path(directory).is_file()
-    except PermissionError as error:
-        raise BaseForbiddenError(str(directory)) from error
 
 
 def create(directory: Path, *, clock: Clock | None = None, entropy: Entropy | None = None) -> None:

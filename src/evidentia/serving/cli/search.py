@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
-from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
+from evidentia.contracts.vocabulary import FusionMethod, GovernanceMode, QueryStepName, RetrievalMode
 from evidentia.serving.cli.invocation import AsOption, BaseOption, JsonOption, QuietOption, invocation
 
 MODES = ", ".join(RetrievalMode.words())
 FUSIONS = ", ".join(FusionMethod.words())
 STEPS = ", ".join(QueryStepName.words())
+GOVERNANCE = ", ".join(GovernanceMode.words())
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="The question; words in double quotes must stand together.")]
 LimitOption = Annotated[
@@ -74,7 +75,12 @@ EarlyStopOption = Annotated[
     bool, typer.Option("--early-stop", help="Wait for no more sources once what has come suffices; the answer depends on who was first.")
 ]
 AgentOption = Annotated[
-    str | None, typer.Option("--agent", metavar="A", help="The agent that asks; its notes are found.", show_default=False)
+    str | None,
+    typer.Option("--agent", metavar="A", help="The agent that asks; its notes are found, its policies hold.", show_default=False),
+]
+GovernanceOption = Annotated[
+    str | None,
+    typer.Option("--governance", metavar="G", help=f"What policies do to the answer: {GOVERNANCE}; default: annotate.", show_default=False),
 ]
 SessionOption = Annotated[
     str | None, typer.Option("--session", metavar="S", help="The session it asks in; its notes and answers are found.", show_default=False)
@@ -111,6 +117,7 @@ def search(
     max_staleness_ms: StalenessOption = None,
     early_stop: EarlyStopOption = False,
     agent: AgentOption = None,
+    governance: GovernanceOption = None,
     session: SessionOption = None,
     caller: AsOption = None,
     as_of: AsOfOption = None,
@@ -154,6 +161,7 @@ def search(
         "max_staleness_ms": max_staleness_ms,
         "early_stop": early_stop,
         "agent_name": agent,
+        "governance": None if governance is None else word(GovernanceMode, governance, field="governance"),
         "session_context": session,
         "as_of": as_of,
         "corpus_version": corpus_version,

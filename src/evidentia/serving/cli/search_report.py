@@ -23,6 +23,8 @@ MOST_VALUES = 10
 """Rows of a facet that are shown; `--json` has all."""
 UNKNOWN_AGE = "unknown"
 MARKS = {
+    "policy_block": "policy: block",
+    "policy_warn": "policy: warn",
     "outside": "outside",
     "stale": "stale",
     "inadmissible": "no origin",
@@ -56,7 +58,7 @@ def put_response(
 def put_fragments(response: EvidenceResponse, *, cutter: SnippetCutter) -> None:
     """Print the table of fragments, or that there are none; marks have a column where there are any."""
     if not response.fragments:
-        put("nothing that you may see matches" if not response.withheld else "nothing that matches fits the token budget")
+        put("nothing that you may see matches" if not response.withheld else "everything that matches was withheld")
         return
     marks = [", ".join(dict.fromkeys(word for flag, word in MARKS.items() if flag in fragment.flags)) for fragment in response.fragments]
     has_marks = any(marks)
@@ -100,6 +102,10 @@ def put_notes(call: Invocation, response: EvidenceResponse) -> None:
     for reason in response.degraded:
         if reason not in told:  # the accounts of sources below say the same
             note(call, reason)
+    kept = {fragment.chunk_id for fragment in response.fragments}
+    for said in response.governance:
+        if said.chunk_id in kept:  # of the others it is said why they were withheld
+            note(call, f"policy '{said.policy_name}' says {said.action.value} of {document_of(said.chunk_id)}: {said.reason}")
     withheld = [each.reason for each in response.withheld]
     for reason in dict.fromkeys(withheld):
         count = withheld.count(reason)

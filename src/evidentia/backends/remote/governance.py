@@ -1,0 +1,148 @@
+"""A control plane behind HTTP as a governor: it decides and keeps the log, and this side numbers what it sends.
+
+Nothing is decided here. A plane that is out of reach is a ServiceUnavailableError at the call that met it; who goes on then, and by
+which policies, is for the caller to say.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, get_args
+from urllib.parse import quote
+
+import msgspec
+
+from evidentia.backends.remote.governance_wire import READ_S, PlaneWire
+from evidentia.contracts.control import (
+    CallsReply,
+    CallsRequest,
+    DecisionPage,
+    EndReply,
+    EndRequest,
+    NumberedCall,
+    PolicyPage,
+    RecordableCall,
+    StartReply,
+    StartRequest,
+)
+from evidentia.contracts.errors import InvalidFieldError, ServiceUnavailableError
+from evidentia.contracts.runs import GroundingEntry
+from evidentia.policy.calls import check_call
+from evidentia.policy.evaluator import PolicySet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evidentia.contracts.decisions import PolicyDecision, Verdict
+    from evidentia.contracts.policies import PolicyBody, StoredPolicy
+    from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts
+
+_PAGE: Final = "500"
+_RECORDABLE: Final = get_args(RecordableCall)
+_MOST_STOPS: Final = 64
+
+
+class RemoteGovernor:
+    """Implements `Governor`. Thread safe; the tenant is that of the token."""
+
+    def __init__(self, url: str, *, token: str, read_s: float = READ_S) -> None:
+        self._wire = PlaneWire(url, token=token, read_s=read_s)
+
+    def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> RemoteRun:
+        """Begin a run at the plane; a request that got lost on the way is sent once more, and begins one run."""
+        request = StartRequest(facts=facts, policies=tuple(policies), is_enforced=is_enforced)
+        reply = self._wire.post("/v1/runs", request, StartReply, is_repeatable=bool(facts.run_id))
+        return RemoteRun(self._wire, msgspec.structs.replace(facts, run_id=reply.run_id), reply)
+
+    def live(self, *, tenant: str) -> Sequence[StoredPolicy]:
+        """Return the policies in force at the plane, by priority and then name: those of the token's tenant, whichever is named."""
+        del tenant
+        return tuple(self._policies())
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._wire.close()
+
+    def _policies(self) -> Iterator[StoredPolicy]:
+        query = {"limit": _PAGE}
+        while True:
+            page = self._wire.get("/v1/policies", PolicyPage, query=query)
+            yield from page.policies
+            if page.next_cursor is None:
+                return
+            query = {"limit": _PAGE, "cursor": page.next_cursor}
+
+
+class RemoteRun:
+    """Implements `GovernedRun`. Thread safe: calls are numbered and sent one after the other."""
+
+    def __init__(self, wire: PlaneWire, facts: RunFacts, reply: StartReply) -> None:
+        self._wire = wire
+        self._facts = facts
+        self._reply = reply
+        self._path = f"/v1/runs/{quote(facts.run_id, safe='')}"
+        self._lock = threading.Lock()
+        self._seq = 0
+        self._stops: dict[int, tuple[Verdict, PolicyDecision]] = {}
+
+    @property
+    def facts(self) -> RunFacts:
+        """Return who runs."""
+        return self._facts
+
+    @cached_property
+    def policies(self) -> PolicySet:
+        """Return the policies that the plane holds the run to, ready to decide with."""
+        return PolicySet.of(self._reply.policies)
+
+    def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
+        """Have the plane decide about a call; empty when everything passed."""
+        check_call(call)
+        if isinstance(call, GroundingEntry) and call.judgements:
+            call = msgspec.structs.replace(call, judgements={})  # the plane asks its own judge
+        if not isinstance(call, _RECORDABLE):
+            raise InvalidFieldError("call", f"a plane records beginning and end by itself, not as a {type(call).__name__}")
+        with self._lock:
+            numbered = NumberedCall(seq=self._seq + 1, call=call, text=text)
+            reply = self._wire.post(f"{self._path}/calls", CallsRequest(calls=(numbered,)), CallsReply)
+            result = next((each for each in reply.results if each.seq == numbered.seq), None)
+            if result is None:
+                raise ServiceUnavailableError("the plane did not say what it decided")
+            self._seq = numbered.seq
+            self._note(result.verdicts, result.decisions)
+        return result.verdicts
+
+    def finish(self, end: RunEnded, *, text: str = "") -> Sequence[Verdict]:
+        """Have the plane decide about the whole run, and close it."""
+        request = EndRequest(status=end.status, error_type=end.error_type, result_hash=end.result_hash, text=text)
+        with self._lock:
+            reply = self._wire.post(f"{self._path}/end", request, EndReply)
+            self._note(reply.verdicts, reply.decisions)
+        return reply.verdicts
+
+    def decisions(self) -> Sequence[PolicyDecision]:
+        """Return what was decided so far, in order, as the plane's log has it."""
+        query = {"limit": _PAGE}
+        found: list[PolicyDecision] = []
+        while True:
+            page = self._wire.get(f"{self._path}/decisions", DecisionPage, query=query)
+            found += page.decisions
+            if page.next_cursor is None:
+                return found
+            query = {"limit": _PAGE, "cursor": page.next_cursor}
+
+    def decision_of(self, verdict: Verdict) -> PolicyDecision | None:
+        """Return the decision as it stands in the plane's log, for a verdict of this run that stops; None for any other."""
+        noted = self._stops.get(id(verdict))
+        return None if noted is None else noted[1]
+
+    def flush(self) -> None:
+        """Return at once: what was answered is in the plane's hands."""
+
+    def _note(self, verdicts: Sequence[Verdict], decisions: Sequence[PolicyDecision]) -> None:
+        stopping = [verdict for verdict in verdicts if verdict.stops]
+        for verdict, decision in zip(stopping, decisions, strict=False):
+            while len(self._stops) >= _MOST_STOPS:
+                del self._stops[next(iter(self._stops))]
+            self._stops[id(verdict)] = (verdict, decision)

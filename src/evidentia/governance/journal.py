@@ -1,0 +1,200 @@
+"""What one run has written: its log takes it, or it is held back and the bypass is told; and where a decision stands in the log."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, LogRecord, Verdict
+from evidentia.contracts.errors import BaseStateError
+from evidentia.contracts.ids import Sha256
+from evidentia.contracts.policies import PolicyId, Posture
+from evidentia.contracts.runs import CheckBypassed, Phase, PoliciesRecorded, RunStarted
+from evidentia.policy.posture import DECISION_LOG, action_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evidentia.contracts.ports import DecisionLog
+    from evidentia.contracts.runs import AnyCall, RunId
+
+MAX_HELD: Final = 10_000
+"""How many entries a run holds back while its log takes none; the oldest are dropped first, and the bypass counts them."""
+
+_UNSEALED: Final = Sha256("0" * 64)
+_MAX_STOPS: Final = 64
+
+
+@runtime_checkable
+class SaysItsProblem(Protocol):
+    """A log that takes entries at once and writes them later, and says when it cannot."""
+
+    @property
+    def problem(self) -> str | None:
+        """Return why entries wait that could not be written; None when all is well."""
+        ...
+
+
+class RunJournal:
+    """The entries of one run on their way to a log. Not thread safe; the run holds a lock.
+
+    Under a closed posture a log that takes nothing, or cannot write what it took, is an error at the call. Else the run goes on with
+    an alert. As soon as the log takes something again it gets a bypass, and then everything that was held back.
+    """
+
+    def __init__(self, log: DecisionLog, *, run_id: RunId, posture: Posture, write: Callable[[AnyCall], LogEntry]) -> None:
+        self._log = log
+        self._append = log.append
+        self._watched = log if isinstance(log, SaysItsProblem) else None
+        self._run_id = run_id
+        self._posture = posture
+        self._write = write
+        self._taken = 0
+        self._held: list[LogEntry] = []
+        self._problem = ""
+        self._is_told = False
+        self._dropped = 0
+        self._stops: dict[int, tuple[Verdict, int, LogEntry]] = {}
+        self._found = (0, 0)
+        """The place and seq of the record that was looked up last: a later one is looked for after it."""
+        self.alerts: list[Verdict] = []
+        """What the agent is to hear of the log's trouble; empty as long as all is well."""
+
+    def add(self, entry: LogEntry) -> None:
+        """Hand one entry to the log."""
+        if self._held:
+            self.extend((entry,))
+            return
+        try:
+            self._append((entry,))
+        except (BaseStateError, OSError) as error:
+            self._hold((entry,), error)
+            return
+        self._taken += 1
+        if entry.verdicts:
+            self._note_stops(entry, self._taken)
+        watched = self._watched
+        if watched is not None and (watched.problem is not None or self._is_told):
+            self._watch(watched.problem)
+
+    def extend(self, entries: Sequence[LogEntry]) -> None:
+        """Hand entries to the log, after those that it did not take before and the bypass that tells of them."""
+        told = (*self._held_and_bypass(), *entries) if self._held else tuple(entries)
+        try:
+            self._append(told)
+        except (BaseStateError, OSError) as error:
+            self._hold(entries, error)
+            return
+        self._held.clear()
+        self._dropped, self._problem = 0, ""
+        for entry in told:
+            self._taken += 1
+            self._note_stops(entry, self._taken)
+        if self._watched is not None:
+            self._watch(self._watched.problem)
+
+    def take_alerts(self) -> tuple[Verdict, ...]:
+        """Return the alerts that nobody took yet."""
+        alerts, self.alerts = tuple(self.alerts), []
+        return alerts
+
+    def retry(self) -> None:
+        """Try again to hand over what is held back."""
+        if self._held:
+            self.extend(())
+
+    def held(self) -> list[LogRecord]:
+        """Return what the log has not taken, as records without a place."""
+        return [unsealed(entry) for entry in self._held]
+
+    def record_of(self, verdict: Verdict) -> tuple[LogRecord, int] | None:
+        """Return the record of a verdict that stops, and its part in it; None for any other, and for one long ago."""
+        noted = self._stops.get(id(verdict))
+        if noted is None:
+            return None
+        _, place, entry = noted
+        part = next(number for number, each in enumerate(entry.verdicts) if each is verdict)
+        return self._find(entry, place) or unsealed(entry), part
+
+    def _held_and_bypass(self) -> Sequence[LogEntry]:
+        """Return what is held back behind the bypass that tells of it; the beginning of a run stands before everything."""
+        beginning = sum(isinstance(entry.call, PoliciesRecorded | RunStarted) for entry in self._held)
+        return (*self._held[:beginning], self._bypass(self._problem), *self._held[beginning:])
+
+    def _hold(self, entries: Sequence[LogEntry], error: Exception) -> None:
+        """Keep what the log did not take, also where the call does not go on: it was counted, so the log has to tell of it."""
+        self._held.extend(entries)
+        for entry in entries:
+            self._note_stops(entry, 0)
+        overflow = max(0, len(self._held) - MAX_HELD)
+        self._dropped += overflow
+        del self._held[:overflow]
+        if self._posture is Posture.CLOSED:
+            self._problem = self._problem or str(error)
+            raise error
+        if not self._problem:
+            self._problem = str(error)
+            self.alerts.append(bypass_verdict(self._told_of(self._problem)))
+
+    def _watch(self, problem: str | None) -> None:
+        """Tell once of a log that takes entries and cannot write them at present; where the posture is closed, every call stops."""
+        if problem is None:
+            self._is_told = False
+            return
+        if not self._is_told:
+            self._is_told = True
+            self._append((self._bypass(problem),))
+            self._taken += 1
+            if self._posture is not Posture.CLOSED:
+                self.alerts.append(bypass_verdict(self._told_of(problem)))
+        if self._posture is Posture.CLOSED:
+            raise BaseStateError(problem)
+
+    def _told_of(self, problem: str) -> CheckBypassed:
+        lost = f"; {self._dropped} records were dropped" if self._dropped else ""
+        return CheckBypassed(what=DECISION_LOG, problem=problem + lost, posture=self._posture)
+
+    def _bypass(self, problem: str) -> LogEntry:
+        return self._write(self._told_of(problem))
+
+    def _note_stops(self, entry: LogEntry, place: int) -> None:
+        """Remember where a verdict that stops stands, so that whoever raises it can show the whole record."""
+        for verdict in entry.verdicts:
+            if verdict.stops:
+                while len(self._stops) >= _MAX_STOPS:
+                    del self._stops[next(iter(self._stops))]
+                self._stops[id(verdict)] = (verdict, place, entry)
+
+    def _find(self, entry: LogEntry, place: int) -> LogRecord | None:
+        """Return the record of an entry by its place in the run, from 1, or behind it: a log may repeat the policies in between."""
+        if place < 1:
+            return None
+        known, seq = self._found if self._found[0] < place else (0, 0)
+        records = self._log.records(run_id=self._run_id, after=seq)
+        for record in islice(records, place - known - 1, None):
+            if record.entry.at_us == entry.at_us and record.entry.call == entry.call:
+                self._found = (place, record.seq)
+                return record
+        return None
+
+
+def bypass_verdict(call: CheckBypassed, *, is_enforced: bool = True) -> Verdict:
+    """Return what a check that could not be made comes to by its posture: nothing, a warning, or a stop."""
+    said = Evaluation(
+        policy_id=PolicyId(""),
+        policy_name="",
+        digest=_UNSEALED,
+        category="",
+        rule=call.what,
+        action=action_of(call.posture),
+        reason=f"Check bypassed: {call.what} ({call.problem})",
+        status=DecisionStatus.BYPASSED,
+    )
+    return Verdict(
+        phase=Phase.MID_EXECUTION, decisive=said, evaluations=(said,), is_enforced=is_enforced and call.posture is Posture.CLOSED
+    )
+
+
+def unsealed(entry: LogEntry) -> LogRecord:
+    """Return an entry as a record that has no place in a log."""
+    return LogRecord(log="", seq=0, previous=_UNSEALED, hash=_UNSEALED, entry=entry)

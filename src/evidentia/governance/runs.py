@@ -1,0 +1,207 @@
+"""A run under policies that were pinned when it began: every call is evaluated and written down, in one order.
+
+Nothing else happens on the way of a call: spans, counts and decisions as people read them are derived from the log.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.contracts.decisions import LogEntry
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.policies import Posture
+from evidentia.contracts.runs import CheckBypassed, GroundingEntry, LlmCall, PoliciesRecorded, RetrievedDocument, RunFacts, RunStarted
+from evidentia.governance.expanding import Expander
+from evidentia.governance.journal import RunJournal, unsealed
+from evidentia.policy.evaluator import PolicySet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from evidentia.contracts.decisions import LogRecord, PolicyDecision, Verdict
+    from evidentia.contracts.ports import Clock, DecisionLog
+    from evidentia.contracts.runs import AnyCall, RunEnded
+    from evidentia.governance.judging import Judging
+    from evidentia.policy.evaluator import RunEvaluator
+
+APPROVAL: Final = "approval"
+"""What a bypass is called by which somebody let a stopped call go on."""
+
+_ENDED: Final = "the run has ended, so nothing more is recorded in it; record before leaving its context"
+
+
+class Pinned(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run is held to from beginning to end."""
+
+    facts: RunFacts
+    policies: PolicySet
+    is_enforced: bool
+    log_posture: Posture
+    at_us: int
+    """When it began: microseconds since 1970, UTC."""
+
+
+class LocalRun:
+    """Implements `GovernedRun` in this process. Thread safe: records stand in the log in the order in which they were evaluated.
+
+    A judge is asked while the run is held, since its answer belongs to the call: other threads' calls of the same run wait for it.
+    """
+
+    def __init__(self, pinned: Pinned, *, evaluator: RunEvaluator, log: DecisionLog, clock: Clock, judging: Judging) -> None:
+        self._pinned = pinned
+        self._evaluator = evaluator
+        self._evaluate = evaluator.record
+        self._log = log
+        self._judging = judging
+        self._elapsed_ns: Callable[[], int] = clock.elapsed_ns
+        # Reentrant, so that a source of texts or a judge that records something in its own run does not wait for itself.
+        self._lock = threading.RLock()
+        self._run_id = pinned.facts.run_id
+        self._digest = pinned.policies.digest
+        # One reading of the steady clock per call says both when it came and what it cost.
+        self._zero_us = pinned.at_us - clock.elapsed_ns() // 1_000
+        self._journal = RunJournal(log, run_id=self._run_id, posture=pinned.log_posture, write=self._entry)
+        self._add = self._journal.add
+        self.alerts: Sequence[Verdict] = ()
+        """Faults that were met at the beginning."""
+        self._stopped_calls = 0
+        self._citations: list[str] = []
+        self._latest_text = ""
+        self._is_over = False
+
+    @property
+    def facts(self) -> RunFacts:
+        """Return who runs."""
+        return self._pinned.facts
+
+    @property
+    def policies(self) -> PolicySet:
+        """Return the policies that were in scope when the run began; they stay in force until it ends."""
+        return self._pinned.policies
+
+    def begin(self, *, is_known: bool) -> Sequence[Verdict]:
+        """Write down who runs, after the policies unless the log holds them already, and decide about the beginning."""
+        with self._lock:
+            began = self._elapsed_ns()
+            verdicts = self._evaluator.begin()
+            first = () if is_known else (self._entry(self._policies_recorded()),)
+            self._journal.extend((*first, self._entry(self._started(), verdicts, began_ns=began)))
+            self.alerts = self._journal.take_alerts()
+        return verdicts
+
+    def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
+        """Decide about a call; empty when everything passed. `text` is what a model or the agent said, for a judge to read.
+
+        After the end only a bypass is taken: somebody let the run pass that was stopped at its end. Raises BaseStateError when the
+        decision cannot be written down and the posture of the log is closed.
+        """
+        elapsed_ns = self._elapsed_ns
+        with self._lock:
+            if self._is_over and type(call) is not CheckBypassed:
+                raise InvalidFieldError("run", _ENDED)
+            began = elapsed_ns()
+            if type(call) is not RetrievedDocument:
+                call = self._prepared(call, text)
+            verdicts = self._evaluate(call)
+            if verdicts:
+                self._stopped_calls += any(verdict.stops for verdict in verdicts)
+            self._add(
+                LogEntry(
+                    at_us=self._zero_us + began // 1_000,
+                    run_id=self._run_id,
+                    policies=self._digest,
+                    call=call,
+                    verdicts=verdicts,
+                    count=self._evaluator.count,
+                    overhead_us=(elapsed_ns() - began) / 1_000,
+                )
+            )
+            if self._journal.alerts:
+                return (*verdicts, *self._journal.take_alerts())
+        return verdicts
+
+    def finish(self, end: RunEnded, *, text: str = "") -> Sequence[Verdict]:
+        """Decide about the whole run and close it; `text` is its final output."""
+        with self._lock:
+            if self._is_over:
+                return ()
+            began = self._elapsed_ns()
+            asks = self._evaluator.asks(end)
+            if asks:
+                judgements = self._judging.judgements(asks, output=text or self._latest_text, citations=self._citations)
+                end = msgspec.structs.replace(end, judgements=judgements)
+            verdicts = self._evaluator.finish(end)
+            self._stopped_calls += any(verdict.stops for verdict in verdicts)
+            self._is_over = True
+            self._journal.extend((self._entry(end, verdicts, began_ns=began),))
+            return (*verdicts, *self._journal.take_alerts())
+
+    def decisions(self) -> Sequence[PolicyDecision]:
+        """Return what was decided so far, in order; one that the log has not taken yet has the seq 0."""
+        with self._lock:
+            held = self._journal.held()
+        return self._expanded([*self._log.records(run_id=self._run_id), *held])
+
+    def decision_of(self, verdict: Verdict) -> PolicyDecision | None:
+        """Return the decision as it stands in the log, for a verdict of this run that stops; None for any other."""
+        with self._lock:
+            found = self._journal.record_of(verdict)
+        if found is None:
+            return None
+        record, part = found
+        return next((decision for decision in self._expanded([record]) if decision.part == part), None)
+
+    def flush(self) -> None:
+        """Wait until everything recorded so far is written, what was held back included."""
+        with self._lock:
+            self._journal.retry()
+        self._log.flush()
+
+    def _prepared(self, call: AnyCall, text: str) -> AnyCall:
+        """Keep what a judge will need, and ask it where a policy wants to know now; take a stop back that somebody lifted."""
+        if type(call) is LlmCall:
+            self._latest_text = text or self._latest_text
+        elif type(call) is CheckBypassed and call.what == APPROVAL:
+            self._lift_stop()
+        if type(call) is not GroundingEntry:
+            return call
+        self._citations.extend(call.citations)
+        asks = self._evaluator.asks(call)
+        if not asks:
+            return call
+        judgements = self._judging.judgements(asks, output=text or self._latest_text, citations=call.citations)
+        return msgspec.structs.replace(call, judgements=judgements)
+
+    def _lift_stop(self) -> None:
+        """Take one stop back; once all are, what comes is enforced as if nothing had stopped the run."""
+        self._stopped_calls = max(0, self._stopped_calls - 1)
+        if not self._stopped_calls:
+            self._evaluator.is_stopped = False
+
+    def _entry(self, call: AnyCall, verdicts: tuple[Verdict, ...] = (), *, began_ns: int | None = None) -> LogEntry:
+        now = self._elapsed_ns()
+        began = now if began_ns is None else began_ns
+        return LogEntry(
+            at_us=self._zero_us + began // 1_000,
+            run_id=self._run_id,
+            policies=self._digest,
+            call=call,
+            verdicts=verdicts,
+            overhead_us=(now - began) / 1_000,
+        )
+
+    def _policies_recorded(self) -> PoliciesRecorded:
+        return PoliciesRecorded(policies=self._pinned.policies.policies)
+
+    def _started(self) -> RunStarted:
+        return RunStarted(facts=self._pinned.facts, is_enforced=self._pinned.is_enforced)
+
+    def _expanded(self, records: Iterable[LogRecord]) -> Sequence[PolicyDecision]:
+        """Expand records under this run's policies, which may stand in the log under an earlier run."""
+        expander = Expander()
+        for call in (self._policies_recorded(), self._started()):
+            expander.learn(unsealed(self._entry(call)))
+        return tuple(decision for record in records for decision in expander.expand(record))

@@ -1,0 +1,196 @@
+"""Which parts govern a base: its policies, its log, its tokens and secrets, the judge, and the texts that citations name."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Self
+
+from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME, GovernanceFile
+from evidentia.backends.embedded.governance_db_secrets import KEY_VARIABLE, EmbeddedSecrets
+from evidentia.backends.embedded.governance_db_tokens import EmbeddedTokens
+from evidentia.backends.embedded.policy_store import EmbeddedPolicies
+from evidentia.backends.embedded.reader import EmbeddedReader
+from evidentia.contracts.errors import BaseMissingError
+from evidentia.contracts.ids import ChunkId, DocumentId
+from evidentia.governance.answers import LoggedAnswers
+from evidentia.governance.governor import CompiledPolicies, LocalGovernor
+from evidentia.policy.evaluator import PolicySet
+from evidentia.policy.rules import check_policy
+from evidentia.wiring.presence import has_base
+from evidentia.wiring.system import SystemClock, SystemEntropy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from evidentia.backends.llm.judge import ModelJudge
+    from evidentia.backends.remote.governance import RemoteGovernor
+    from evidentia.contracts.policies import PolicyBody, StoredPolicy
+    from evidentia.contracts.ports import Clock, Entropy, EvidenceReader
+    from evidentia.contracts.runs import RunFacts
+    from evidentia.governance.runs import LocalRun
+
+LOCAL_SCORER: Final = "words"
+"""The judge `local:words`: nothing leaves the machine."""
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class BaseTexts:
+    """Implements `SourceTexts` over the documents of one tenant: a citation is the id of a chunk or of a document."""
+
+    def __init__(self, reader: EvidenceReader, *, tenant: str) -> None:
+        self._reader = reader
+        self._tenant = tenant
+
+    def text_of(self, citation: str) -> str | None:
+        """Return the text of a chunk, or of a whole document; None for what is not there or belongs to another tenant."""
+        chunk = self._reader.chunk(ChunkId(citation))
+        chunks = [chunk] if chunk is not None else list(self._reader.chunks_of(DocumentId(citation)))
+        if not chunks or any(each.access.tenant != self._tenant for each in chunks):
+            return None
+        return "\n".join(each.content for each in chunks)
+
+
+class Control:
+    """The parts that govern one base; implements `Governor` for every tenant of it. Thread safe.
+
+    A judge's key is a secret of the tenant, else a variable of the environment. `judge_urls` puts another address in the place of a
+    provider's own, by the provider's word.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+        is_durable: bool = False,
+        judge_urls: Mapping[str, str] = _NOTHING,
+    ) -> None:
+        if not has_base(directory):
+            raise BaseMissingError(str(directory))
+        self.clock = clock or SystemClock()
+        self.entropy = entropy or SystemEntropy()
+        self._directory = directory
+        self._is_durable = is_durable
+        self._judge_urls = judge_urls
+        self._file = GovernanceFile(directory / GOVERNANCE_NAME)
+        self.policies = EmbeddedPolicies(self._file, check=check_policy, clock=self.clock)
+        self.tokens = EmbeddedTokens(self._file, clock=self.clock, entropy=self.entropy)
+        self.secrets = EmbeddedSecrets(self._file, master_key=lambda: os.environ.get(KEY_VARIABLE), clock=self.clock, entropy=self.entropy)
+        self.log = EmbeddedDecisionLog(directory, clock=self.clock, entropy=self.entropy, is_durable=is_durable)
+        self._compiled = CompiledPolicies()
+        self._lock = threading.Lock()
+        self._governors: dict[str, LocalGovernor] = {}
+        self._in_force: dict[str, tuple[Sequence[StoredPolicy], PolicySet]] = {}
+        self._judges: list[ModelJudge] = []
+
+    @cached_property
+    def version(self) -> str:
+        """Return the version of Evidentia."""
+        from importlib.metadata import version
+
+        return version("evidentia")
+
+    def governor_of(self, tenant: str) -> LocalGovernor:
+        """Return what starts the runs of a tenant; its judge has that tenant's keys and reads that tenant's documents."""
+        with self._lock:
+            if tenant not in self._governors:
+                self._governors[tenant] = self._make_governor(tenant)
+            return self._governors[tenant]
+
+    @cached_property
+    def answers(self) -> LoggedAnswers:
+        """Return what writes down what policies said of answers."""
+        return LoggedAnswers(self.log, clock=self.clock)
+
+    def in_force(self, tenant: str) -> PolicySet:
+        """Return a tenant's policies, compiled; the same object while nothing changes."""
+        live = self.policies.live(tenant=tenant)
+        known = self._in_force.get(tenant)
+        if known is None or known[0] is not live:
+            known = self._in_force[tenant] = (live, PolicySet.of(each.policy for each in live))
+        return known[1]
+
+    def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> LocalRun:
+        """Begin a run of the tenant that its facts name."""
+        return self.governor_of(facts.tenant).start(facts, policies=policies, is_enforced=is_enforced)
+
+    def close(self) -> None:
+        """Write what is left, and give back what is held."""
+        self.log.close()
+        for judge in self._judges:
+            judge.close()
+        if "_reader" in self.__dict__:
+            self._reader.close()
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        """Return the parts; they are closed in the end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the parts."""
+        self.close()
+
+    def _make_governor(self, tenant: str) -> LocalGovernor:
+        return LocalGovernor(
+            self.policies,
+            self.log,
+            clock=self.clock,
+            entropy=self.entropy,
+            judge=self._make_judge(tenant),
+            texts=BaseTexts(self._reader, tenant=tenant),
+            is_durable=self._is_durable,
+            compiled=self._compiled,
+        )
+
+    def _make_judge(self, tenant: str) -> ModelJudge:
+        from evidentia.backends.llm.judge import ModelJudge
+        from evidentia.grounding.score import WordScorer
+
+        judge = ModelJudge(key_for=partial(self._key, tenant), urls=self._judge_urls, scorers={LOCAL_SCORER: WordScorer()})
+        self._judges.append(judge)
+        return judge
+
+    def _key(self, tenant: str, name: str) -> str | None:
+        return self.secrets.secret(name, tenant) or os.environ.get(name)
+
+    @cached_property
+    def _reader(self) -> EmbeddedReader:
+        return EmbeddedReader(self._directory)
+
+
+def open_control(directory: Path, *, is_durable: bool = False) -> Control:
+    """Open what governs the base in a directory; whoever asks for it closes it."""
+    return Control(directory, is_durable=is_durable)
+
+
+def local_governor(directory: Path, *, is_durable: bool = False) -> Control:
+    """Return who governs runs in this process by the policies of a base, and writes its log; whoever asks for it closes it."""
+    return Control(directory, is_durable=is_durable)
+
+
+def remote_governor(url: str, *, token: str) -> RemoteGovernor:
+    """Return the control plane at a URL as a governor; whoever asks for it closes it."""
+    from evidentia.backends.remote.governance import RemoteGovernor
+
+    return RemoteGovernor(url, token=token)
+
+
+@contextmanager
+def open_tokens(directory: Path) -> Iterator[tuple[EmbeddedTokens, Clock]]:
+    """Give the tokens of a base, and the clock by which they expire."""
+    if not has_base(directory):
+        raise BaseMissingError(str(directory))
+    clock = SystemClock()
+    file = GovernanceFile(directory / GOVERNANCE_NAME)
+    try:
+        yield EmbeddedTokens(file, clock=clock, entropy=SystemEntropy()), clock
+    finally:
+        file.close()
