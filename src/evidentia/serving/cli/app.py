@@ -16,10 +16,13 @@ from evidentia.serving.cli import (
     ingest,
     init,
     memory,
+    policy,
     replay,
     search,
+    serve,
     show,
     sources,
+    tokens,
     trace,
     verify,
     why,
@@ -86,5 +89,8 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(sources.group, name="sources")
 app.add_typer(memory.group, name="memory")
 app.add_typer(cache.group, name="cache")
+app.add_typer(policy.group, name="policy")
 app.add_typer(evaluate.group, name="eval")
+app.command("serve")(serve.serve)
+app.add_typer(tokens.group, name="tokens")
 app.command("demo")(demo.demo)

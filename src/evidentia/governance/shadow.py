@@ -1,0 +1,210 @@
+"""Candidate policies over recorded traffic: what they would stop, let go and warn about that was decided otherwise then.
+
+One pass over the decision log with the evaluator that decides live runs; nothing is enforced and nothing is written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.contracts.policies import Enforcement, PolicyId
+from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
+from evidentia.governance.shadow_tally import NOTHING, Outcome, ShadowChanges, Tally, decided
+from evidentia.policy.evaluator import PolicySet, RunEvaluator
+from evidentia.policy.rules import check_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from evidentia.contracts.decisions import LogRecord, Verdict
+    from evidentia.contracts.ids import Sha256
+    from evidentia.contracts.policies import Policy
+    from evidentia.contracts.runs import RunId
+
+MOST_OPEN_RUNS: Final = 50_000
+"""Runs that are followed at a time; the one that began first is given up for a further one."""
+
+
+class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What candidates would have changed."""
+
+    candidates: tuple[str, ...]
+    changes: ShadowChanges
+    runs: int = 0
+    runs_newly_blocked: int = 0
+    runs_newly_allowed: int = 0
+    after_stop: int = 0
+    """Calls that come after one that the candidates stop: they would not have happened, so they are not compared."""
+    truncated_runs: int = 0
+    """Runs that were stopped then and would go on: what they would have recorded is unknown, so their end is not compared."""
+    unfinished_runs: int = 0
+    given_up_runs: int = 0
+    unknown_runs: int = 0
+    """Runs whose policies the log does not hold any more, so that nothing can stay in force beside the candidates; left out."""
+    redacted: int = 0
+    """Records whose content was taken out, so that nothing can be decided about them."""
+    unjudged: int = 0
+    """Judgements that candidates ask for and the log does not hold; they count as skipped."""
+
+
+def shadow(
+    records: Iterable[LogRecord],
+    candidates: Sequence[Policy],
+    *,
+    is_whole: bool = False,
+    without: Collection[str] = (),
+    since_us: int | None = None,
+) -> ShadowReport:
+    """Return what would change if the candidates were enforced.
+
+    A candidate takes the place of the recorded policy with its id or name; the other recorded policies stay in force, apart from
+    those named in `without`. With `is_whole` the candidates are all there is. Runs that began before `since_us` are left out.
+    """
+    replay = _Shadow(candidates, is_whole=is_whole, without=without, since_us=since_us)
+    for record in records:
+        replay.take(record)
+    return replay.report()
+
+
+class _ShadowRun:
+    """A recorded run under the candidates."""
+
+    __slots__ = ("agent", "evaluator", "has_judge", "is_stopped", "record", "was_stopped")
+
+    def __init__(self, policies: PolicySet, agent: str) -> None:
+        self.evaluator = RunEvaluator(policies)
+        self.record = self.evaluator.record
+        self.agent = agent
+        self.is_stopped = False
+        self.was_stopped = False
+        self.has_judge = any(policy.body.rules.get("llm_grounding_check") for policy in policies.policies)
+
+
+class _Shadow:
+    """The pass itself: the runs that are open, the policies the log tells of, and the counts."""
+
+    def __init__(self, candidates: Sequence[Policy], *, is_whole: bool, without: Collection[str], since_us: int | None) -> None:
+        self._candidates = tuple(_enforced(policy) for policy in candidates)
+        self._is_whole = is_whole
+        self._since_us = since_us
+        self._replaced = {name for policy in candidates for name in (policy.policy_id, policy.body.name)} | set(without)
+        self._recorded: dict[Sha256, tuple[Policy, ...]] = {PolicySet.of(()).digest: ()}
+        self._sets: dict[Sha256, PolicySet] = {}
+        self._ignored: set[Sha256] = set()
+        self._runs: dict[RunId, _ShadowRun] = {}
+        self._tally = Tally()
+        self._counts = dict.fromkeys(
+            (
+                "runs",
+                "runs_newly_blocked",
+                "runs_newly_allowed",
+                "after_stop",
+                "truncated_runs",
+                "given_up_runs",
+                "unknown_runs",
+                "redacted",
+                "unjudged",
+            ),
+            0,
+        )
+
+    def take(self, record: LogRecord) -> None:
+        """Decide about one recorded call; one that passes then and now costs little more than the evaluator."""
+        entry = record.entry
+        call = entry.call
+        if type(call) is RetrievedDocument and not record.is_redacted:
+            run = self._runs.get(entry.run_id)
+            if run is None:
+                return
+            if run.is_stopped:
+                self._counts["after_stop"] += 1
+                return
+            verdicts = run.record(call)
+            if not verdicts and not entry.verdicts:
+                self._tally.unchanged += 1
+            else:
+                self._compare(run, verdicts, record)
+            return
+        self._take_other(record)
+
+    def _take_other(self, record: LogRecord) -> None:
+        call = record.entry.call
+        if isinstance(call, PoliciesRecorded):
+            self._recorded[record.entry.policies] = call.policies
+            self._ignored |= {policy.digest for policy in call.policies if policy.body.enforcement is Enforcement.SHADOW}
+            return
+        if isinstance(call, RunStarted):
+            self._start(record, call)
+            return
+        run = self._runs.get(record.entry.run_id)
+        if run is None:
+            return
+        if isinstance(call, RunEnded):
+            self._end(run, record, call)
+        elif record.is_redacted:
+            self._counts["redacted"] += 1
+        elif run.is_stopped:
+            self._counts["after_stop"] += 1
+        else:
+            if run.has_judge and isinstance(call, GroundingEntry):
+                self._counts["unjudged"] += sum(ask.policy_id not in call.judgements for ask in run.evaluator.asks(call))
+            self._compare(run, run.record(call), record)
+
+    def report(self) -> ShadowReport:
+        """Return what was counted."""
+        names = tuple(sorted(policy.body.name for policy in self._candidates))
+        return ShadowReport(candidates=names, changes=self._tally.changes(), unfinished_runs=len(self._runs), **self._counts)
+
+    def _start(self, record: LogRecord, call: RunStarted) -> None:
+        if record.is_redacted or (self._since_us is not None and record.entry.at_us < self._since_us):
+            return
+        if not self._is_whole and record.entry.policies not in self._recorded:
+            self._counts["unknown_runs"] += 1
+            return
+        if len(self._runs) >= MOST_OPEN_RUNS:
+            self._runs.pop(next(iter(self._runs)))
+            self._counts["given_up_runs"] += 1
+        self._counts["runs"] += 1
+        policies = self._set_for(record.entry.policies).for_run(call.facts)
+        run = self._runs[record.entry.run_id] = _ShadowRun(policies, call.facts.agent_name)
+        self._compare(run, run.evaluator.begin(), record)
+
+    def _set_for(self, digest: Sha256) -> PolicySet:
+        known = self._sets.get(digest)
+        if known is None:
+            recorded = () if self._is_whole else self._recorded[digest]
+            kept = [each for each in recorded if not {each.policy_id, each.body.name} & self._replaced]
+            known = self._sets[digest] = PolicySet.of([*kept, *self._candidates])
+        return known
+
+    def _compare(self, run: _ShadowRun, verdicts: Sequence[Verdict], record: LogRecord) -> None:
+        call = record.entry.call
+        before = decided(record.entry.verdicts, ignored=self._ignored) if record.entry.verdicts else NOTHING
+        after = decided(verdicts, ignored=self._ignored) if verdicts else NOTHING
+        self._tally.take(before, after, record, agent=run.agent, source=call.source if isinstance(call, RetrievedDocument) else None)
+        run.was_stopped = run.was_stopped or before.outcome is Outcome.BLOCKED
+        run.is_stopped = after.outcome is Outcome.BLOCKED
+
+    def _end(self, run: _ShadowRun, record: LogRecord, call: RunEnded) -> None:
+        del self._runs[record.entry.run_id]
+        if run.was_stopped and not run.is_stopped:
+            self._counts["truncated_runs"] += 1
+        elif run.is_stopped:
+            self._counts["after_stop"] += 1
+            run.was_stopped = run.was_stopped or decided(record.entry.verdicts, ignored=self._ignored).outcome is Outcome.BLOCKED
+        elif record.is_redacted:
+            self._counts["redacted"] += 1
+        else:
+            self._compare(run, run.evaluator.finish(call), record)
+        self._counts["runs_newly_blocked"] += run.is_stopped and not run.was_stopped
+        self._counts["runs_newly_allowed"] += run.was_stopped and not run.is_stopped
+
+
+def _enforced(policy: Policy) -> Policy:
+    """Return a candidate as it would be in force, whatever it says of its own enforcement."""
+    if policy.body.enforcement is Enforcement.ENFORCE and policy.body.enabled:
+        return policy
+    body = msgspec.structs.replace(policy.body, enforcement=Enforcement.ENFORCE, enabled=True)
+    return check_policy(body, policy_id=PolicyId(policy.policy_id), version=policy.version, tenant=policy.tenant)

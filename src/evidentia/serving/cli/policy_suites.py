@@ -1,0 +1,93 @@
+"""Files of cases and policies put to the evaluator, and the log decided again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.runs import RunId
+from evidentia.governance.kept_logs import lines_of, logs_with_parts, readable
+from evidentia.governance.log_scan import scan
+from evidentia.governance.policy_tests import parse_suite, policies_in, run_suite
+from evidentia.governance.replay import Replaying
+from evidentia.policy.rules import check_policy
+from evidentia.provenance.decision_chain import CHECKPOINT
+from evidentia.provenance.decision_lines import ADMIN_RUN, decode_header
+from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.policy_files import read_document, suites_in
+from evidentia.serving.cli.policy_patch import problems_of
+from evidentia.serving.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from evidentia.contracts.decisions import LogRecord
+    from evidentia.contracts.policies import Policy
+    from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.policy_tests import CaseResult
+    from evidentia.governance.replay import ReplayReport
+    from evidentia.serving.cli.invocation import Invocation
+
+_Read = TypeVar("_Read")
+
+STEP = 4_096
+HINT = "see docs/policy-tools.md for the form of a case"
+
+
+def run_files(files: Sequence[Path]) -> list[tuple[Path, CaseResult]]:
+    """Return what became of every case of every file; a mistake in a file is named with the file and the path of the field."""
+    results: list[tuple[Path, CaseResult]] = []
+    for path in suites_in(files):
+        document = read_document(path)
+        try:
+            cases = parse_suite(document, load=lambda name, folder=path.parent: read_document(folder / name))  # type: ignore[misc]  # bound now
+        except InvalidFieldError as error:
+            raise MistakeError(f"'{path}': {error}", hint=HINT) from error
+        results += [(path, result) for result in run_suite(cases)]
+    return results
+
+
+def read_policies(file: Path) -> list[Policy]:
+    """Return the policies of a file, checked."""
+    bodies = policies_in(read_document(file))
+    problems = [str(problem) for body in bodies for problem in problems_of(body)]
+    if problems:
+        raise MistakeError(f"'{file}': {'; '.join(problems)}", hint="`evidentia policy validate` lists every problem")
+    return [check_policy(body) for body in bodies]  # type: ignore[arg-type]  # what is no mapping has problems
+
+
+def recorded(call: Invocation, logs: KeptLogs) -> Iterator[LogRecord]:
+    """Yield every record of every log, and before those of a log that was cut the policies that were kept; a bar says how many."""
+    with Bar("reading", is_wanted=not call.is_quiet) as bar:
+        yield from _counted(scan(logs, lambda _, header: header.run_id != ADMIN_RUN or header.kind == "policies"), bar)
+
+
+def replayed(call: Invocation, logs: KeptLogs, *, run: str | None) -> ReplayReport:
+    """Decide the log again, or one run of it."""
+    replaying = Replaying()
+    logs.flush()
+    with Bar("replaying", is_wanted=not call.is_quiet) as bar:
+        for log, parts in logs_with_parts(logs):
+            lines = _counted(lines_of(logs, parts), bar)
+            with readable(log):
+                replaying.read(log, lines if run is None else _of_run(lines, RunId(run)))
+    return replaying.report()
+
+
+def _counted(read: Iterable[_Read], bar: Bar) -> Iterator[_Read]:
+    for number, each in enumerate(read):
+        if not number % STEP:
+            bar.move(number, None)
+        yield each
+
+
+def _of_run(lines: Iterable[bytes], run: RunId) -> Iterator[bytes]:
+    """Yield the lines of one run, and those that every run needs."""
+    for line in lines:
+        if line.startswith(CHECKPOINT):
+            yield line
+            continue
+        header = decode_header(line.split(b" ", 2)[1])
+        if header.run_id == run or header.kind == "policies":
+            yield line

@@ -1,0 +1,133 @@
+"""`evidentia tokens`: who may ask the control plane of a base, and as what."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption, invocation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidentia.contracts.control import Role, TokenInfo
+
+group = typer.Typer(rich_markup_mode=None, help="Make and revoke tokens for the control plane.", no_args_is_help=False)
+
+NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="Whom the token is for; the audit calls them so.")]
+RoleOption = Annotated[
+    list[str], typer.Option("--role", metavar="ROLE", help="reader, agent, auditor or admin; may be given several times.")
+]
+TenantOption = Annotated[str | None, typer.Option("--tenant", metavar="TENANT", help="The tenant; default: default.", show_default=False)]
+ExpiresOption = Annotated[
+    str | None, typer.Option("--expires", metavar="SPAN", help="Until when it holds: 12h, 30d; default: for ever.", show_default=False)
+]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The token's id; `tokens list` prints the ids.")]
+
+BY = "evidentia tokens"
+
+
+@group.command("add")
+def add(
+    context: typer.Context,
+    *,
+    name: NameOption,
+    role: RoleOption,
+    tenant: TenantOption = None,
+    expires: ExpiresOption = None,
+    base: BaseOption = None,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Make a token, and print it; nobody can read it again."""
+    from datetime import timedelta
+
+    from evidentia.contracts.policies import DEFAULT_TENANT
+    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.durations import seconds_of
+    from evidentia.serving.cli.output import note, put, put_json
+    from evidentia.wiring.control import open_tokens
+
+    call = invocation(context, base=base, quiet=quiet, json=json)
+    require_text(name=name, tenant=tenant)
+    checked = _checked_tenant(tenant or DEFAULT_TENANT)
+    roles = _roles(role)
+    span = None if expires is None else timedelta(seconds=seconds_of(expires, field="expires"))
+    with open_tokens(call.base) as (tokens, clock):
+        expires_at = None if span is None else clock.now() + span
+        issued = tokens.issue(name=_checked_name(name), roles=roles, tenant=checked, by=BY, expires_at=expires_at)
+    if call.is_json:
+        put_json(issued)
+        return
+    put(issued.token)
+    note(call, f"the id of this token is {issued.info.token_id}; it is not shown again")
+
+
+@group.command("list")
+def list_tokens(
+    context: typer.Context, *, tenant: TenantOption = None, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
+) -> None:
+    """List tokens without their secrets, of one tenant or of all."""
+    from evidentia.serving.cli.output import note, put_json
+    from evidentia.wiring.control import open_tokens
+
+    call = invocation(context, base=base, quiet=quiet, json=json)
+    with open_tokens(call.base) as (tokens, clock):
+        found, now = tokens.tokens(tenant=tenant), clock.now()
+    if call.is_json:
+        put_json(found)
+        return
+    from evidentia.serving.cli.tokens_report import put_tokens
+
+    put_tokens(found, now=now)
+    if not found:
+        note(call, "there is no token yet; `evidentia tokens add` makes one")
+
+
+@group.command("revoke")
+def revoke(
+    context: typer.Context, *, token: IdArgument, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
+) -> None:
+    """Make a token worthless; planes that run notice within seconds."""
+    from evidentia.contracts.control import TokenId
+    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.output import put, put_json
+    from evidentia.wiring.control import open_tokens
+
+    call = invocation(context, base=base, quiet=quiet, json=json)
+    require_text(token=token)
+    with open_tokens(call.base) as (tokens, _):
+        revoked: TokenInfo = tokens.revoke(TokenId(token), tenant=None, by=BY)
+    if call.is_json:
+        put_json(revoked)
+    else:
+        put(f"revoked {revoked.token_id}")
+
+
+def _roles(words: "Sequence[str]") -> "tuple[Role, ...]":
+    from evidentia.contracts.control import Role
+    from evidentia.contracts.errors import InvalidFieldError
+
+    for word in words:
+        if word not in Role.words():
+            raise InvalidFieldError("role", f"'{word}' is none of {', '.join(Role.words())}")
+    return tuple(Role(word) for word in words)
+
+
+def _checked_name(name: str) -> str:
+    from evidentia.contracts.errors import InvalidFieldError
+
+    longest = 200
+    if not name.strip() or len(name) > longest:
+        raise InvalidFieldError("name", f"write between 1 and {longest} characters")
+    return name
+
+
+def _checked_tenant(tenant: str) -> str:
+    import re
+
+    from evidentia.contracts.control import NAME_PATTERN
+    from evidentia.contracts.errors import InvalidFieldError
+
+    if not re.match(NAME_PATTERN, tenant):
+        raise InvalidFieldError("tenant", "use at most 128 letters, digits and . _ : -, beginning with a letter or digit")
+    return tenant

@@ -1,0 +1,120 @@
+"""A control plane on a real socket in front of a real base, and clients with a token of each role."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import uvicorn
+
+from evidentia.contracts.control import Role
+from evidentia.contracts.policies import DEFAULT_TENANT
+from evidentia.serving.rest.app import make_app
+from evidentia.wiring.control import Control
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SEED_BODY: dict[str, Any] = {
+    "name": "RAG Quality Guard",
+    "category": "retrieval",
+    "rules": {
+        "min_relevance_score": 0.75,
+        "max_source_age_days": 90,
+        "min_chunks": 1,
+        "max_chunks": 8,
+        "allowed_collections": ["knowledge_base"],
+        "action_on_low_relevance": "warn",
+        "action_on_stale_source": "block",
+    },
+    "scope": {"agents": ["rag-agent"]},
+    "enabled": True,
+}
+GOOD: dict[str, Any] = {
+    "kind": "retrieval",
+    "relevance_score": 0.92,
+    "source": "manual.pdf",
+    "collection": "knowledge_base",
+    "age_days": 14,
+}
+STALE: dict[str, Any] = {**GOOD, "age_days": 400}
+STALE_REASON = "Source age (400 days) exceeds max (90 days)"
+
+
+class Served:
+    """A plane that runs, and those of one tenant who speak to it."""
+
+    def __init__(self, url: str, control: Control, stack: ExitStack, *, tenant: str = DEFAULT_TENANT) -> None:
+        self.url = url
+        self.control = control
+        self.tenant = tenant
+        self._stack = stack
+        self._clients: dict[Role, httpx2.Client] = {}
+
+    def within(self, tenant: str) -> Served:
+        return Served(self.url, self.control, self._stack, tenant=tenant)
+
+    def token(self, *roles: Role) -> str:
+        return self.control.tokens.issue(name=f"a {roles[0]}", roles=roles, tenant=self.tenant, by="test").token
+
+    def client(self, role: Role) -> httpx2.Client:
+        if role not in self._clients:
+            headers = {"authorization": f"Bearer {self.token(role)}"}
+            client = self._stack.enter_context(httpx2.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False))
+            self._clients[role] = client
+        return self._clients[role]
+
+    @property
+    def admin(self) -> httpx2.Client:
+        return self.client(Role.ADMIN)
+
+    @property
+    def agent(self) -> httpx2.Client:
+        return self.client(Role.AGENT)
+
+    @property
+    def reader(self) -> httpx2.Client:
+        return self.client(Role.READER)
+
+    @property
+    def nobody(self) -> httpx2.Client:
+        return self._stack.enter_context(httpx2.Client(base_url=self.url, timeout=30, trust_env=False))
+
+
+@contextmanager
+def serving(directory: Path, *, is_durable: bool = False, clock: Any = None, **options: Any) -> Iterator[Served]:
+    """Run a plane over the base in a directory."""
+    with ExitStack() as stack:
+        control = stack.enter_context(Control(directory, is_durable=is_durable, clock=clock))
+        app = make_app(control, **options)
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.005)
+                assert thread.is_alive()
+            yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", control, stack)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def started(plane: Served, **facts: Any) -> str:
+    """Begin a run and return its id."""
+    reply = plane.agent.post("/v1/runs", json={"facts": {"agent_name": "rag-agent", **facts}})
+    assert 201 == reply.status_code, reply.text
+    return str(reply.json()["run_id"])
+
+
+def recorded(plane: Served, run_id: str, seq: int, call: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Record one call and return what was decided."""
+    reply = plane.agent.post(f"/v1/runs/{run_id}/calls", json={"calls": [{"seq": seq, "call": call, **more}]})
+    assert 200 == reply.status_code, reply.text
+    return dict(reply.json())
