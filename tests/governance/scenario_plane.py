@@ -1,0 +1,110 @@
+"""The door over HTTP: a control plane on a real socket in front of a real base, whose judge is scripted."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+import uvicorn
+
+from evidentia.agents.finding import TOKEN_VARIABLE
+from evidentia.base.sync_base import connect
+from evidentia.contracts.control import Role
+from evidentia.contracts.policies import DEFAULT_TENANT
+from evidentia.governance.governor import LocalGovernor
+from evidentia.serving.rest.app import make_app
+from evidentia.wiring.control import Control
+from governance.scenario_agents import play_async, play_sync
+from governance.scripted_judge import ScriptedJudge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from governance.scenario_cases import Case
+    from governance.scenario_doors import Played
+
+Fields = dict[str, Any]  # JSON: a policy's body
+
+
+class JudgedControl(Control):
+    """The parts of a base, with a judge that says what it is told."""
+
+    def __init__(self, directory: Path, *, judge: ScriptedJudge) -> None:
+        super().__init__(directory)
+        self.judge = judge
+
+    def governor_of(self, tenant: str) -> LocalGovernor:
+        """Return what starts the runs of the one tenant there is."""
+        assert tenant == DEFAULT_TENANT
+        return LocalGovernor(self.policies, self.log, clock=self.clock, entropy=self.entropy, judge=self.judge, texts=self.judge)
+
+
+class ServedPlane:
+    """A plane that runs, whose token an agent finds in its environment, and an administrator who keeps its policies."""
+
+    def __init__(self, url: str, control: JudgedControl, admin: httpx2.Client) -> None:
+        self.url = url
+        self.judge = control.judge
+        self.admin = admin
+
+    def put(self, bodies: Sequence[Fields]) -> None:
+        """Put bodies in force, by their names."""
+        if bodies:
+            reply = self.admin.post("/v1/policies/push", json={"policies": bodies})
+            assert reply.is_success, reply.text
+
+    def remove_all(self) -> None:
+        """Take every policy out of force."""
+        for each in self.admin.get("/v1/policies", params={"limit": 500}).json()["policies"]:
+            self.admin.delete(f"/v1/policies/{each['policy']['policy_id']}").raise_for_status()
+
+    def play(self, case: Case) -> Played:
+        """Return what comes of a case whose policies are kept by the plane."""
+        self.remove_all()
+        return play_sync(case, base=self.url, judge=self.judge, keeper=self)
+
+    def play_with_given(self, case: Case) -> Played:
+        """Return what comes of a case whose policies come with the run."""
+        return play_sync(case, base=self.url, judge=self.judge)
+
+    def play_async_with_given(self, case: Case) -> Played:
+        """Return the same from within an event loop."""
+        return play_async(case, base=self.url, judge=self.judge)
+
+
+@contextmanager
+def served_plane(directory: Path) -> Iterator[ServedPlane]:
+    """Run a plane over a new base in a directory."""
+    connect(directory, init=True).close()
+    with ExitStack() as stack:
+        control = stack.enter_context(JudgedControl(directory, judge=ScriptedJudge()))
+        # Named as TCP, so that the event loop sends each answer at once; unnamed, every answer would wait for an acknowledgement.
+        listening = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP))
+        listening.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(make_app(control), log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.005)
+                assert thread.is_alive()
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            headers = {"authorization": f"Bearer {_token(control, Role.ADMIN)}"}
+            admin = stack.enter_context(httpx2.Client(base_url=url, headers=headers, timeout=30, trust_env=False))
+            with pytest.MonkeyPatch.context() as environment:
+                environment.setenv(TOKEN_VARIABLE, _token(control, Role.AGENT))
+                yield ServedPlane(url, control, admin)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _token(control: Control, role: Role) -> str:
+    return control.tokens.issue(name=f"an {role}", roles=(role,), tenant=DEFAULT_TENANT, by="test").token
