@@ -9,7 +9,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from governance import grounding_oracle, retrieval_oracle
+import grounding_oracle
+import retrieval_oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,17 +10,19 @@ import copy
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from scenario_doors import Heard, Played, decision_fields, judgement_of
+from scripted_judge import JudgedBase, ScriptedJudge
+
 from evidentia.agents import Context
 from evidentia.contracts.errors import PolicyViolationError
-from governance.scenario_doors import Heard, Played, decision_fields, judgement_of
-from governance.scripted_judge import JudgedBase, ScriptedJudge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from scenario_cases import Call, Case
+
     from evidentia.agents.finding import AnyBase
     from evidentia.agents.spans import Span
-    from governance.scenario_cases import Call, Case
 
 Fields = dict[str, Any]  # JSON: a decision
 

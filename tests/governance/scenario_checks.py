@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from governance.scenario_cases import Case
+from scenario_cases import Case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from governance.scenario_cases import Call
-    from governance.scenario_doors import Heard, Played
+    from scenario_cases import Call
+    from scenario_doors import Heard, Played
 
 Fields = dict[str, Any]  # JSON: a decision, or what is expected of one
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import governance_oracle
 import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
@@ -28,14 +29,14 @@ from evidentia.contracts.runs import (
 )
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
-from governance import governance_oracle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from scenario_cases import Call, Case
+
     from evidentia.contracts.decisions import Evaluation, JudgeAsk, PolicyDecision, Verdict
     from evidentia.contracts.policies import PolicyId
-    from governance.scenario_cases import Call, Case
 
 Fields = dict[str, Any]  # JSON: a decision
 OUTSIDE = ("open", "shut", "result", "change")

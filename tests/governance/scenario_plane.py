@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 import uvicorn
+from scenario_agents import play_async, play_sync
+from scripted_judge import ScriptedJudge
 
 from evidentia.agents.finding import TOKEN_VARIABLE
 from evidentia.base.sync_base import connect
@@ -19,15 +21,13 @@ from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.governance.governor import LocalGovernor
 from evidentia.serving.rest.app import make_app
 from evidentia.wiring.control import Control
-from governance.scenario_agents import play_async, play_sync
-from governance.scripted_judge import ScriptedJudge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from governance.scenario_cases import Case
-    from governance.scenario_doors import Played
+    from scenario_cases import Case
+    from scenario_doors import Played
 
 Fields = dict[str, Any]  # JSON: a policy's body
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_shadow_records import Traffic, body, document, policy
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.judging import Judgement, JudgeStatus
@@ -17,7 +18,6 @@ from evidentia.contracts.runs import GroundingEntry, RetrievedDocument, RunEnded
 from evidentia.governance.calibrate import LEAST_GOOD_RUNS, calibrate
 from evidentia.governance.calibrate_statistics import effective_size, interval_of, nearest_rank
 from evidentia.governance.calibrate_values import MEASURES
-from governance.test_shadow_records import Traffic, body, document, policy
 
 if TYPE_CHECKING:
     from evidentia.contracts.decisions import LogRecord

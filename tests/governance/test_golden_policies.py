@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from scenario_agents import play_async, play_sync
+from scenario_cases import Call, Case
+from scenario_doors import play_evaluator, play_oracle
+from test_governance_oracle import compared
 
 from evidentia.policy.rules import check_policy
 from evidentia.policy.templates import TEMPLATES
-from governance.scenario_agents import play_async, play_sync
-from governance.scenario_cases import Call, Case
-from governance.scenario_doors import play_evaluator, play_oracle
-from governance.test_governance_oracle import compared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from governance.scenario_doors import Played
+    from scenario_doors import Played
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.json"))
 WAYS: dict[str, Callable[[Case], Played]] = {"oracle": play_oracle, "evaluator": play_evaluator, "sync": play_sync, "async": play_async}

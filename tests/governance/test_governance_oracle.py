@@ -8,21 +8,21 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+import governance_oracle
 import pytest
+from random_traces import World, as_agents_see_it, world_of
+from scenario_agents import play_async, play_sync
+from scenario_cases import Call, Case
+from scenario_doors import decided, fields_of, recorded_call
 
 from evidentia.contracts.runs import RunFacts, RunId
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
-from governance import governance_oracle
-from governance.random_traces import World, as_agents_see_it, world_of
-from governance.scenario_agents import play_async, play_sync
-from governance.scenario_cases import Call, Case
-from governance.scenario_doors import decided, fields_of, recorded_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from governance.scenario_doors import Played
+    from scenario_doors import Played
 
 Fields = dict[str, Any]  # JSON: a verdict
 Told = tuple[list[list[Fields]], list[bool]]

@@ -8,19 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-
-from governance import scenario_cases
-from governance.random_traces import as_agents_see_it, world_of
-from governance.scenario_checks import check_played, check_problems, label_of
-from governance.scenario_plane import served_plane
-from governance.test_governance_oracle import TRACES, check_same, told_by_agent, told_by_table
+import scenario_cases
+from random_traces import as_agents_see_it, world_of
+from scenario_checks import check_played, check_problems, label_of
+from scenario_plane import served_plane
+from test_governance_oracle import TRACES, check_same, told_by_agent, told_by_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from governance.scenario_cases import Case
-    from governance.scenario_plane import ServedPlane
+    from scenario_cases import Case
+    from scenario_plane import ServedPlane
 
 pytestmark = pytest.mark.slow
 

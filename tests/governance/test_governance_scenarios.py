@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import scenario_agents
+import scenario_cases
+import scenario_doors
+from scenario_checks import check_played, check_problems, label_of
+from scripted_judge import recorded_runs
 
 from evidentia.agents import Context
 from evidentia.contracts.errors import PolicyInvalidError
 from evidentia.governance.calibrate import calibrate
 from evidentia.policy.rules import check_policy
-from governance import scenario_agents, scenario_cases, scenario_doors
-from governance.scenario_checks import check_played, check_problems, label_of
-from governance.scripted_judge import recorded_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from governance.scenario_cases import Case
-    from governance.scenario_doors import Played
+    from scenario_cases import Case
+    from scenario_doors import Played
 
 CASES = scenario_cases.load()
 RUNS = [case for case in CASES if case.is_run]

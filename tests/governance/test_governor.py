@@ -6,12 +6,12 @@ import threading
 
 import msgspec
 import pytest
+from governed_parts import FACTS, body, document, governor, new_log, new_store, records_of
 
 from evidentia.contracts.errors import NotFoundError, PolicyConflictError, PolicyInvalidError
 from evidentia.contracts.policies import PolicyBody, PolicyScope
 from evidentia.contracts.runs import PoliciesRecorded, RunEnded, RunFacts, RunId, RunStarted
 from evidentia.governance.governor import CompiledPolicies
-from governance.governed_parts import FACTS, body, document, governor, new_log, new_store, records_of
 
 
 def _facts(run_id: str, **fields: str) -> RunFacts:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from governed_parts import KnownTexts, SayingJudge
 
 from evidentia.contracts.decisions import JudgeAsk
 from evidentia.contracts.errors import ServiceUnavailableError
 from evidentia.contracts.policies import PolicyId
 from evidentia.governance.judging import Judging
-from governance.governed_parts import KnownTexts, SayingJudge
 
 if TYPE_CHECKING:
     from evidentia.contracts.judging import Judgement, JudgeRequest

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_set
 
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
@@ -29,7 +30,6 @@ from evidentia.governance.log_care import redact, retire
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.reading import DecisionFilter, Position, decisions, expand, runs, trace
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
-from governance.recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_set
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BOTH = policy_set(RETRIEVAL, GROUNDING)

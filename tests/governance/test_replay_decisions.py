@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_set
 
 from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
 from evidentia.contracts.decisions import LogEntry
@@ -29,7 +30,6 @@ from evidentia.governance.log_care import redact, retire
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.replay import replay
 from evidentia.testing.determinism import START, RepeatableEntropy, SteppingClock
-from governance.recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_set
 
 if TYPE_CHECKING:
     from pathlib import Path

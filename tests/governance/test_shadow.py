@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from test_shadow_records import Traffic, body, document, policy
 
 from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
@@ -12,7 +13,6 @@ from evidentia.governance import shadow as module
 from evidentia.governance.shadow import shadow
 from evidentia.governance.shadow_live import live_shadow
 from evidentia.governance.shadow_tally import MOST_EXAMPLES, MOST_GROUPS, OTHERS, Change
-from governance.test_shadow_records import Traffic, body, document, policy
 
 if TYPE_CHECKING:
     import pytest

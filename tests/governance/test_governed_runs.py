@@ -6,13 +6,13 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from governed_parts import FACTS, FullLog, KnownTexts, SayingJudge, WaitingJudge, body, document, governor, new_log, records_of
 
 from evidentia.contracts.errors import BaseFullError, BaseStateError, InvalidFieldError
 from evidentia.contracts.policies import PolicyBody, Posture
 from evidentia.contracts.runs import CheckBypassed, GroundingEntry, LlmCall, RetrievedDocument, RunEnded, StepCall
 from evidentia.governance.journal import MAX_HELD
 from evidentia.testing.determinism import RepeatableEntropy
-from governance.governed_parts import FACTS, FullLog, KnownTexts, SayingJudge, WaitingJudge, body, document, governor, new_log, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
