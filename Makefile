@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 BESIDE := $(VENV)/integrations
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance fit docs clean
+.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance traces fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -71,6 +71,14 @@ bench-grounding: $(STAMP)
 
 bench-replay: $(STAMP)
 	$(BIN)/python benchmarks/replay.py --scale 1000000
+
+bench-governance: $(STAMP)
+	$(PYTHON) -m venv $(VENV)/client
+	$(VENV)/client/bin/python -m pip install --quiet --disable-pip-version-check waxell-observe==0.1.10
+	$(BIN)/python benchmarks/governance.py --peer $(VENV)/client/bin/python
+
+traces: $(STAMP)
+	EVIDENTIA_TRACES=100000 $(BIN)/python -m pytest -n 2 tests/governance/test_governance_oracle.py tests/governance/test_governance_over_http.py
 
 fit: $(STAMP)
 	$(BIN)/python tools/fit_ranking.py $${EVIDENTIA_DATA:-../shared/data}/scifact

@@ -1,4 +1,77 @@
 """What does an agent call?
 
-Sessions, observation, the agent protocol, citations and the self-check.
+Sessions, observation, the agent protocol, citations and the self-check. Public names are imported on first use, so that importing
+the room stays cheap.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evidentia.agents.approval import ApprovalDecision, auto_approve, auto_deny, prompt_approval
+    from evidentia.agents.context import Context
+    from evidentia.agents.current import get_current_context
+    from evidentia.agents.errors import InvalidRecordError
+    from evidentia.agents.heeding import PolicyCheck
+    from evidentia.agents.marking import decision, reasoning, retrieval, step, tool
+    from evidentia.agents.observing import observe
+    from evidentia.agents.retrying import retry
+    from evidentia.contracts.errors import PolicyInvalidError, PolicyViolationError
+
+__all__ = [
+    "ApprovalDecision",
+    "Context",
+    "InvalidRecordError",
+    "PolicyCheck",
+    "PolicyInvalidError",
+    "PolicyViolationError",
+    "auto_approve",
+    "auto_deny",
+    "decision",
+    "get_current_context",
+    "observe",
+    "prompt_approval",
+    "reasoning",
+    "retrieval",
+    "retry",
+    "step",
+    "tool",
+]
+
+_EXPORTS = {
+    "ApprovalDecision": "evidentia.agents.approval",
+    "Context": "evidentia.agents.context",
+    "InvalidRecordError": "evidentia.agents.errors",
+    "PolicyCheck": "evidentia.agents.heeding",
+    "PolicyInvalidError": "evidentia.contracts.errors",
+    "PolicyViolationError": "evidentia.contracts.errors",
+    "auto_approve": "evidentia.agents.approval",
+    "auto_deny": "evidentia.agents.approval",
+    "decision": "evidentia.agents.marking",
+    "get_current_context": "evidentia.agents.current",
+    "observe": "evidentia.agents.observing",
+    "prompt_approval": "evidentia.agents.approval",
+    "reasoning": "evidentia.agents.marking",
+    "retrieval": "evidentia.agents.marking",
+    "retry": "evidentia.agents.retrying",
+    "step": "evidentia.agents.marking",
+    "tool": "evidentia.agents.marking",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for."""
+    if name == "errors":
+        # `import evidentia.agents as sdk; sdk.errors.PolicyViolationError` works without importing the module by its name.
+        return import_module("evidentia.agents.errors")
+    if name not in _EXPORTS:
+        problem = f"module 'evidentia.agents' has no attribute {name!r}"
+        raise AttributeError(problem)
+    return getattr(import_module(_EXPORTS[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

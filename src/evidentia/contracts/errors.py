@@ -3,6 +3,7 @@
     EvidentiaError
     ├── InputError                  the caller's words are off (exit code 2, HTTP 400)
     │   ├── InvalidFieldError           a field's value is not acceptable
+    │   │   └── InvalidRecordError          what an agent wants to record cannot be compared
     │   ├── FilterSyntaxError           a filter's text does not parse; names the column
     │   ├── UnknownSettingError         evidentia.toml names a setting that does not exist
     │   ├── DocumentUnreadableError     a file cannot become a document
@@ -64,6 +65,13 @@ class InvalidFieldError(InputError, ValueError):
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"field '{field}': {problem}")
         self.field = field
+
+
+class InvalidRecordError(InvalidFieldError):
+    """A call cannot be recorded as it is; nothing was recorded, and nothing passed."""
+
+    code = "invalid_record"
+    hint = "correct the field that the message names; the run goes on"
 
 
 class FilterSyntaxError(InputError):

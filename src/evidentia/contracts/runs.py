@@ -94,6 +94,8 @@ class RetrievedDocument(RunCall, frozen=True, kw_only=True, tag="retrieval"):
     batch: BatchId | None = None
     """Counts are per batch where one is named, else per run."""
     chunk_id: str = ""
+    judged_by: str = ""
+    """The digest of the policies that judged it in the answer it came with; these count it and do not judge it again."""
 
 
 class BatchClosed(RunCall, frozen=True, kw_only=True, tag="batch"):

@@ -130,6 +130,7 @@ class LocalGovernor:
         self._compiled = compiled or CompiledPolicies()
         self._lock = threading.Lock()
         self._recorded: set[tuple[int, Sha256]] = set()
+        self._held: list[LocalRun] = []
 
     @property
     def log(self) -> DecisionLog:
@@ -155,8 +156,17 @@ class LocalGovernor:
         )
         evaluator = RunEvaluator(in_scope, is_enforced=is_enforced)
         run = LocalRun(pinned, evaluator=evaluator, log=self._log, clock=self._clock, judging=self._judging)
+        self._retry_held()
         self._begin(run, in_scope.digest)
+        if not run.retry():
+            self._held.append(run)
         return run
+
+    def _retry_held(self) -> None:
+        """Write what earlier runs had to hold back, before anything that comes after them."""
+        with self._lock:
+            held, self._held = self._held, []
+            self._held += [run for run in held if not run.retry()]
 
     def _in_force(self, facts: RunFacts, given: Sequence[PolicyBody]) -> list[Policy]:
         stored = [] if self._store is None else [each.policy for each in self._store.live(tenant=facts.tenant)]

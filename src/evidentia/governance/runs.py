@@ -6,12 +6,13 @@ Nothing else happens on the way of a call: spans, counts and decisions as people
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from evidentia.contracts.decisions import LogEntry
-from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.errors import BaseStateError, InvalidFieldError
 from evidentia.contracts.policies import Posture
 from evidentia.contracts.runs import CheckBypassed, GroundingEntry, LlmCall, PoliciesRecorded, RetrievedDocument, RunFacts, RunStarted
 from evidentia.governance.expanding import Expander
@@ -153,6 +154,12 @@ class LocalRun:
             return None
         record, part = found
         return next((decision for decision in self._expanded([record]) if decision.part == part), None)
+
+    def retry(self) -> bool:
+        """Try again to hand over what the log did not take, and tell whether it has everything now."""
+        with self._lock, suppress(BaseStateError, OSError):
+            self._journal.retry()
+        return not self._journal.held()
 
     def flush(self) -> None:
         """Wait until everything recorded so far is written, what was held back included."""

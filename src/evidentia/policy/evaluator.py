@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import msgspec
 
-from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.runs import GroundingEntry, RetrievedDocument, RunCall, RunStatus
 from evidentia.policy.calls import check_call
 from evidentia.policy.categories import category, position
+from evidentia.policy.digests import set_digest
 from evidentia.policy.handling import CategoryRun, CompiledCategory, Outcome, TypedPolicy
 from evidentia.policy.scope import in_scope
 from evidentia.policy.verdicts import Seat, conclude
@@ -43,7 +43,7 @@ class PolicySet:
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self.policies = tuple(policies)
-        self.digest: Sha256 = sha256_hex(msgspec.json.encode([(each.policy_id, each.version, each.digest) for each in self.policies]))
+        self.digest: Sha256 = set_digest(self.policies)
         self.groups = _groups(self.policies)
         self._selections: dict[tuple[int, ...], PolicySet] = {}
 

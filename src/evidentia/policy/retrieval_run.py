@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.contracts.policies import PolicyAction, RetrievalRules
 from evidentia.contracts.runs import BatchClosed, GroundingEntry, LlmCall, Phase, RetrievedDocument, RunEnded, StepCall, ToolCall
 from evidentia.policy.calls import check_call
+from evidentia.policy.digests import set_digest
 from evidentia.policy.handling import Category, Outcome, stored
 from evidentia.policy.retrieval_rules import (
     Candidate,
@@ -40,6 +41,7 @@ class CompiledRetrieval:
     listens_to: Final = (RetrievedDocument, BatchClosed, GroundingEntry, LlmCall, StepCall, ToolCall)
 
     def __init__(self, policies: Sequence[TypedPolicy]) -> None:
+        self.digest = set_digest(each.policy for each in policies)
         self.places = _by_limits([limits_of(each.policy, each.rules) for each in policies])
         limits = list(self.places)
         self.needs_sources = any(each.max_ratio is not None for each in limits)
@@ -68,8 +70,8 @@ class CompiledRetrieval:
         return ()
 
     def passed(self, call: RunCall, *, count: int) -> Outcome | None:
-        """Return what a document that passed stands for; a count that settles in silence stands for nothing."""
-        if not isinstance(call, RetrievedDocument):
+        """Return what a document that passed stands for; a count that settles in silence stands for nothing, nor what was judged before."""
+        if not isinstance(call, RetrievedDocument) or call.judged_by == self.digest:
             return None
         return _outcome(Phase.MID_EXECUTION, {}, count=count, notes=document_notes(call))
 
@@ -133,6 +135,9 @@ class RetrievalRun:
     def record(self, call: RunCall) -> Outcome | None:
         """Take a call: a document is judged, the end of a batch and any call that does not retrieve settle counts."""
         if call.__class__ is RetrievedDocument:
+            if call.judged_by == self._compiled.digest:
+                self._known(call)
+                return None
             return self._document(call)
         self.count = 0
         if isinstance(call, BatchClosed):
@@ -155,8 +160,7 @@ class RetrievalRun:
         return _outcome(Phase.AFTER_WORKFLOW, found, count=self.count)
 
     def _document(self, call: RetrievedDocument) -> Outcome | None:
-        batch = call.batch
-        count = self._counts.get(batch, 0) + 1
+        count = self._counts.get(call.batch, 0) + 1
         try:
             is_fine = (
                 call.relevance_score.__class__ is not bool  # type: ignore[redundant-expr]  # callers may ignore the types
@@ -174,15 +178,25 @@ class RetrievalRun:
             raise
         if not is_fine:
             check_call(call)
-        self._counts[batch] = self.count = count
-        if count == 1 and batch not in self._settled:
-            self._open[batch] = None
-        if self._sources is not None:
-            self._sources[call.source] = self._sources.get(call.source, 0) + 1
+        self._count(call)
         if is_fine:
             return None
         found = self._compiled.judge(call, count=count)
         return _outcome(Phase.MID_EXECUTION, found, count=count, notes=document_notes(call)) if found else None
+
+    def _known(self, call: RetrievedDocument) -> None:
+        """Count a document that these very policies have judged already, in the answer it came with."""
+        check_call(call)
+        self._count(call)
+
+    def _count(self, call: RetrievedDocument) -> int:
+        batch = call.batch
+        self._counts[batch] = self.count = count = self._counts.get(batch, 0) + 1
+        if count == 1 and batch not in self._settled:
+            self._open[batch] = None
+        if self._sources is not None:
+            self._sources[call.source] = self._sources.get(call.source, 0) + 1
+        return count
 
     def _settle(self, batches: Sequence[BatchId | None]) -> Outcome | None:
         counts = [self._counts.get(batch, 0) for batch in batches]

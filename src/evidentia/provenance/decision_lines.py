@@ -90,6 +90,7 @@ class _Document(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     b: BatchId | None = None
     k: str = ""
     p: SpanId | None = None
+    j: str = ""
 
 
 class _DecidedDocument(_Document, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -158,7 +159,8 @@ def encode_details(entry: LogEntry, *, nonce: str) -> bytes:
     call, verdicts = entry.call, entry.verdicts
     if type(call) is not RetrievedDocument:
         return _encoder.encode(_Call(n=nonce, k=call, v=verdicts))
-    fields = (nonce, call.relevance_score, call.source, call.collection, call.age_days, call.batch, call.chunk_id, call.span)
+    document = (call.relevance_score, call.source, call.collection, call.age_days, call.batch, call.chunk_id, call.span, call.judged_by)
+    fields = (nonce, *document)
     return _encoder.encode(_DecidedDocument(*fields, v=verdicts) if verdicts else _Document(*fields))
 
 
@@ -224,6 +226,7 @@ def _document(stored: _StoredDocument) -> RetrievedDocument:
         batch=stored.b,
         chunk_id=stored.k,
         span=stored.p,
+        judged_by=stored.j,
     )
 
 

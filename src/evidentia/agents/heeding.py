@@ -1,0 +1,173 @@
+"""What a context makes of verdicts: it stops, asks for approval, offers warnings to the agent, and remembers the strongest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+import msgspec
+
+from evidentia.agents.approval import ApprovalDecision
+from evidentia.agents.errors import InvalidRecordError
+from evidentia.contracts.decisions import DecisionStatus, Evaluation
+from evidentia.contracts.errors import PolicyViolationError
+from evidentia.contracts.policies import PolicyAction, Posture
+from evidentia.contracts.runs import CheckBypassed, Metadata, StepCall
+from evidentia.governance.runs import APPROVAL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidentia.agents.approval import OnPolicyBlock
+    from evidentia.contracts.decisions import PolicyDecision, Verdict
+    from evidentia.contracts.ports import GovernedRun
+
+_OFFERED: Final = (DecisionStatus.EVALUATED, DecisionStatus.BYPASSED)
+
+
+class PolicyCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run stands: the strongest action that takes effect so far, and why."""
+
+    action: PolicyAction = PolicyAction.ALLOW
+    reason: str = ""
+    metadata: Metadata = msgspec.field(default_factory=dict)
+    evaluations: tuple[Evaluation, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Tell whether the run may go on."""
+        return not self.action.stops
+
+    @property
+    def blocked(self) -> bool:
+        """Tell whether something stopped it."""
+        return self.action.stops
+
+
+@runtime_checkable
+class HasAlerts(Protocol):
+    """A run that may have met a fault when it began."""
+
+    @property
+    def alerts(self) -> Sequence[Verdict]:
+        """Return what is to be heeded before anything is recorded."""
+        ...
+
+
+@runtime_checkable
+class SupportsDecisionOf(Protocol):
+    """A run that finds one decision without reading all of them."""
+
+    def decision_of(self, verdict: Verdict) -> PolicyDecision | None:
+        """Return the decision as it stands in the log; None when it is not there."""
+        ...
+
+
+class Heeding:
+    """What one context has heard so far. Thread safe in the sense that every warning is offered to one taker."""
+
+    def __init__(self, *, is_enforced: bool, on_policy_block: OnPolicyBlock | None) -> None:
+        self._is_enforced = is_enforced
+        self._on_policy_block = on_policy_block
+        self._offered: list[Evaluation] = []
+        self.strongest: Verdict | None = None
+        self.violation: PolicyViolationError | None = None
+        self.stop_reason = ""
+        self.retry_reasons: list[str] = []
+        self.abstention_response: str | None = None
+
+    def heed(self, run: GovernedRun, verdicts: Sequence[Verdict]) -> None:
+        """Take verdicts in, and raise the first of the strongest that stop, unless somebody lets the call go on."""
+        stopping = self.note(verdicts)
+        if stopping is not None:
+            self.stop(run, stopping)
+
+    def note(self, verdicts: Sequence[Verdict]) -> Verdict | None:
+        """Take verdicts in, and return the first of the strongest that stop."""
+        stopping: Verdict | None = None
+        for verdict in verdicts:
+            if self._is_enforced:
+                self._offer(verdict)
+            if verdict.stops and (stopping is None or verdict.decisive.action.rank > stopping.decisive.action.rank):
+                stopping = verdict
+            if verdict.is_enforced and (self.strongest is None or _rank(verdict) > _rank(self.strongest)):
+                self.strongest = verdict
+        return stopping
+
+    def stop(self, run: GovernedRun, verdict: Verdict, *, is_over: bool = False) -> None:
+        """Raise the violation, after asking whoever may let the call go on; a run that is over only notes that it was let pass."""
+        error = PolicyViolationError(verdict.decisive.reason, decision_for(run, verdict))
+        before = (self.violation, self.stop_reason)
+        # Set before anybody is asked, so that it holds as well when asking fails.
+        self.violation, self.stop_reason = self.violation or error, self.stop_reason or str(error)
+        if self._on_policy_block is None or not self._is_approved(self._on_policy_block, run, error, is_over=is_over):
+            raise error
+        self.violation, self.stop_reason = before
+
+    def take_feedback(self) -> list[Evaluation]:
+        """Return the warnings that were not offered yet."""
+        offered, self._offered = self._offered, []
+        return offered
+
+    def check(self) -> PolicyCheck:
+        """Return where the run stands."""
+        if self.strongest is None:
+            return PolicyCheck()
+        decisive = self.strongest.decisive
+        return PolicyCheck(
+            action=decisive.action, reason=decisive.reason, metadata=decisive.metadata, evaluations=self.strongest.evaluations
+        )
+
+    def _offer(self, verdict: Verdict) -> None:
+        for evaluation in verdict.evaluations:
+            if evaluation.status not in _OFFERED:
+                continue
+            if evaluation.action is PolicyAction.WARN:
+                self._offered.append(evaluation)
+            elif evaluation.action is PolicyAction.RETRY:
+                self.retry_reasons.append(evaluation.reason)
+        if verdict.is_enforced and verdict.abstention_response is not None:
+            self.abstention_response = verdict.abstention_response
+
+    @staticmethod
+    def _is_approved(ask: OnPolicyBlock, run: GovernedRun, error: PolicyViolationError, *, is_over: bool) -> bool:
+        said: object = ask(error)
+        if not isinstance(said, ApprovalDecision):
+            raise InvalidRecordError(
+                "on_policy_block", f"it returned {type(said).__name__}; return an ApprovalDecision, and not from a coroutine"
+            )
+        if not said.lets_go_on:
+            if not is_over:
+                run.record(StepCall(name=APPROVAL, attributes=_account(said, error)))
+            return False
+        problem = f"approved by '{said.approver}': {error}"
+        run.record(CheckBypassed(what=APPROVAL, problem=problem, posture=Posture.OPEN))
+        return True
+
+
+def decision_for(run: GovernedRun, verdict: Verdict) -> PolicyDecision:
+    """Return the decision that a verdict became in the log."""
+    if isinstance(run, SupportsDecisionOf):
+        found = run.decision_of(verdict)
+        if found is not None:
+            return found
+    decisions = run.decisions()
+    return next((each for each in reversed(decisions) if _is_of(each, verdict)), decisions[-1])
+
+
+def _is_of(decision: PolicyDecision, verdict: Verdict) -> bool:
+    decisive = verdict.decisive
+    return (decision.policy_id, decision.rule, decision.reason) == (decisive.policy_id, decisive.rule, decisive.reason)
+
+
+def _rank(verdict: Verdict) -> int:
+    return verdict.decisive.action.rank
+
+
+def _account(said: ApprovalDecision, error: PolicyViolationError) -> Metadata:
+    return {
+        "approved": said.approved,
+        "approver": said.approver,
+        "timed_out": said.timed_out,
+        "elapsed_seconds": said.elapsed_seconds,
+        "reason": str(error),
+    }
