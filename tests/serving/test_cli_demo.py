@@ -17,7 +17,7 @@ def test_demo_builds_verifies_exports_and_finds_tampering(run: Run, tmp_path: Pa
     outcome = run("demo")
 
     assert (0, "") == (outcome.exit_code, outcome.err)
-    assert 3 == outcome.out.count("everything holds")
+    assert 4 == outcome.out.count("everything holds")
     assert 2 == outcome.out.count("  check    ")
     assert "security:signing-key-custody.md  confidential    group:security" in outcome.out
     assert "'expire after 30 days' becomes 'expire after 90 days'" in outcome.out
@@ -46,6 +46,15 @@ def test_demo_shows_a_conflict_with_its_reason_and_finds_by_meaning(run: Run) ->
     assert re.search(r"\nSigning keys rotated every  30 days \(\S+\)  90 days \(\S+\)  updated_at\n", conflict)
     assert "Two pages disagree." in conflict
     assert "Words alone find 0 fragments. handbook:security-basics.md was found by its meaning: cosine 0." in other_words
+
+
+def test_demo_stops_an_agent_that_makes_something_up_and_decides_it_all_again(run: Run) -> None:
+    governed = run("demo").out.split("6. Govern")[1].split("7. Tamper")[0]
+
+    assert "below threshold (0.5)" in governed
+    assert "everything holds" in governed
+    assert "0 came out differently" in governed
+    assert 0 == run("policy", "replay", "--base", ".demo/base").exit_code
 
 
 def test_demo_says_the_same_every_time_but_for_receipts_and_times(run: Run) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from evidentia.base.sync_base import connect
 from evidentia.provenance.verify import verify_export
 from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES, copy_samples
+from evidentia.serving.cli.demo_policies import govern
 from evidentia.serving.cli.demo_questions import ask, ask_as_two, check_answer
 from evidentia.serving.cli.export_files import write_export
 from evidentia.serving.cli.output import put, put_table
@@ -36,7 +37,7 @@ def walk_through(directory: Path, *, is_quiet: bool = False) -> None:
 
     1. ingest the sample corpus and embed it  2. ask two questions  3. look at access, and ask for a secret as two people
     4. verify the whole base, and the answer again  5. export a fragment and check it offline
-    6. tamper with copies and have it found  7. say what to try next
+    6. govern an agent's run by policies  7. tamper with copies and have it found  8. say what to try next
     """
     with connect(directory / "base", init=True) as base:
         _ingest(base, corpus=directory / "corpus")
@@ -47,6 +48,7 @@ def walk_through(directory: Path, *, is_quiet: bool = False) -> None:
         _verify(base)
         check_answer(base, answer)
         fragment = _export(base, file=directory / "fragment.json")
+        govern(base)
     _tamper_with_export(fragment, file=directory / "fragment-tampered.json")
     _tamper_with_base(fragment, original=directory / "base", copy=directory / "tampered")
     _say_what_is_next(directory, receipt_id=answer.receipt_id or "")
@@ -132,7 +134,7 @@ def _tamper_with_export(fragment: FragmentExport, *, file: Path) -> None:
     after = _with_another_digit(before)
     write_export(file, msgspec.structs.replace(fragment, content=fragment.content.replace(before, after, 1)), is_forced=True)
     put()
-    put("6. Tamper")
+    put("7. Tamper")
     put(f"In a copy of the export, '{before}' becomes '{after}'. Verification stops at this link:")
     _put_first_broken(verify_export(read_export(file)))
 
@@ -158,6 +160,8 @@ def _say_what_is_next(directory: Path, *, receipt_id: str) -> None:
     put(f"  evidentia --base {base} documents")
     put(f"  evidentia --base {base} show {SHOWN_DOCUMENT}")
     put(f"  evidentia --base {base} verify")
+    put(f"  evidentia --base {base} policy list")
+    put(f"  evidentia --base {base} policy analyze")
     put(f"  evidentia verify {directory / 'fragment.json'}")
     put(f"  evidentia verify {directory / 'fragment-tampered.json'}")
     put(f"Change something in '{directory / 'corpus'}' and run `evidentia demo` again: only that becomes a new version.")
