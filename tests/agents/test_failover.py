@@ -196,6 +196,29 @@ def test_a_run_that_began_and_ended_without_the_plane_is_sent_with_the_next() ->
     assert second.run_id in {record.entry.run_id for record in records}
 
 
+@pytest.mark.parametrize(("is_seen", "is_enforced"), [(False, False), (True, True)])
+def test_the_plane_does_not_claim_to_have_stopped_what_went_on_without_its_policies(*, is_seen: bool, is_enforced: bool) -> None:
+    plane = Plane(GUARD)
+    base = Behind(plane)
+    if is_seen:
+        with Context("before", base=base):
+            pass
+    plane.is_down = True
+    with Context("first", base=base) as first:
+        try:
+            document(first, "bad")
+        except PolicyViolationError:
+            assert is_seen
+    plane.is_down = False
+    with Context("second", base=base):
+        pass
+
+    verdicts = [verdict for record in plane.log.records() if record.entry.run_id == first.run_id for verdict in record.entry.verdicts]
+    blocks = [verdict.is_enforced for verdict in verdicts if verdict.decisive.action == "block"]
+    assert [is_enforced] == blocks
+    assert ("blocked" if is_enforced else "success") == first.status
+
+
 def test_a_closed_posture_stops_the_call() -> None:
     closed = PolicyBody(name="Closed", category="retrieval", posture={"control_plane": Posture.CLOSED}, rules={"min_chunks": 0})
     plane = Plane(closed, GUARD)

@@ -42,6 +42,9 @@ def said(rules: Fields, trace: Sequence[Fields], *, judgement: Fields | None, po
         heard = _heard_judge(rules, judgement, posture=posture) if asks(rules, call) else []
         return _scored(rules, call["scores"]) + heard
     if call["kind"] == "end":
+        if rules["llm_grounding_check"] and rules["llm_grounding_phase"] == "mid_execution" and not _entries(trace):
+            judgement = {"status": "nothing_to_judge"}
+            return _audited(rules, trace, _heard_judge(rules, judgement, posture=posture))
         heard = _heard_judge(rules, judgement, posture=posture) if asks(rules, call) else []
         return _audited(rules, trace, heard)
     return None
@@ -97,8 +100,6 @@ def _scored(rules: Fields, scores: Sequence[float]) -> list[Fields]:
 def _heard_judge(rules: Fields, judgement: Fields | None, *, posture: str) -> list[Fields]:
     told = judgement or {"status": "not_configured", "score": None}
     status, score, least = told["status"], told.get("score"), rules["llm_grounding_threshold"]
-    if status == "nothing_to_judge":
-        return []
     if status == "judged" and score is not None and 0 <= score <= 1:
         metadata = {"llm_score": score, "threshold": least, "model": rules["llm_grounding_model"]}
         reason = f"LLM grounding score ({score!r}) below threshold ({least!r})"

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from evidentia.agents.heeding import SupportsDecisionOf
-from evidentia.contracts.errors import EvidentiaError, ServiceUnavailableError
+from evidentia.contracts.errors import EvidentiaError, RunForgottenError, ServiceUnavailableError
 from evidentia.contracts.policies import Posture
 from evidentia.contracts.runs import CheckBypassed
 from evidentia.governance.journal import bypass_verdict
@@ -36,6 +36,8 @@ class FailoverRun:
         self._facts = facts
         self._policies = policies
         self._is_enforced = is_enforced
+        self._has_plane_policies = False
+        """Whether those of the plane decide also while it is out of reach."""
         self._lock = threading.RLock()
         self._remote: GovernedRun | None = None
         self._local: GovernedRun | None = None
@@ -128,7 +130,7 @@ class FailoverRun:
         """
         with self._lock:
             try:
-                self._send_spooled()
+                self._send_or_begin_again()
             except UNREACHABLE as error:
                 self._governor.note_failure(error)
                 return False
@@ -138,9 +140,19 @@ class FailoverRun:
             self.is_sent = self._end is not None
             return True
 
+    def _send_or_begin_again(self) -> None:
+        """Send what is spooled; a plane that was started again and knows nothing of the run begins it anew."""
+        try:
+            self._send_spooled()
+        except RunForgottenError:
+            self._remote = None
+            self._send_spooled()
+
     def _send_spooled(self) -> None:
         if self._remote is None:
-            self._remote = self._governor.plane.start(self._facts, policies=self._policies, is_enforced=self._is_enforced)
+            # Where the run went on without the plane's policies, what these say afterwards stopped nothing, and must not look as if it had.
+            is_enforced = self._is_enforced and self._has_plane_policies
+            self._remote = self._governor.plane.start(self._facts, policies=self._policies, is_enforced=is_enforced)
         if self._unsendable:
             self._remote.record(
                 CheckBypassed(what=CONTROL_PLANE, problem=f"{self._unsendable} calls were dropped", posture=self._posture())
@@ -164,6 +176,7 @@ class FailoverRun:
         if posture is Posture.OPEN:
             run = self._start_here(posture)
         self._local = run
+        self._has_plane_policies = posture is not Posture.OPEN and bool(self._governor.seen.live(tenant=self._facts.tenant))
         for call, text in self._history:
             run.record(call, text=text)
         lost = f"; the first {self._forgotten} calls are not counted" if self._forgotten else ""

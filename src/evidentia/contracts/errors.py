@@ -24,6 +24,7 @@
     │   └── VersionCollectedError       gc removed that version
     ├── ServiceError                a service or model that the settings name does not do its part (exit code 3, HTTP 502)
     │   ├── ServiceUnavailableError     it gave no answer
+    │   │   └── RunForgottenError           a control plane does not know the run any more
     │   ├── ServiceReplyError           it refused, or its answer cannot be right
     │   └── ModelDamagedError           a model's file is not what its manifest says
     └── PolicyViolationError        a policy stopped the call; carries the whole decision (exit code 1, HTTP 403)
@@ -251,6 +252,13 @@ class ServiceUnavailableError(ServiceError):
 
     code = "service_unavailable"
     hint = "check that it runs, then run the command again"
+
+
+class RunForgottenError(ServiceUnavailableError):
+    """A control plane does not know a run: it was started again since the run began there."""
+
+    code = "run_forgotten"
+    hint = "begin the run again"
 
 
 class ServiceReplyError(ServiceError):

@@ -129,6 +129,7 @@ class LocalGovernor:
         self._is_durable = is_durable
         self._compiled = compiled or CompiledPolicies()
         self._lock = threading.Lock()
+        self._holding = threading.Lock()
         self._recorded: set[tuple[int, Sha256]] = set()
         self._held: list[LocalRun] = []
 
@@ -155,18 +156,27 @@ class LocalGovernor:
             at_us=(self._clock.now() - _EPOCH) // _MICROSECOND,
         )
         evaluator = RunEvaluator(in_scope, is_enforced=is_enforced)
-        run = LocalRun(pinned, evaluator=evaluator, log=self._log, clock=self._clock, judging=self._judging)
+        run = LocalRun(pinned, evaluator=evaluator, log=self._log, clock=self._clock, judging=self._judging, keep=self._keep)
         self._retry_held()
         self._begin(run, in_scope.digest)
         if not run.retry():
-            self._held.append(run)
+            self._keep(run)
         return run
+
+    def _keep(self, run: LocalRun) -> None:
+        """Remember a run whose log did not take everything; with a lock of its own, since the run is held by whoever tells."""
+        with self._holding:
+            if run not in self._held:
+                self._held.append(run)
 
     def _retry_held(self) -> None:
         """Write what earlier runs had to hold back, before anything that comes after them."""
         with self._lock:
-            held, self._held = self._held, []
-            self._held += [run for run in held if not run.retry()]
+            with self._holding:
+                held, self._held = self._held, []
+            for run in held:
+                if not run.retry():
+                    self._keep(run)
 
     def _in_force(self, facts: RunFacts, given: Sequence[PolicyBody]) -> list[Policy]:
         stored = [] if self._store is None else [each.policy for each in self._store.live(tenant=facts.tenant)]

@@ -51,8 +51,19 @@ class LocalRun:
     A judge is asked while the run is held, since its answer belongs to the call: other threads' calls of the same run wait for it.
     """
 
-    def __init__(self, pinned: Pinned, *, evaluator: RunEvaluator, log: DecisionLog, clock: Clock, judging: Judging) -> None:
+    def __init__(
+        self,
+        pinned: Pinned,
+        *,
+        evaluator: RunEvaluator,
+        log: DecisionLog,
+        clock: Clock,
+        judging: Judging,
+        keep: Callable[[LocalRun], object] = lambda _: None,
+    ) -> None:
         self._pinned = pinned
+        self._keep = keep
+        """Is told of a run that has ended before its log took everything."""
         self._evaluator = evaluator
         self._evaluate = evaluator.record
         self._log = log
@@ -137,7 +148,11 @@ class LocalRun:
             verdicts = self._evaluator.finish(end)
             self._stopped_calls += any(verdict.stops for verdict in verdicts)
             self._is_over = True
-            self._journal.extend((self._entry(end, verdicts, began_ns=began),))
+            try:
+                self._journal.extend((self._entry(end, verdicts, began_ns=began),))
+            finally:
+                if self._journal.held():
+                    self._keep(self)
             return (*verdicts, *self._journal.take_alerts())
 
     def decisions(self) -> Sequence[PolicyDecision]:

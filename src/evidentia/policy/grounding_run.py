@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.decisions import DecisionStatus, JudgeAsk
+from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.policies import GroundingRules, JudgePhase, PolicyAction
 from evidentia.contracts.runs import GroundingEntry, Phase, RunEnded
 from evidentia.policy.calls import check_call, is_out_of_range
@@ -29,7 +30,6 @@ from evidentia.policy.handling import Category, Outcome, Violation, stored
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.contracts.judging import Judgement
     from evidentia.contracts.policies import PolicyId
     from evidentia.contracts.runs import Metadata, RunCall
     from evidentia.policy.handling import TypedPolicy
@@ -52,6 +52,8 @@ class CompiledGrounding:
         self._end_asks = self._asks_of(JudgePhase.AFTER_WORKFLOW)
         self.mid_judged = self._judged(self._mid_asks)
         self.end_judged = self._judged(self._end_asks)
+        self._only_mid_judged = [place for place in self.mid_judged if place not in self.end_judged]
+        self._unasked = {ask.policy_id: Judgement(status=JudgeStatus.NOTHING_TO_JUDGE, model=ask.model) for ask in self._mid_asks}
 
     def start(self) -> GroundingRun:
         """Return what follows a new run."""
@@ -85,9 +87,11 @@ class CompiledGrounding:
             found[place] = (*found.get(place, ()), judged)
         return found
 
-    def judge_end(self, end: RunEnded, totals: Totals) -> Outcome:
-        """Return what each policy says of a run as a whole."""
+    def judge_end(self, end: RunEnded, totals: Totals, *, is_unjudged: bool) -> Outcome:
+        """Return what each policy says of a run as a whole; a judge of entries who had none to judge was bypassed."""
         judgements = self._judgements(self.end_judged, end.judgements)
+        if is_unjudged:
+            judgements |= self._judgements(self._only_mid_judged, self._unasked)
         found: dict[int, Sequence[Violation]] = {}
         joined: dict[int, Violation] = {}
         for place, (_, rules) in enumerate(self.policies):
@@ -141,11 +145,12 @@ class CompiledGrounding:
 class GroundingRun:
     """Adds up the grounding entries of a run and decides about each. Cost per call does not grow with the run."""
 
-    __slots__ = ("_citations", "_compiled", "_last", "_least", "_seen", "_unsupported", "count")
+    __slots__ = ("_citations", "_compiled", "_entries", "_last", "_least", "_seen", "_unsupported", "count")
 
     def __init__(self, compiled: CompiledGrounding) -> None:
         self._compiled = compiled
         self._citations = 0
+        self._entries = 0
         self._seen: set[str] = set()
         self._unsupported = 0
         self._last: float | None = None
@@ -182,9 +187,10 @@ class GroundingRun:
             min_confidence=self._least,
         )
         self.count = self._citations
-        return self._compiled.judge_end(end, totals)
+        return self._compiled.judge_end(end, totals, is_unjudged=not self._entries)
 
     def _add(self, entry: GroundingEntry) -> None:
+        self._entries += 1
         self.count = len(entry.grounding_scores)
         self._citations += len(entry.citations)
         self._seen.update(entry.citations)

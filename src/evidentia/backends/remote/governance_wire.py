@@ -17,6 +17,7 @@ from evidentia.contracts.errors import (
     InvalidFieldError,
     MissingExtraError,
     PolicyInvalidError,
+    RunForgottenError,
     ServiceReplyError,
     ServiceUnavailableError,
 )
@@ -140,7 +141,8 @@ class PlaneWire:
         if status == _UNPROCESSABLE and fault.problems:
             return InvalidFieldError(fault.problems[0].path, fault.problems[0].problem)
         if status == _NOT_FOUND or fault.code == "run_ended":
-            return ServiceUnavailableError(f"'{self.host}' does not know this any more: {fault.message}")
+            kind = RunForgottenError if status == _NOT_FOUND else ServiceUnavailableError
+            return kind(f"'{self.host}' does not know this any more: {fault.message}")
         return ServiceReplyError(f"'{self.host}' refuses ({fault.code}): {fault.message}")
 
     def _open(self) -> httpx2.Client:
