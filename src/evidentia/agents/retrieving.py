@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from evidentia.agents.checks import LARGEST, MAX_AGE_DAYS, age_since, checked_age, checked_number, checked_numbers, checked_text
@@ -10,10 +9,11 @@ from evidentia.agents.current import current_span, innermost_span
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.agents.telling import Teller
 from evidentia.contracts.runs import BatchClosed, BatchId, RetrievedDocument, ToolCall
+from evidentia.engine.governing import age_days as age_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import date
+    from datetime import date, datetime
     from types import TracebackType
 
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
@@ -149,7 +149,7 @@ class RetrievalRecorder(Teller):
                     relevance_score=float(fragment.confidence),
                     source=fragment.document_id,
                     collection=fragment.source_id,
-                    age_days=_age_of(fragment, response.as_of),
+                    age_days=age_of(fragment, as_of=response.as_of),
                     batch=batch,
                     chunk_id=fragment.chunk_id,
                     judged_by=response.policies if _is_judged(fragment, response) else "",
@@ -207,15 +207,6 @@ class RetrievalBatch:
 def _is_judged(fragment: EvidenceFragment, response: EvidenceResponse) -> bool:
     """Tell whether the engine's word holds; what policies would have stopped, and only flagged, is for the run to decide."""
     return not any(remark.chunk_id == fragment.chunk_id and remark.action.stops for remark in response.governance)
-
-
-def _age_of(fragment: EvidenceFragment, as_of: datetime) -> int | None:
-    """Return the whole days between a fragment's date and the moment of the answer; None when it has no date that can be read."""
-    try:
-        updated_at = datetime.fromisoformat(fragment.metadata.get("updated_at", ""))
-    except ValueError:
-        return None
-    return None if updated_at.tzinfo is None else max(0, (as_of - updated_at).days)
 
 
 def _described(document: object) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -31,7 +31,6 @@ ANSWER: Final = BatchId("answer")
 """The batch that the fragments of one answer are counted in."""
 FLAGS: Final = {PolicyAction.WARN: "policy_warn", PolicyAction.BLOCK: "policy_block"}
 _OTHER_FLAG: Final = "policy"
-_SECONDS_PER_DAY: Final = 86_400
 _MOST_SETS: Final = 256
 
 
@@ -123,14 +122,12 @@ def recorded(fragment: EvidenceFragment, *, as_of: datetime) -> RetrievedDocumen
 
 
 def age_days(fragment: EvidenceFragment, *, as_of: datetime) -> int | None:
-    """Return how many whole days old a fragment is; None when its date is unknown. What is dated later than `as_of` is new."""
-    written = fragment.metadata.get("updated_at")
-    if written is None:
+    """Return how many whole days old a fragment is; None when it has no date that can be read. What is dated later is new."""
+    try:
+        updated_at = datetime.fromisoformat(fragment.metadata.get("updated_at", ""))
+    except ValueError:
         return None
-    updated_at = datetime.fromisoformat(written)
-    if updated_at.tzinfo is None:
-        updated_at = updated_at.replace(tzinfo=UTC)
-    return max(0, int((as_of - updated_at).total_seconds() // _SECONDS_PER_DAY))
+    return None if updated_at.tzinfo is None else max(0, (as_of - updated_at).days)
 
 
 def _is_worth_saying(verdict: Verdict) -> bool:

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from evidentia.backends.onnx.folder import MODEL, TOKENIZER, read_file
+from evidentia.backends.onnx.scorers import ScorerFolder
 from evidentia.backends.onnx.session import fields_of, open_model
 from evidentia.contracts.canonical import hash_record, sha256_hex
-from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
 from evidentia.grounding.outcome import checked_texts, outcome, unscored
 
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evidentia.backends.onnx.session import States, TextModel
+    from evidentia.backends.onnx.session import States
     from evidentia.contracts.ports import Clock
 
 SETTINGS: Final = "claims.json"
-USUAL_OUTPUT: Final = "logits"
 
 _FORM: Final = 1
 """Raised when the same files would give other scores."""
@@ -55,17 +54,17 @@ class OnnxClaimScorer:
     """Implements `ClaimScorer` with a folder's model, which is opened at once so that mistakes show here. Thread safe."""
 
     def __init__(self, folder: Path, *, clock: Clock) -> None:
-        self._folder = folder.resolve()
+        self._folder = ScorerFolder(folder.resolve(), "claim_scorer")
         self._clock = clock
-        self._settings = _read_settings(self._folder)
-        hashes = {name: sha256_hex(read_file(self._folder, name)) for name in (MODEL, TOKENIZER)}
+        self._settings = self._folder.settings(SETTINGS, ClaimModelSettings)
+        hashes = {name: sha256_hex(read_file(self._folder.path, name)) for name in (MODEL, TOKENIZER)}
         self._model = open_model(
-            self._folder, model_hash=hashes[MODEL], tokenizer_hash=hashes[TOKENIZER], max_tokens=self._settings.max_tokens
+            self._folder.path, model_hash=hashes[MODEL], tokenizer_hash=hashes[TOKENIZER], max_tokens=self._settings.max_tokens
         )
-        self._output = _output_of(self._model, folder=self._folder)
+        self._output = self._folder.output_of(self._model)
         nameless = msgspec.structs.replace(self._settings, name="")
         deciding = hash_record({"form": _FORM, "files": hashes, "settings": msgspec.structs.asdict(nameless)})
-        self._identity = f"{self._settings.name or self._folder.name}@{deciding}"
+        self._identity = f"{self._settings.name or self._folder.path.name}@{deciding}"
 
     @property
     def identity(self) -> str:
@@ -106,40 +105,16 @@ class OnnxClaimScorer:
         return _support_milli(logits, entailment=self._settings.entailment, folder=self._folder)
 
 
-def _support_milli(logits: States, *, entailment: int | None, folder: Path) -> int:
+def _support_milli(logits: States, *, entailment: int | None, folder: ScorerFolder) -> int:
     """Return the probability of support in thousandths, rounded half to even."""
     exact = np.atleast_1d(logits.astype(np.float64))
     if exact.ndim != 1 or not np.isfinite(exact).all():
-        raise _unusable(folder, f"its '{MODEL}' gives the shape {(1, *logits.shape)} for one pair, or numbers that are not finite")
+        raise folder.unusable(f"its '{MODEL}' gives the shape {(1, *logits.shape)} for one pair, or numbers that are not finite")
     if len(exact) == 1:
         log_odds = min(max(float(exact[0]), -_LARGEST_LOGIT), _LARGEST_LOGIT)
         return round(_ONE / (1 + math.exp(-log_odds)))
     chosen = 1 if entailment is None and len(exact) == _TWO_CLASSES else entailment
     if chosen is None or chosen >= len(exact):
-        raise _unusable(folder, f"its '{MODEL}' gives {len(exact)} classes; say in '{SETTINGS}' which one is 'entailment', counted from 0")
+        raise folder.unusable(f"its '{MODEL}' gives {len(exact)} classes; say in '{SETTINGS}' which one is 'entailment', counted from 0")
     shares = np.exp(exact - exact.max())
     return round(float(_ONE * shares[chosen] / shares.sum()))
-
-
-def _output_of(model: TextModel, *, folder: Path) -> str:
-    """Return the output of the usual name, else the only one."""
-    names = list(model.outputs)
-    if USUAL_OUTPUT in names:
-        return USUAL_OUTPUT
-    if len(names) != 1:
-        raise _unusable(folder, f"its '{MODEL}' gives {len(names)} outputs, none of them called '{USUAL_OUTPUT}'; export it with one")
-    return names[0]
-
-
-def _read_settings(folder: Path) -> ClaimModelSettings:
-    if not (folder / SETTINGS).exists():
-        return ClaimModelSettings()
-    try:
-        return msgspec.json.decode(read_file(folder, SETTINGS), type=ClaimModelSettings)
-    except ValueError as error:
-        problem = str(error)
-        raise _unusable(folder, f"in its '{SETTINGS}', {problem[:1].lower()}{problem[1:]}") from error
-
-
-def _unusable(folder: Path, problem: str) -> InvalidFieldError:
-    return InvalidFieldError("claim_scorer", f"'{folder}' cannot be used: {problem}")

@@ -11,19 +11,18 @@ import msgspec
 import numpy as np
 
 from evidentia.backends.onnx.folder import MODEL, TOKENIZER, read_file
+from evidentia.backends.onnx.scorers import ScorerFolder
 from evidentia.backends.onnx.session import fields_of, open_model
 from evidentia.contracts.canonical import hash_record, sha256_hex
-from evidentia.contracts.errors import InvalidFieldError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evidentia.backends.onnx.session import States, TextModel
+    from evidentia.backends.onnx.session import States
     from evidentia.contracts.ports import Clock
 
 SETTINGS: Final = "reranker.json"
-USUAL_OUTPUT: Final = "logits"
 SCORE_BITS: Final = 16
 LARGEST_LOGIT: Final = 1 << 15
 """Logits beyond this are counted as this, so that a score has 32 bits at most."""
@@ -46,14 +45,16 @@ class OnnxReranker:
     """Implements `Reranker` with a folder's model, which is opened at once so that mistakes show here. Thread safe."""
 
     def __init__(self, folder: Path, *, clock: Clock) -> None:
-        self._folder = folder.resolve()
+        self._folder = ScorerFolder(folder.resolve(), "reranker")
         self._clock = clock
-        settings = _read_settings(self._folder)
-        hashes = {name: sha256_hex(read_file(self._folder, name)) for name in (MODEL, TOKENIZER)}
-        self._model = open_model(self._folder, model_hash=hashes[MODEL], tokenizer_hash=hashes[TOKENIZER], max_tokens=settings.max_tokens)
-        self._output = _output_of(self._model, folder=self._folder)
+        settings = self._folder.settings(SETTINGS, RerankerSettings)
+        hashes = {name: sha256_hex(read_file(self._folder.path, name)) for name in (MODEL, TOKENIZER)}
+        self._model = open_model(
+            self._folder.path, model_hash=hashes[MODEL], tokenizer_hash=hashes[TOKENIZER], max_tokens=settings.max_tokens
+        )
+        self._output = self._folder.output_of(self._model)
         deciding = hash_record({"form": _FORM, "files": hashes, "max_tokens": settings.max_tokens})
-        self._identity = f"{settings.name or self._folder.name}@{deciding}"
+        self._identity = f"{settings.name or self._folder.path.name}@{deciding}"
 
     @property
     def identity(self) -> str:
@@ -82,36 +83,12 @@ class OnnxReranker:
         return _fixed_point(logits, folder=self._folder)
 
 
-def _fixed_point(logits: States, *, folder: Path) -> int:
+def _fixed_point(logits: States, *, folder: ScorerFolder) -> int:
     """Return the only logit, or by how much the second of two exceeds the first, rounded half to even."""
     if logits.shape not in {(), (1,), (2,)}:
-        raise _unusable(folder, f"its '{MODEL}' gives the shape {(1, *logits.shape)} for one pair, where one or two logits are read")
+        raise folder.unusable(f"its '{MODEL}' gives the shape {(1, *logits.shape)} for one pair, where one or two logits are read")
     exact = np.atleast_1d(logits.astype(np.float64))
     if not np.isfinite(exact).all():
-        raise _unusable(folder, f"its '{MODEL}' gives logits that are no finite numbers")
+        raise folder.unusable(f"its '{MODEL}' gives logits that are no finite numbers")
     logit = float(exact[-1] - exact[0]) if len(exact) > 1 else float(exact[0])
     return round(min(max(logit, -LARGEST_LOGIT), LARGEST_LOGIT) * (1 << SCORE_BITS))
-
-
-def _output_of(model: TextModel, *, folder: Path) -> str:
-    """Return the output of the usual name, else the only one."""
-    names = list(model.outputs)
-    if USUAL_OUTPUT in names:
-        return USUAL_OUTPUT
-    if len(names) != 1:
-        raise _unusable(folder, f"its '{MODEL}' gives {len(names)} outputs, none of them called '{USUAL_OUTPUT}'; export it with one")
-    return names[0]
-
-
-def _read_settings(folder: Path) -> RerankerSettings:
-    if not (folder / SETTINGS).exists():
-        return RerankerSettings()
-    try:
-        return msgspec.json.decode(read_file(folder, SETTINGS), type=RerankerSettings)
-    except ValueError as error:
-        problem = str(error)
-        raise _unusable(folder, f"in its '{SETTINGS}', {problem[:1].lower()}{problem[1:]}") from error
-
-
-def _unusable(folder: Path, problem: str) -> InvalidFieldError:
-    return InvalidFieldError("reranker", f"'{folder}' cannot be used: {problem}")

@@ -9,8 +9,8 @@ import asyncio
 import os
 from functools import cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
+from evidentia.backends.remote.addresses import checked_parts
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError, ServiceReplyError, ServiceUnavailableError
 
 if TYPE_CHECKING:
@@ -127,16 +127,9 @@ def _trusted() -> ssl.SSLContext:
 
 
 def _checked_parts(address: str) -> tuple[str, str]:
-    """Return scheme and host; an address that carries a secret is refused, since addresses are shown and logged."""
-    try:
-        parts = urlsplit(address)
-        is_plain = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_plain = False
-    if not is_plain or not address.isascii() or not address.isprintable() or " " in address:
-        raise InvalidFieldError("connection.address", "it is no address of an Evidentia; write something like 'https://host:8080'")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise InvalidFieldError(
-            "connection.address", "it holds a name, a key or a query; put the key into the environment and name it in 'key_variable'"
-        )
-    return parts.scheme, parts.hostname or ""
+    return checked_parts(
+        address,
+        field="connection.address",
+        unfit="it is no address of an Evidentia; write something like 'https://host:8080'",
+        telling="it holds a name, a key or a query; put the key into the environment and name it in 'key_variable'",
+    )

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 
+from evidentia.backends.remote.addresses import checked_parts
 from evidentia.contracts.control import FaultReply
 from evidentia.contracts.errors import (
     FieldProblem,
@@ -163,14 +163,9 @@ def _new_client(read_s: float) -> httpx2.Client:
 
 
 def _checked_parts(address: str) -> tuple[str, str]:
-    """Return scheme and host; an address that carries a secret is refused, since addresses are shown and logged."""
-    try:
-        parts = urlsplit(address)
-        is_plain = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_plain = False
-    if not is_plain or not address.isascii() or not address.isprintable() or " " in address:
-        raise InvalidFieldError("url", "it is no address of a control plane; write something like 'https://host:8321'")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise InvalidFieldError("url", "it holds a name, a key or a query; pass the token by itself")
-    return parts.scheme, parts.hostname or ""
+    return checked_parts(
+        address,
+        field="url",
+        unfit="it is no address of a control plane; write something like 'https://host:8321'",
+        telling="it holds a name, a key or a query; pass the token by itself",
+    )
