@@ -149,6 +149,28 @@ def test_pages_are_the_whole(limit: int, *, is_newest_first: bool) -> None:
     assert sorted((each.seq for each in whole), reverse=is_newest_first) == [each.seq for each in whole]
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [DecisionFilter(), DecisionFilter(agent="b"), DecisionFilter(action=PolicyAction.BLOCK), DecisionFilter(policy="Nobody's")],
+    ids=["all", "an agent", "blocks", "another policy"],
+)
+def test_the_newest_of_a_long_log_are_the_end_of_the_whole(rules: DecisionFilter) -> None:
+    """Long enough that not everything is held which may stand on a page, with steps in it that no policy says anything of."""
+    log = _log()
+    for number in range(60):
+        run = RecordedRun(log, BOTH, run=f"r{number}", agent="ab"[number % 2], at_s=number)
+        run.record(*(document(source="bad" if number % 7 == place else "a.pdf") for place in range(6)))
+        run.record(*(StepCall(name="think") for _ in range(12)))
+        run.finish()
+    whole = decisions(log, rules, limit=10_000).decisions
+    newest = decisions(log, rules, limit=20, is_newest_first=True).decisions
+
+    assert [(each.seq, each.part) for each in newest] == [
+        (each.seq, each.part) for each in sorted(whole, key=lambda each: (-each.seq, each.part))[: len(newest)]
+    ]
+    assert len(newest) >= min(18, len(whole))
+
+
 def test_runs_are_lines_the_newest_first() -> None:
     log = _three_runs()
     third, second, first = runs(log)

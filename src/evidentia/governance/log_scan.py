@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from evidentia.contracts.decisions import LogEntry, LogRecord
 from evidentia.contracts.ids import Sha256
@@ -14,7 +16,11 @@ from evidentia.provenance.decision_lines import ADMIN_RUN, Header, decode_header
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from evidentia.contracts.runs import RunId
     from evidentia.governance.kept_logs import KeptLogs
+
+
+_POLICIES: Final = b'"policies"'
 
 
 class Found(NamedTuple):
@@ -38,21 +44,25 @@ class Found(NamedTuple):
         )
 
 
-def scan(logs: KeptLogs, is_wanted: Callable[[str, Header], bool]) -> Iterator[LogRecord]:
+def scan(logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, run_id: RunId | None = None) -> Iterator[LogRecord]:
     """Yield the records whose header is wanted, in order; before those of a log the policies that its checkpoint kept, as seq 0."""
-    for found in scan_headers(logs, is_wanted):
+    for found in scan_headers(logs, is_wanted, run_id=run_id):
         if isinstance(found, Checkpoint):
             yield from kept_policies(found)
         else:
             yield found.record()
 
 
-def scan_headers(logs: KeptLogs, is_wanted: Callable[[str, Header], bool]) -> Iterator[Found | Checkpoint]:
-    """Yield the records whose header is wanted, in order, and the checkpoints of logs that were cut."""
+def scan_headers(logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, run_id: RunId | None = None) -> Iterator[Found | Checkpoint]:
+    """Yield the records whose header is wanted, in order, and the checkpoints of logs that were cut.
+
+    With `run_id`, lines that hold neither it nor policies are passed over without reading them.
+    """
+    needle = b"" if run_id is None else msgspec.json.encode(run_id)
     logs.flush()
     for log, parts in logs_with_parts(logs):
         with readable(log):
-            yield from _scan_lines(log, lines_of(logs, parts), is_wanted)
+            yield from _scan_lines(log, lines_of(logs, parts), is_wanted, needle)
 
 
 def kept_policies(checkpoint: Checkpoint) -> Iterator[LogRecord]:
@@ -62,9 +72,12 @@ def kept_policies(checkpoint: Checkpoint) -> Iterator[LogRecord]:
         yield LogRecord(log="", seq=0, previous=checkpoint.hash, hash=checkpoint.hash, entry=entry)
 
 
-def _scan_lines(log: str, lines: Iterable[bytes], is_wanted: Callable[[str, Header], bool]) -> Iterator[Found | Checkpoint]:
+def _scan_lines(log: str, lines: Iterable[bytes], is_wanted: Callable[[str, Header], bool], needle: bytes) -> Iterator[Found | Checkpoint]:
     previous = GENESIS.hex().encode()
     for line in lines:
+        if needle not in line and _POLICIES not in line and not line.startswith(CHECKPOINT):
+            previous = line[: len(previous)]
+            continue
         if line.startswith(CHECKPOINT):
             checkpoint = decode_checkpoint(line)
             previous = checkpoint.hash.encode()

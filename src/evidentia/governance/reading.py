@@ -11,7 +11,7 @@ import msgspec
 from evidentia.contracts.decisions import DecisionStatus, PolicyDecision
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.policies import PolicyAction
-from evidentia.contracts.runs import Phase, RunId
+from evidentia.contracts.runs import Phase, RunId, RunStarted
 from evidentia.governance.expanding import Expander, expand, micros
 from evidentia.governance.log_scan import Found, kept_policies, scan, scan_headers
 from evidentia.governance.run_summaries import summaries
@@ -19,8 +19,9 @@ from evidentia.governance.tracing import trace_of
 from evidentia.provenance.decision_lines import ADMIN_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.runs import RunStatus, RunSummary, RunTrace
     from evidentia.governance.kept_logs import KeptLogs
     from evidentia.provenance.decision_lines import Header
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["DecisionFilter", "DecisionPage", "Position", "decisions", "expand", "runs", "summaries", "trace"]
 
 PAGE: Final = 100
+_SPARE: Final = 200
+"""How many records are held beyond those of a page, since some hold no decision that is wanted."""
 
 
 class Position(NamedTuple):
@@ -79,10 +82,12 @@ def decisions(
         is_of_run = rules.run_id is None or rules.run_id == header.run_id
         return header.kind == "policies" or (is_of_run and (header.kind == "run" or (is_in_time and _may_match(header, rules))))
 
+    if is_newest_first and (newest := _newest(logs, rules, is_wanted, after=after, limit=limit)) is not None:
+        return newest
     expander = Expander()
     page: deque[tuple[Position, tuple[PolicyDecision, ...]]] = deque()
     count = 0
-    for record in scan(logs, is_wanted):
+    for record in scan(logs, is_wanted, run_id=rules.run_id):
         position = Position(record.log, record.seq)
         if after is not None and (position >= after if is_newest_first else position <= after):
             expander.learn(record)
@@ -126,7 +131,7 @@ def trace(logs: KeptLogs, run_id: RunId) -> RunTrace:
     """Return a run with its spans, or raise NotFoundError."""
     expander = Expander()
     found: list[Found] = []
-    for each in scan_headers(logs, lambda _, header: header.run_id == run_id or header.kind == "policies"):
+    for each in scan_headers(logs, lambda _, header: header.run_id == run_id or header.kind == "policies", run_id=run_id):
         if isinstance(each, Found) and each.header.kind != "policies":
             found.append(each)
             continue
@@ -136,6 +141,47 @@ def trace(logs: KeptLogs, run_id: RunId) -> RunTrace:
         raise NotFoundError("run", run_id)
     (summary,) = summaries(found)
     return trace_of(summary, [each.record() for each in found], expander=expander)
+
+
+def _newest(
+    logs: KeptLogs, rules: DecisionFilter, is_wanted: Callable[[str, Header], bool], *, after: Position | None, limit: int
+) -> DecisionPage | None:
+    """Return the newest page by reading in full only what may stand on it; None when that did not suffice to fill it."""
+    expander = Expander()
+    last: deque[tuple[Found, LogRecord | None]] = deque(maxlen=_SPARE + 2 * limit)
+    begun: dict[RunId, LogRecord] = {}
+    is_cut = False
+    for each in scan_headers(logs, is_wanted, run_id=rules.run_id):
+        if not isinstance(each, Found) or each.header.kind == "policies":
+            for record in (each.record(),) if isinstance(each, Found) else kept_policies(each):
+                expander.learn(record)
+            continue
+        header = each.header
+        if header.kind == "run":
+            begun[header.run_id] = each.record()
+        started = begun.get(header.run_id)
+        if (after is None or Position(each.log, header.seq) < after) and _is_of(started, rules):
+            is_cut = is_cut or len(last) == last.maxlen
+            last.append((each, started))
+        if header.kind == "end":
+            begun.pop(header.run_id, None)
+    page: list[tuple[Position, tuple[PolicyDecision, ...]]] = []
+    for found, started in last:
+        if started is not None:
+            expander.learn(started)
+        made = tuple(decision for decision in expander.expand(found.record()) if _matches(decision, rules))
+        if made:
+            page.append((Position(found.log, found.header.seq), made))
+    is_full = sum(len(made) for _, made in page) > limit and len(page) > 1
+    return None if is_cut and not is_full else _page(page[::-1], limit)
+
+
+def _is_of(started: LogRecord | None, rules: DecisionFilter) -> bool:
+    """Tell whether a run is one that is asked for; of one whose beginning is not known its decisions tell."""
+    if started is None or not isinstance(started.entry.call, RunStarted):
+        return True
+    facts = started.entry.call.facts
+    return rules.agent in (None, facts.agent_name) and rules.tenant in (None, facts.tenant)
 
 
 def _may_match(header: Header, rules: DecisionFilter) -> bool:
