@@ -3,7 +3,8 @@
     python benchmarks/replay.py [--scale 1000000] [--base DIR]
 
 Runs of a retrieval and a grounding policy are decided by the evaluator and appended to a buffered log on disk; about one call in
-twenty-five violates something. Then the log is verified, and every decision is derived from it again and compared.
+twenty-five violates something. Then the log is verified, every decision is derived from it again and compared, and a candidate
+policy is tried over all of it.
 `append_us` is what a caller pays; sealing and writing is on the writer's thread.
 """
 
@@ -19,11 +20,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunFacts, RunId, RunStarted
 from evidentia.governance.log_care import verify
 from evidentia.governance.replay import replay
+from evidentia.governance.shadow import shadow_log
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
 from evidentia.policy.templates import TEMPLATES
@@ -92,7 +96,7 @@ def sizes(log: EmbeddedDecisionLog) -> dict[str, Any]:
 
 
 def read_again(log: EmbeddedDecisionLog) -> dict[str, Any]:
-    """Verify and replay, each in CPU seconds, with the growth of the process's memory."""
+    """Verify, replay and try a candidate, each in CPU seconds, with the growth of the process's memory."""
     memory_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
     verified = verify(log, heads=[log.head()])
@@ -100,6 +104,10 @@ def read_again(log: EmbeddedDecisionLog) -> dict[str, Any]:
     began = time.process_time()
     report = replay(log)
     replay_s = time.process_time() - began
+    candidate = msgspec.structs.replace(TEMPLATES[POLICIES[0]], rules={**TEMPLATES[POLICIES[0]].rules, "min_relevance_score": 0.76})
+    began = time.process_time()
+    tried = shadow_log(log, [check_policy(candidate)])
+    shadow_s = time.process_time() - began
     grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_kib
     return {
         "verified_ok": verified.ok,
@@ -111,6 +119,10 @@ def read_again(log: EmbeddedDecisionLog) -> dict[str, Any]:
         "not_replayable": report.not_replayable,
         "replay_cpu_s": round(replay_s, 2),
         "replayed_per_cpu_s": round(report.decisions / replay_s),
+        "shadowed_calls": tried.changes.calls,
+        "shadow_changes": tried.changes.newly_blocked + tried.changes.newly_warned + tried.changes.newly_allowed,
+        "shadow_cpu_s": round(shadow_s, 2),
+        "shadowed_per_cpu_s": round(verified.records / shadow_s),
         "memory_grown_mib": round(grown_kib / 1_024, 1),
     }
 

@@ -48,6 +48,8 @@ def test_the_sync_form_has_the_methods_and_arguments_of_the_async_form() -> None
             assert isinstance(twin, property)
             continue
         assert inspect.signature(form).parameters == inspect.signature(twin).parameters, name
+        if name == "governor":  # it opens nothing: what it returns is for both kinds of agents
+            continue
         assert inspect.iscoroutinefunction(form) or inspect.isasyncgenfunction(form), name
         assert form.__doc__ == twin.__doc__, name
 

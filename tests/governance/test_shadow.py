@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import pytest
 from test_shadow_records import Traffic, body, document, policy
 
 from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
 from evidentia.governance import shadow as module
-from evidentia.governance.shadow import shadow
+from evidentia.governance.log_care import redact
+from evidentia.governance.shadow import shadow, shadow_log
 from evidentia.governance.shadow_live import live_shadow
 from evidentia.governance.shadow_tally import MOST_EXAMPLES, MOST_GROUPS, OTHERS, Change
+from evidentia.testing.determinism import SteppingClock
 
 if TYPE_CHECKING:
-    import pytest
-
     from evidentia.contracts.decisions import LogRecord
+    from evidentia.contracts.policies import Policy
 
 
 def seqs_of(records: list[LogRecord], source: str) -> list[int]:
@@ -209,3 +211,24 @@ def test_a_run_that_ends_is_forgotten() -> None:
 
     assert 0 == shadow(traffic.records(), [policy()]).unfinished_runs
     assert isinstance(traffic.records()[-1].entry.call, RunEnded)
+
+
+CANDIDATES = (
+    policy(min_relevance_score=0.8),
+    policy(blocked_sources=["bad"]),
+    policy("judge", category="grounding", llm_grounding_check=True),
+)
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize("candidate", CANDIDATES, ids=["scores", "sources", "judge"])
+def test_reading_the_lines_of_a_log_comes_to_the_same_as_its_records(candidate: Policy, *, is_whole: bool) -> None:
+    traffic = Traffic()
+    for number in range(30):
+        calls = [document(0.5 + place * 0.08 + number * 0.005, source="bad" if place == number % 9 else "a") for place in range(6)]
+        grounding = GroundingEntry(grounding_scores=(0.9,), citations=("a",))
+        traffic.run([*calls, grounding], policies=[body(max_source_age_days=10), body("grounded", category="grounding")])
+    redact(traffic.log, record=(traffic.log.head().log, 40), by="somebody", why="asked to", clock=SteppingClock())
+    read = list(traffic.log.records())
+
+    assert shadow(read, [candidate], is_whole=is_whole) == shadow_log(traffic.log, [candidate], is_whole=is_whole)

@@ -57,7 +57,7 @@ class InputError(EvidentiaError):
     hint = "correct the input and try again"
 
 
-class InvalidFieldError(InputError, ValueError):
+class InvalidFieldError(InputError):
     """A field's value is not acceptable."""
 
     code = "invalid_field"
@@ -68,7 +68,7 @@ class InvalidFieldError(InputError, ValueError):
         self.field = field
 
 
-class InvalidRecordError(InvalidFieldError):
+class InvalidRecordError(InvalidFieldError, ValueError):
     """A call cannot be recorded as it is; nothing was recorded, and nothing passed."""
 
     code = "invalid_record"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, LogRecord, Verdict
@@ -79,17 +79,13 @@ class RunJournal:
 
     def extend(self, entries: Sequence[LogEntry]) -> None:
         """Hand entries to the log, after those that it did not take before and the bypass that tells of them."""
-        told = (*self._held_and_bypass(), *entries) if self._held else tuple(entries)
         try:
-            self._append(told)
+            if self._held:
+                self._hand_over()
+            self._give(entries)
         except (BaseStateError, OSError) as error:
             self._hold(entries, error)
             return
-        self._held.clear()
-        self._dropped, self._problem = 0, ""
-        for entry in told:
-            self._taken += 1
-            self._note_stops(entry, self._taken)
         if self._watched is not None:
             self._watch(self._watched.problem)
 
@@ -116,10 +112,25 @@ class RunJournal:
         part = next(number for number, each in enumerate(entry.verdicts) if each is verdict)
         return self._find(entry, place) or unsealed(entry), part
 
-    def _held_and_bypass(self) -> Sequence[LogEntry]:
-        """Return what is held back behind the bypass that tells of it; the beginning of a run stands before everything."""
-        beginning = sum(isinstance(entry.call, PoliciesRecorded | RunStarted) for entry in self._held)
-        return (*self._held[:beginning], self._bypass(self._problem), *self._held[beginning:])
+    def _hand_over(self) -> None:
+        """Hand over what is held back, behind the bypass that tells of it; the beginning of a run stands before everything.
+
+        The beginning and the bypass go first and alone, so that a log which still takes nothing costs the same however much is held.
+        """
+        beginning = tuple(takewhile(lambda entry: isinstance(entry.call, PoliciesRecorded | RunStarted), self._held))
+        self._give((*beginning, self._bypass(self._problem)))
+        del self._held[: len(beginning)]
+        self._dropped, self._problem = 0, ""
+        self._give(self._held)
+        self._held.clear()
+
+    def _give(self, entries: Sequence[LogEntry]) -> None:
+        if not entries:
+            return
+        self._append(tuple(entries))
+        for entry in entries:
+            self._taken += 1
+            self._note_stops(entry, self._taken)
 
     def _hold(self, entries: Sequence[LogEntry], error: Exception) -> None:
         """Keep what the log did not take, also where the call does not go on: it was counted, so the log has to tell of it."""

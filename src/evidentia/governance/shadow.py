@@ -11,20 +11,29 @@ import msgspec
 
 from evidentia.contracts.policies import Enforcement, PolicyId
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
+from evidentia.governance.kept_logs import lines_of, logs_with_parts, readable
+from evidentia.governance.log_scan import Found, kept_policies
 from evidentia.governance.shadow_tally import NOTHING, Outcome, ShadowChanges, Tally, decided
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
+from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, decode_checkpoint
+from evidentia.provenance.decision_lines import ADMIN_RUN, DOCUMENT, REDACTED_MARK, decode_details, decode_document, decode_header
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from evidentia.contracts.decisions import LogRecord, Verdict
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.runs import RunId
+    from evidentia.governance.kept_logs import KeptLogs
 
 MOST_OPEN_RUNS: Final = 50_000
 """Runs that are followed at a time; the one that began first is given up for a further one."""
+
+
+_PASSING: Final = (DOCUMENT, "grounding", "batch", "tool", "llm", "step")
+"""Calls that are decided about, apart from the beginning and the end of a run."""
 
 
 class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +74,24 @@ def shadow(
     replay = _Shadow(candidates, is_whole=is_whole, without=without, since_us=since_us)
     for record in records:
         replay.take(record)
+    return replay.report()
+
+
+def shadow_log(
+    logs: KeptLogs,
+    candidates: Sequence[Policy],
+    *,
+    is_whole: bool = False,
+    without: Collection[str] = (),
+    since_us: int | None = None,
+    counted: Callable[[Iterator[bytes]], Iterator[bytes]] = iter,
+) -> ShadowReport:
+    """Return the same for everything in the logs, read line by line; `counted` sees every line on its way."""
+    replay = _Shadow(candidates, is_whole=is_whole, without=without, since_us=since_us)
+    logs.flush()
+    for log, parts in logs_with_parts(logs):
+        with readable(log):
+            replay.read(log, counted(lines_of(logs, parts)))
     return replay.report()
 
 
@@ -109,6 +136,42 @@ class _Shadow:
             ),
             0,
         )
+
+    def read(self, log: str, lines: Iterable[bytes]) -> None:
+        """Take the lines of one log; a call that passed and still passes, as most do, is never made a record."""
+        runs, unchanged, after_stop, previous = self._runs, 0, 0, GENESIS.hex().encode()
+        for line in lines:
+            if line.startswith(CHECKPOINT):
+                checkpoint = decode_checkpoint(line)
+                previous = checkpoint.hash.encode()
+                for record in kept_policies(checkpoint):
+                    self.take(record)
+                continue
+            seal, header_bytes, details = line.split(b" ", 2)
+            header = decode_header(header_bytes)
+            if header.outcomes or details[:1] == REDACTED_MARK or header.kind not in _PASSING:
+                if header.run_id != ADMIN_RUN or header.kind == "policies":
+                    self.take(Found(log, previous, seal, header, details).record())
+                previous = seal
+                continue
+            run = runs.get(header.run_id)
+            if run is None:
+                previous = seal
+                continue
+            if run.is_stopped:
+                after_stop += 1
+            elif header.kind == DOCUMENT or not run.has_judge:
+                call = decode_document(details)[0] if header.kind == DOCUMENT else decode_details(header.kind, details).call
+                verdicts = run.record(call)
+                if verdicts:
+                    self._compare(run, verdicts, Found(log, previous, seal, header, details).record())
+                else:
+                    unchanged += 1
+            else:
+                self.take(Found(log, previous, seal, header, details).record())
+            previous = seal
+        self._tally.unchanged += unchanged
+        self._counts["after_stop"] += after_stop
 
     def take(self, record: LogRecord) -> None:
         """Decide about one recorded call; one that passes then and now costs little more than the evaluator."""

@@ -10,6 +10,7 @@ from evidentia.governance.kept_logs import lines_of, logs_with_parts, readable
 from evidentia.governance.log_scan import scan
 from evidentia.governance.policy_tests import parse_suite, policies_in, run_suite
 from evidentia.governance.replay import Replaying
+from evidentia.governance.shadow import shadow_log
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT
 from evidentia.provenance.decision_lines import ADMIN_RUN, decode_header
@@ -19,7 +20,7 @@ from evidentia.serving.cli.policy_patch import problems_of
 from evidentia.serving.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from evidentia.contracts.decisions import LogRecord
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from evidentia.governance.kept_logs import KeptLogs
     from evidentia.governance.policy_tests import CaseResult
     from evidentia.governance.replay import ReplayReport
+    from evidentia.governance.shadow import ShadowReport
     from evidentia.serving.cli.invocation import Invocation
 
 _Read = TypeVar("_Read")
@@ -61,6 +63,16 @@ def recorded(call: Invocation, logs: KeptLogs) -> Iterator[LogRecord]:
     """Yield every record of every log, and before those of a log that was cut the policies that were kept; a bar says how many."""
     with Bar("reading", is_wanted=not call.is_quiet) as bar:
         yield from _counted(scan(logs, lambda _, header: header.run_id != ADMIN_RUN or header.kind == "policies"), bar)
+
+
+def tried(
+    call: Invocation, logs: KeptLogs, candidates: Sequence[Policy], *, is_whole: bool, without: Collection[str], since_us: int | None
+) -> ShadowReport:
+    """Try candidates over everything that was recorded; a bar says how far it has come."""
+    with Bar("trying", is_wanted=not call.is_quiet) as bar:
+        return shadow_log(
+            logs, candidates, is_whole=is_whole, without=without, since_us=since_us, counted=lambda lines: _counted(lines, bar)
+        )
 
 
 def replayed(call: Invocation, logs: KeptLogs, *, run: str | None) -> ReplayReport:

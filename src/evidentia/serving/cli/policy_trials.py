@@ -109,12 +109,11 @@ def shadow(
 
     A candidate takes the place of its namesake. Nothing is enforced or written.
     """
-    from evidentia.governance.shadow import shadow as try_out
     from evidentia.governance.shadow_live import live_shadow
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.policy_moments import since_us
     from evidentia.serving.cli.policy_shadow_report import put_live, put_shadow
-    from evidentia.serving.cli.policy_suites import read_policies, recorded
+    from evidentia.serving.cli.policy_suites import read_policies, recorded, tried
     from evidentia.wiring.control import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
@@ -125,13 +124,7 @@ def shadow(
             live = live_shadow(recorded(call, control.log), since_us=begin)
             put_json(live) if call.is_json else put_live(call, live)
             return
-        report = try_out(
-            recorded(call, control.log),
-            candidates,
-            is_whole=whole,
-            without=without or (),
-            since_us=begin,
-        )
+        report = tried(call, control.log, candidates, is_whole=whole, without=without or (), since_us=begin)
     if call.is_json:
         put_json(report)
     else:
