@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.policies import Enforcement, PolicyId
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
 from evidentia.governance.kept_logs import lines_of, logs_with_parts, readable
 from evidentia.governance.log_scan import Found, kept_policies
-from evidentia.governance.shadow_tally import NOTHING, Outcome, ShadowChanges, Tally, decided
+from evidentia.governance.shadow_tally import NOTHING, Decided, Outcome, Place, ShadowChanges, Tally, decided, outcome_of
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, decode_checkpoint
@@ -25,15 +26,17 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import LogRecord, Verdict
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.policies import Policy
-    from evidentia.contracts.runs import RunId
+    from evidentia.contracts.runs import RunCall, RunId
     from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.provenance.decision_lines import Header
+    from evidentia.provenance.decision_lines import Outcome as Recorded
 
 MOST_OPEN_RUNS: Final = 50_000
 """Runs that are followed at a time; the one that began first is given up for a further one."""
 
 
-_PASSING: Final = (DOCUMENT, "grounding", "batch", "tool", "llm", "step")
-"""Calls that are decided about, apart from the beginning and the end of a run."""
+_GROUNDING: Final = "grounding"
+_RUN: Final = "run"
 
 
 class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +141,7 @@ class _Shadow:
         )
 
     def read(self, log: str, lines: Iterable[bytes]) -> None:
-        """Take the lines of one log; a call that passed and still passes, as most do, is never made a record."""
+        """Take the lines of one log; a document that comes to the same then and now, as most do, is never made a record."""
         runs, unchanged, after_stop, previous = self._runs, 0, 0, GENESIS.hex().encode()
         for line in lines:
             if line.startswith(CHECKPOINT):
@@ -149,29 +152,42 @@ class _Shadow:
                 continue
             seal, header_bytes, details = line.split(b" ", 2)
             header = decode_header(header_bytes)
-            if header.outcomes or details[:1] == REDACTED_MARK or header.kind not in _PASSING:
-                if header.run_id != ADMIN_RUN or header.kind == "policies":
-                    self.take(Found(log, previous, seal, header, details).record())
-                previous = seal
-                continue
-            run = runs.get(header.run_id)
+            kind = header.kind
+            is_quick = (kind == DOCUMENT or (kind == _GROUNDING and not header.outcomes)) and details[:1] != REDACTED_MARK
+            run = runs.get(header.run_id) if is_quick else None
             if run is None:
-                previous = seal
-                continue
-            if run.is_stopped:
+                if kind == _RUN and details[:1] != REDACTED_MARK:
+                    self._begin(header, details)
+                elif not is_quick and (header.run_id != ADMIN_RUN or kind == "policies"):
+                    self.take(Found(log, previous, seal, header, details).record())
+            elif run.is_stopped:
                 after_stop += 1
-            elif header.kind == DOCUMENT or not run.has_judge:
-                call = decode_document(details)[0] if header.kind == DOCUMENT else decode_details(header.kind, details).call
+            elif kind != DOCUMENT and run.has_judge:
+                self.take(Found(log, previous, seal, header, details).record())
+            else:
+                call = decode_document(details)[0] if kind == DOCUMENT else decode_details(kind, details).call
                 verdicts = run.record(call)
-                if verdicts:
+                if (not verdicts and not header.outcomes) or self._is_as_before(header.outcomes, verdicts):
+                    unchanged += 1
+                elif header.outcomes:
                     self._compare(run, verdicts, Found(log, previous, seal, header, details).record())
                 else:
-                    unchanged += 1
-            else:
-                self.take(Found(log, previous, seal, header, details).record())
+                    self._weigh(run, NOTHING, verdicts, call, place=Place(log, header.seq, header.run_id))
             previous = seal
         self._tally.unchanged += unchanged
         self._counts["after_stop"] += after_stop
+
+    def _begin(self, header: Header, details: bytes) -> None:
+        call = decode_details(header.kind, details).call
+        if isinstance(call, RunStarted):
+            self._start(call, run_id=header.run_id, policies=header.policies, at_us=header.at_us)
+
+    def _is_as_before(self, recorded: Sequence[Recorded], verdicts: Sequence[Verdict]) -> bool:
+        """Tell from the header alone that a call went on then as it would now; False where that takes a closer look."""
+        if self._ignored or any(each.action.stops or each.status is DecisionStatus.PROVISIONAL for each in recorded):
+            return False
+        before = max((outcome_of(each.action).rank for each in recorded), default=Outcome.PASSED.rank)
+        return before == decided(verdicts).outcome.rank
 
     def take(self, record: LogRecord) -> None:
         """Decide about one recorded call; one that passes then and now costs little more than the evaluator."""
@@ -199,7 +215,8 @@ class _Shadow:
             self._ignored |= {policy.digest for policy in call.policies if policy.body.enforcement is Enforcement.SHADOW}
             return
         if isinstance(call, RunStarted):
-            self._start(record, call)
+            if not record.is_redacted:
+                self._start(call, run_id=record.entry.run_id, policies=record.entry.policies, at_us=record.entry.at_us)
             return
         run = self._runs.get(record.entry.run_id)
         if run is None:
@@ -220,19 +237,19 @@ class _Shadow:
         names = tuple(sorted(policy.body.name for policy in self._candidates))
         return ShadowReport(candidates=names, changes=self._tally.changes(), unfinished_runs=len(self._runs), **self._counts)
 
-    def _start(self, record: LogRecord, call: RunStarted) -> None:
-        if record.is_redacted or (self._since_us is not None and record.entry.at_us < self._since_us):
+    def _start(self, call: RunStarted, *, run_id: RunId, policies: Sha256, at_us: int) -> None:
+        """Follow a run from its beginning, which no policy stops."""
+        if self._since_us is not None and at_us < self._since_us:
             return
-        if not self._is_whole and record.entry.policies not in self._recorded:
+        if not self._is_whole and policies not in self._recorded:
             self._counts["unknown_runs"] += 1
             return
         if len(self._runs) >= MOST_OPEN_RUNS:
             self._runs.pop(next(iter(self._runs)))
             self._counts["given_up_runs"] += 1
         self._counts["runs"] += 1
-        policies = self._set_for(record.entry.policies).for_run(call.facts)
-        run = self._runs[record.entry.run_id] = _ShadowRun(policies, call.facts.agent_name)
-        self._compare(run, run.evaluator.begin(), record)
+        self._runs[run_id] = _ShadowRun(self._set_for(policies).for_run(call.facts), call.facts.agent_name)
+        self._tally.unchanged += 1
 
     def _set_for(self, digest: Sha256) -> PolicySet:
         known = self._sets.get(digest)
@@ -243,10 +260,14 @@ class _Shadow:
         return known
 
     def _compare(self, run: _ShadowRun, verdicts: Sequence[Verdict], record: LogRecord) -> None:
-        call = record.entry.call
         before = decided(record.entry.verdicts, ignored=self._ignored) if record.entry.verdicts else NOTHING
+        place = Place(record.log, record.seq, record.entry.run_id)
+        self._weigh(run, before, verdicts, record.entry.call, place=place)
+
+    def _weigh(self, run: _ShadowRun, before: Decided, verdicts: Sequence[Verdict], call: RunCall, *, place: Place) -> None:
         after = decided(verdicts, ignored=self._ignored) if verdicts else NOTHING
-        self._tally.take(before, after, record, agent=run.agent, source=call.source if isinstance(call, RetrievedDocument) else None)
+        source = call.source if isinstance(call, RetrievedDocument) else None
+        self._tally.take(before, after, place, agent=run.agent, source=source)
         run.was_stopped = run.was_stopped or before.outcome is Outcome.BLOCKED
         run.is_stopped = after.outcome is Outcome.BLOCKED
 

@@ -19,7 +19,7 @@ from evidentia.contracts.runs import (
     StepCall,
     ToolCall,
 )
-from evidentia.governance.shadow_tally import Decided, Outcome, ShadowChanges, Tally, decided, outcome_of
+from evidentia.governance.shadow_tally import Decided, Outcome, Place, ShadowChanges, Tally, decided, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,8 @@ class _Watched:
     def take(self, record: LogRecord, before: Decided, agent: str) -> None:
         call = record.entry.call
         after = max(before, _own(record.entry.verdicts, self.policy), key=lambda each: each.outcome.rank)
-        self.tally.take(before, after, record, agent=agent, source=call.source if isinstance(call, RetrievedDocument) else None)
+        place = Place(record.log, record.seq, record.entry.run_id)
+        self.tally.take(before, after, place, agent=agent, source=call.source if isinstance(call, RetrievedDocument) else None)
 
     def report(self) -> LiveShadow:
         policy = self.policy

@@ -13,8 +13,9 @@ from evidentia.contracts.vocabulary import RankedVocabulary, Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
-    from evidentia.contracts.decisions import LogRecord, Verdict
+    from evidentia.contracts.decisions import Verdict
     from evidentia.contracts.ids import Sha256
+    from evidentia.contracts.runs import RunId
 
 MOST_EXAMPLES: Final = 3
 MOST_GROUPS: Final = 1_000
@@ -50,6 +51,14 @@ _CHANGES: Final = {
     (Outcome.BLOCKED, Outcome.PASSED): Change.NEWLY_ALLOWED,
     (Outcome.BLOCKED, Outcome.WARNED): Change.NEWLY_ALLOWED,
 }
+
+
+class Place(NamedTuple):
+    """Where a call stands."""
+
+    log: str
+    seq: int
+    run_id: RunId
 
 
 class Decided(NamedTuple):
@@ -129,7 +138,7 @@ class Tally:
         self._totals = dict.fromkeys(Change, 0)
         self._groups: tuple[dict[str, _Group], ...] = ({}, {}, {})
 
-    def take(self, before: Decided, after: Decided, record: LogRecord, *, agent: str, source: str | None) -> Change:
+    def take(self, before: Decided, after: Decided, place: Place, *, agent: str, source: str | None) -> Change:
         """Count one call; `source` is None for a call that is no document."""
         change = _CHANGES.get((before.outcome, after.outcome), Change.UNCHANGED)
         if change is Change.UNCHANGED:
@@ -140,7 +149,7 @@ class Tally:
         names = (f"{decisive.policy}: {decisive.rule}", agent, source)
         for groups, name in zip(self._groups, names, strict=True):
             if name is not None:
-                _group(groups, name).take(change, record)
+                _group(groups, name).take(change, place)
         return change
 
     def changes(self) -> ShadowChanges:
@@ -158,9 +167,9 @@ class _Group:
         self.counts = dict.fromkeys(Change, 0)
         self.examples: list[ShadowExample] = []
 
-    def take(self, change: Change, record: LogRecord) -> None:
+    def take(self, change: Change, place: Place) -> None:
         if self.counts[change] < MOST_EXAMPLES:
-            self.examples.append(ShadowExample(log=record.log, seq=record.seq, run_id=record.entry.run_id, change=change))
+            self.examples.append(ShadowExample(log=place.log, seq=place.seq, run_id=place.run_id, change=change))
         self.counts[change] += 1
 
 
