@@ -10,14 +10,14 @@ from evidentia.contracts.errors import EvidentiaError, RunForgottenError, Servic
 from evidentia.contracts.policies import Posture
 from evidentia.contracts.runs import CheckBypassed
 from evidentia.governance.journal import bypass_verdict
-from evidentia.policy.posture import CONTROL_PLANE, DEFAULT_POSTURES, posture_of
+from evidentia.policy.posture import CONTROL_PLANE, strictest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.agents.failover import FailoverGovernor
     from evidentia.contracts.decisions import PolicyDecision, Verdict
-    from evidentia.contracts.policies import Policy, PolicyBody
+    from evidentia.contracts.policies import PolicyBody
     from evidentia.contracts.ports import GovernedRun
     from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts
     from evidentia.governance.runs import LocalRun
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 MAX_KEPT: Final = 10_000
 """How many calls of a run are kept to go on from, and how many to be sent later; beyond that the oldest are dropped, and counted."""
 UNREACHABLE: Final = (ServiceUnavailableError, OSError)
-STRICTEST_FIRST: Final = (Posture.CLOSED, Posture.DEGRADE, Posture.OPEN)
 
 
 class FailoverRun:
@@ -172,7 +171,7 @@ class FailoverRun:
     def _go_on_here(self, error: Exception) -> Sequence[Verdict]:
         """Start here with what was recorded so far, write down that the plane was out of reach, and return what that comes to."""
         run = self._start_here(Posture.DEGRADE)
-        posture = _posture_among(run.policies.policies)
+        posture = strictest(run.policies.policies, CONTROL_PLANE)
         if posture is Posture.OPEN:
             run = self._start_here(posture)
         self._local = run
@@ -190,18 +189,12 @@ class FailoverRun:
 
     def _posture(self) -> Posture:
         seen = self._governor.seen.live(tenant=self._facts.tenant)
-        return _posture_among([stored.policy for stored in seen])
+        return strictest([stored.policy for stored in seen], CONTROL_PLANE)
 
     def _here(self) -> GovernedRun:
         if self._local is None:
             raise ServiceUnavailableError("the run was not started")
         return self._local
-
-
-def _posture_among(policies: Sequence[Policy]) -> Posture:
-    """Return the strictest posture that policies have for a plane out of reach."""
-    postures = [posture_of(policy, CONTROL_PLANE) for policy in policies] or [DEFAULT_POSTURES[CONTROL_PLANE]]
-    return next(posture for posture in STRICTEST_FIRST if posture in postures)
 
 
 def _keep(kept: list[tuple[AnyCall, str]], call: tuple[AnyCall, str]) -> int:

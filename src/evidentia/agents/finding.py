@@ -87,14 +87,14 @@ _lock = threading.Lock()
 
 def _directory(path: Path, *, durable: bool) -> Governor:
     """Return who governs by the base in a directory, opened once per process; a directory that was made anew is another."""
-    from evidentia.wiring.control import local_governor
+    from evidentia.wiring.control import open_control
 
     resolved = path.resolve()
     number = resolved.stat().st_ino if resolved.exists() else 0
     with _lock:
         key = (os.getpid(), str(resolved), number, durable)
         if key not in _directories:
-            opened = local_governor(resolved, is_durable=durable)
+            opened = open_control(resolved, is_durable=durable)
             atexit.register(opened.close)
             _directories[key] = opened
         return _directories[key]

@@ -697,6 +697,6 @@ class AnswerLog(Protocol):
 
     def write(
         self, facts: RunFacts, policies: Sequence[Policy], calls: Sequence[tuple[AnyCall, tuple[Verdict, ...], int]], *, is_enforced: bool
-    ) -> Sequence[PolicyDecision]:
-        """Write a whole run: who asked, each call with its verdicts and count, the end last; return what was decided."""
+    ) -> Iterator[PolicyDecision]:
+        """Write a whole run at once: who asked, each call with its verdicts and count, the end last; what was decided can be read."""
         ...

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from evidentia.contracts.decisions import LogEntry, LogRecord
-from evidentia.contracts.ids import Sha256
+from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.runs import PoliciesRecorded, RunStarted
+from evidentia.governance.expanding import expand, micros
 from evidentia.governance.governor import CompiledPolicies
-from evidentia.governance.reading import expand
+from evidentia.governance.journal import unsealed
 from evidentia.policy.evaluator import RunEvaluator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from evidentia.contracts.decisions import PolicyDecision, Verdict
+    from evidentia.contracts.ids import Sha256
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.ports import Clock, DecisionLog
     from evidentia.contracts.runs import AnyCall, RunFacts
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-_UNSEALED: Final = Sha256("0" * 64)
 
 
 class LoggedAnswers:
@@ -38,10 +34,13 @@ class LoggedAnswers:
 
     def write(
         self, facts: RunFacts, policies: Sequence[Policy], calls: Sequence[tuple[AnyCall, tuple[Verdict, ...], int]], *, is_enforced: bool
-    ) -> Sequence[PolicyDecision]:
-        """Write who asked, every fragment with its verdicts, and the end; the policies come before their first use."""
+    ) -> Iterator[PolicyDecision]:
+        """Write who asked, every fragment with its verdicts, and the end; the policies come before their first use.
+
+        What was decided is only spelt out for whoever reads it: most answers just go on.
+        """
         in_scope = self._compiled.compiled(policies)
-        at_us = (self._clock.now() - _EPOCH) // _MICROSECOND
+        at_us = micros(self._clock.now(), field="now")
         begun = RunEvaluator(in_scope, is_enforced=is_enforced).begin()
         told = [(RunStarted(facts=facts, is_enforced=is_enforced), begun, 0), *calls]
         entries = [
@@ -52,8 +51,4 @@ class LoggedAnswers:
         with self._lock:
             self._log.append(entries if in_scope.digest in self._known else [named, *entries])
             self._known.add(in_scope.digest)
-        return tuple(expand([_unsealed(entry) for entry in (named, *entries)]))
-
-
-def _unsealed(entry: LogEntry) -> LogRecord:
-    return LogRecord(log="", seq=0, previous=_UNSEALED, hash=_UNSEALED, entry=entry)
+        return expand(unsealed(entry) for entry in (named, *entries))

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import msgspec
 
 from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
-from evidentia.contracts.policies import PolicyId, Posture
+from evidentia.contracts.policies import PolicyId
 from evidentia.contracts.runs import RunId
+from evidentia.governance.expanding import micros
 from evidentia.governance.judging import JUDGE_BUDGET_MS, Judging
 from evidentia.governance.runs import LocalRun, Pinned
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
-from evidentia.policy.posture import DECISION_LOG, DECISION_LOG_BUFFERED, DEFAULT_POSTURES, posture_of
+from evidentia.policy.posture import DECISION_LOG, DECISION_LOG_BUFFERED, strictest
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.policies import Policy, PolicyBody, StoredPolicy
+    from evidentia.contracts.policies import Policy, PolicyBody, Posture, StoredPolicy
     from evidentia.contracts.ports import Clock, DecisionLog, Entropy, GroundingJudge, SourceTexts
     from evidentia.contracts.runs import RunFacts
 
@@ -34,10 +34,7 @@ Kept = TypeVar("Kept")
 MAX_COMPILED: Final = 64
 """How many sets of policies, and how many bodies given with runs, are kept compiled."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 _RUN_ID_BYTES: Final = 12
-_STRICTEST_FIRST: Final = (Posture.CLOSED, Posture.DEGRADE, Posture.OPEN)
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -153,7 +150,7 @@ class LocalGovernor:
             policies=in_scope,
             is_enforced=is_enforced,
             log_posture=self._log_posture(in_scope.policies),
-            at_us=(self._clock.now() - _EPOCH) // _MICROSECOND,
+            at_us=micros(self._clock.now(), field="now"),
         )
         evaluator = RunEvaluator(in_scope, is_enforced=is_enforced)
         run = LocalRun(pinned, evaluator=evaluator, log=self._log, clock=self._clock, judging=self._judging, keep=self._keep)
@@ -186,9 +183,7 @@ class LocalGovernor:
 
     def _log_posture(self, policies: Sequence[Policy]) -> Posture:
         """Return the strictest posture among the policies in scope for a log that takes nothing."""
-        fault = DECISION_LOG if self._is_durable else DECISION_LOG_BUFFERED
-        postures = [posture_of(policy, fault) for policy in policies] or [DEFAULT_POSTURES[fault]]
-        return next(posture for posture in _STRICTEST_FIRST if posture in postures)
+        return strictest(policies, DECISION_LOG if self._is_durable else DECISION_LOG_BUFFERED)
 
     def _begin(self, run: LocalRun, digest: Sha256) -> None:
         # A forked process writes a log of its own, which has to hold the policies too.

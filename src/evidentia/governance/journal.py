@@ -99,6 +99,11 @@ class RunJournal:
         if self._held:
             self.extend(())
 
+    @property
+    def is_behind(self) -> bool:
+        """Tell whether the log has not taken everything."""
+        return bool(self._held)
+
     def held(self) -> list[LogRecord]:
         """Return what the log has not taken, as records without a place."""
         return [unsealed(entry) for entry in self._held]

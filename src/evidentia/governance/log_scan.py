@@ -65,6 +65,11 @@ def scan_headers(logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, ru
             yield from _scan_lines(log, lines_of(logs, parts), is_wanted, needle)
 
 
+def policies_in(found: Found | Checkpoint) -> Iterable[LogRecord]:
+    """Return the record of policies that was found, or those that a checkpoint kept."""
+    return kept_policies(found) if isinstance(found, Checkpoint) else (found.record(),)
+
+
 def kept_policies(checkpoint: Checkpoint) -> Iterator[LogRecord]:
     """Yield the policies that a checkpoint kept, in the order of their digests."""
     for digest, policies in sorted(checkpoint.policies.items()):
@@ -75,13 +80,13 @@ def kept_policies(checkpoint: Checkpoint) -> Iterator[LogRecord]:
 def _scan_lines(log: str, lines: Iterable[bytes], is_wanted: Callable[[str, Header], bool], needle: bytes) -> Iterator[Found | Checkpoint]:
     previous = GENESIS.hex().encode()
     for line in lines:
-        if needle not in line and _POLICIES not in line and not line.startswith(CHECKPOINT):
-            previous = line[: len(previous)]
-            continue
         if line.startswith(CHECKPOINT):
             checkpoint = decode_checkpoint(line)
             previous = checkpoint.hash.encode()
             yield checkpoint
+            continue
+        if needle not in line and _POLICIES not in line:
+            previous = line[: len(previous)]
             continue
         seal, header_bytes, details = line.split(b" ", 2)
         header = decode_header(header_bytes)

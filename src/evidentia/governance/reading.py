@@ -13,7 +13,7 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import Phase, RunId, RunStarted
 from evidentia.governance.expanding import Expander, expand, micros
-from evidentia.governance.log_scan import Found, kept_policies, scan, scan_headers
+from evidentia.governance.log_scan import Found, policies_in, scan, scan_headers
 from evidentia.governance.run_summaries import summaries
 from evidentia.governance.tracing import trace_of
 from evidentia.provenance.decision_lines import ADMIN_RUN
@@ -135,7 +135,7 @@ def trace(logs: KeptLogs, run_id: RunId) -> RunTrace:
         if isinstance(each, Found) and each.header.kind != "policies":
             found.append(each)
             continue
-        for record in (each.record(),) if isinstance(each, Found) else kept_policies(each):
+        for record in policies_in(each):
             expander.learn(record)
     if not found:
         raise NotFoundError("run", run_id)
@@ -153,7 +153,7 @@ def _newest(
     is_cut = False
     for each in scan_headers(logs, is_wanted, run_id=rules.run_id):
         if not isinstance(each, Found) or each.header.kind == "policies":
-            for record in (each.record(),) if isinstance(each, Found) else kept_policies(each):
+            for record in policies_in(each):
                 expander.learn(record)
             continue
         header = each.header

@@ -151,7 +151,7 @@ class LocalRun:
             try:
                 self._journal.extend((self._entry(end, verdicts, began_ns=began),))
             finally:
-                if self._journal.held():
+                if self._journal.is_behind:
                     self._keep(self)
             return (*verdicts, *self._journal.take_alerts())
 
@@ -174,7 +174,7 @@ class LocalRun:
         """Try again to hand over what the log did not take, and tell whether it has everything now."""
         with self._lock, suppress(BaseStateError, OSError):
             self._journal.retry()
-        return not self._journal.held()
+        return not self._journal.is_behind
 
     def flush(self) -> None:
         """Wait until everything recorded so far is written, what was held back included."""

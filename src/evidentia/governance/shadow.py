@@ -190,25 +190,7 @@ class _Shadow:
         return before == decided(verdicts).outcome.rank
 
     def take(self, record: LogRecord) -> None:
-        """Decide about one recorded call; one that passes then and now costs little more than the evaluator."""
-        entry = record.entry
-        call = entry.call
-        if type(call) is RetrievedDocument and not record.is_redacted:
-            run = self._runs.get(entry.run_id)
-            if run is None:
-                return
-            if run.is_stopped:
-                self._counts["after_stop"] += 1
-                return
-            verdicts = run.record(call)
-            if not verdicts and not entry.verdicts:
-                self._tally.unchanged += 1
-            else:
-                self._compare(run, verdicts, record)
-            return
-        self._take_other(record)
-
-    def _take_other(self, record: LogRecord) -> None:
+        """Decide about one recorded call."""
         call = record.entry.call
         if isinstance(call, PoliciesRecorded):
             self._recorded[record.entry.policies] = call.policies

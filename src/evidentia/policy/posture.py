@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.contracts.policies import ALL_RULES, PolicyAction, Posture
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from evidentia.contracts.policies import Policy
 
@@ -32,6 +32,7 @@ OTHERWISE: Final = Posture.DEGRADE
 
 FAULTS: Final = (CONTROL_PLANE, DECISION_LOG, DECISION_LOG_BUFFERED)
 
+_STRICTEST_FIRST: Final = (Posture.CLOSED, Posture.DEGRADE, Posture.OPEN)
 _ACTIONS: Final[Mapping[Posture, PolicyAction]] = MappingProxyType(
     {Posture.OPEN: PolicyAction.ALLOW, Posture.DEGRADE: PolicyAction.WARN, Posture.CLOSED: PolicyAction.BLOCK}
 )
@@ -45,6 +46,12 @@ def posture_of(policy: Policy, rule: str) -> Posture:
     if ALL_RULES in own:
         return own[ALL_RULES]
     return DEFAULT_POSTURES.get(rule, OTHERWISE)
+
+
+def strictest(policies: Sequence[Policy], fault: str) -> Posture:
+    """Return the strictest posture that policies have for a rule or fault; the default where there are none."""
+    postures = [posture_of(policy, fault) for policy in policies] or [DEFAULT_POSTURES[fault]]
+    return next(posture for posture in _STRICTEST_FIRST if posture in postures)
 
 
 def action_of(posture: Posture) -> PolicyAction:

@@ -167,12 +167,7 @@ class Control:
 
 
 def open_control(directory: Path, *, is_durable: bool = False) -> Control:
-    """Open what governs the base in a directory; whoever asks for it closes it."""
-    return Control(directory, is_durable=is_durable)
-
-
-def local_governor(directory: Path, *, is_durable: bool = False) -> Control:
-    """Return who governs runs in this process by the policies of a base, and writes its log; whoever asks for it closes it."""
+    """Open what governs the base in a directory, its runs included; whoever asks for it closes it."""
     return Control(directory, is_durable=is_durable)
 
 

@@ -6,22 +6,20 @@ The file is made with the first note. A note that has expired is never returned,
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.backends.embedded.database import storage_errors, sync_directory
 from evidentia.backends.embedded.key_value_rows import microseconds
+from evidentia.backends.embedded.side_file import WAIT_MS, SideFile
 from evidentia.contracts.canonical import encode_struct
-from evidentia.contracts.errors import BaseDamagedError, BaseVersionError, InvalidFieldError
+from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError
 from evidentia.contracts.sources import Note
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
 
@@ -45,12 +43,10 @@ _decode = msgspec.json.Decoder(Note).decode
 class EmbeddedNotes:
     """Implements `NoteStore`. Thread safe; several processes may share the file."""
 
-    def __init__(self, path: Path, *, clock: Clock, wait_ms: int = 10_000) -> None:
+    def __init__(self, path: Path, *, clock: Clock, wait_ms: int = WAIT_MS) -> None:
         self._path = path
         self._clock = clock
-        self._wait_ms = wait_ms
-        self._lock = threading.RLock()
-        self._database: sqlite3.Connection | None = None
+        self._file = SideFile(path, tables=_TABLES, format_number=FORMAT, wait_ms=wait_ms, fill=self._begin_counting)
 
     def add(self, note: Note) -> None:
         """Keep a note, durably; one of the same owner with the same id is replaced."""
@@ -60,7 +56,7 @@ class EmbeddedNotes:
             raise InvalidFieldError("note", "a string holds an unpaired surrogate, which has no UTF-8 form") from error
         expires_us = None if note.expires_at is None else microseconds(note.expires_at)
         row = (note.tenant, note.owner, note.note_id, note.agent_name, note.session, expires_us, encoded, _digest(encoded))
-        with self._lock, self._errors(), _changing(self._database or self._open()) as database:
+        with self._changing() as database:
             database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             self._delete_expired(database)
 
@@ -70,26 +66,23 @@ class EmbeddedNotes:
         Notes for every session of an agent are among those of each of them.
         """
         wanted = {"tenant": tenant, "owner": owner, "agent_name": agent_name, "session": session, "now": microseconds(now)}
-        with self._lock, self._errors():
-            database = self._existing()
+        with self._file.reading() as database:
             found = [] if database is None else database.execute(_OF, wanted).fetchall()
             return [self._read(note_id, encoded, digest) for note_id, encoded, digest in found]
 
     def remove(self, note_ids: Sequence[str], *, tenant: str, owner: str) -> int:
         """Forget notes of one owner, and return how many there were; ids of others' notes are ids that are not there."""
-        with self._lock, self._errors():
-            existing = self._existing()
+        with self._file.reading() as existing:
             if existing is None or not note_ids:
                 return 0
-            with _changing(existing) as database:
+            with self._changing() as database:
                 self._delete_expired(database)
                 statement = "DELETE FROM notes WHERE tenant = ? AND owner = ? AND note_id = ?"
                 return sum(database.execute(statement, (tenant, owner, note_id)).rowcount for note_id in note_ids)
 
     def revision(self) -> str:
         """Return a word that is another one after every change, and after a note has expired."""
-        with self._lock, self._errors():
-            database = self._existing()
+        with self._file.reading() as database:
             if database is None:
                 return "0"
             statement = """SELECT began_us || '.' || changes || '.' || (SELECT count(*) FROM notes WHERE expires_us <= ?) FROM revisions"""
@@ -98,22 +91,27 @@ class EmbeddedNotes:
 
     def clean(self) -> int:
         """Delete the notes that have expired, and return how many there were."""
-        with self._lock, self._errors():
-            existing = self._existing()
+        with self._file.reading() as existing:
             if existing is None:
                 return 0
-            with _changing(existing) as database:
+            with self._changing() as database:
                 return self._delete_expired(database)
 
     def close(self) -> None:
         """Give back what is held."""
-        with self._lock:
-            if self._database is not None:
-                self._database.close()
-                self._database = None
+        self._file.close()
 
-    def _errors(self) -> AbstractContextManager[None]:
-        return storage_errors(self._path.parent, name=self._path.name)
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """Make a change in one transaction, and count it unless nothing changed."""
+        with self._file.changing() as database:
+            before = database.total_changes
+            yield database
+            if database.total_changes != before:
+                database.execute("UPDATE revisions SET changes = changes + 1")
+
+    def _begin_counting(self, database: sqlite3.Connection) -> None:
+        database.execute("INSERT INTO revisions VALUES (?, 0)", (microseconds(self._clock.now()),))
 
     def _delete_expired(self, database: sqlite3.Connection) -> int:
         return database.execute("DELETE FROM notes WHERE expires_us <= ?", (microseconds(self._clock.now()),)).rowcount
@@ -122,57 +120,6 @@ class EmbeddedNotes:
         if not isinstance(encoded, bytes) or _digest(encoded) != digest:
             raise BaseDamagedError(self._path.name, f"note {note_id!a} is not what was written")
         return _decode(encoded)
-
-    def _existing(self) -> sqlite3.Connection | None:
-        return self._database if self._database is not None or not self._path.exists() else self._open()
-
-    def _open(self) -> sqlite3.Connection:
-        is_new = not self._path.exists()
-        database = sqlite3.connect(self._path, timeout=self._wait_ms / 1_000, isolation_level=None, check_same_thread=False)
-        try:
-            self._prepare(database)
-            if is_new:
-                sync_directory(self._path.parent)
-        except BaseException:
-            database.close()
-            raise
-        self._database = database
-        return database
-
-    def _prepare(self, database: sqlite3.Connection) -> None:
-        for setting in ("trusted_schema = OFF", "cell_size_check = ON", "secure_delete = ON", "synchronous = FULL"):
-            database.execute(f"PRAGMA {setting}")
-        if not _format_of(database):
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("BEGIN IMMEDIATE")
-            if not _format_of(database):  # another process may have been first
-                for statement in _TABLES:
-                    database.execute(statement)
-                database.execute("INSERT INTO revisions VALUES (?, 0)", (microseconds(self._clock.now()),))
-                database.execute(f"PRAGMA user_version = {FORMAT}")
-            database.execute("COMMIT")
-        if _format_of(database) > FORMAT:
-            raise BaseVersionError(_format_of(database), known=FORMAT)
-
-
-@contextmanager
-def _changing(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Make a change in one transaction, and count it unless nothing changed."""
-    before = database.total_changes
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield database
-        if database.total_changes != before:
-            database.execute("UPDATE revisions SET changes = changes + 1")
-        database.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            database.execute("ROLLBACK")
-        raise
-
-
-def _format_of(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _digest(encoded: bytes) -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
+from evidentia.backends.llm.chat import chat_body, chat_content
 from evidentia.backends.llm.endpoint import Endpoint, EndpointSettings, Failure
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
@@ -105,10 +106,7 @@ class ChatClaimScorer:
         for passage in passages:
             shown.append(passage[:left])
             left -= len(shown[-1])
-        material = msgspec.json.encode({"claims": claims, "passages": shown}).decode()
-        messages = [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": material}]
-        model = self._settings.endpoint.model
-        return msgspec.json.encode({"model": model, "messages": messages, "temperature": 0, "stream": False})
+        return chat_body(self._settings.endpoint.model, instructions=INSTRUCTIONS, material={"claims": claims, "passages": shown})
 
     def _judged(self, claim: str, verdict: _Verdict, passages: Sequence[str]) -> GroundingScore:
         score_milli = round(verdict.score * _ONE / HIGHEST)
@@ -130,21 +128,9 @@ class _Verdicts(msgspec.Struct, forbid_unknown_fields=True):
     scores: list[_Verdict]
 
 
-class _Message(msgspec.Struct):
-    content: str
-
-
-class _Choice(msgspec.Struct):
-    message: _Message
-
-
-class _Reply(msgspec.Struct):
-    choices: list[_Choice]
-
-
 def _read(reply: bytes, *, claims: int, passages: int) -> Sequence[_Verdict] | str:
     try:
-        content = msgspec.json.decode(reply, type=_Reply).choices[0].message.content
+        content = chat_content(reply)
         verdicts = msgspec.json.decode(content, type=_Verdicts).scores
     except (ValueError, IndexError, RecursionError):
         return "reply_invalid"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
+from evidentia.backends.llm.chat import chat_body, chat_content
 from evidentia.backends.llm.endpoint import Endpoint, EndpointSettings, Failure
 from evidentia.contracts.retrieval import Rewriting
 
@@ -64,14 +65,11 @@ class ChatRewriter:
 
     def _body(self, query: str, turns: Sequence[Turn]) -> bytes:
         newest = turns[max(len(turns) - self._settings.max_turns, 0) :]
-        material = msgspec.json.encode({"question": query, "turns": newest}).decode()
-        messages = [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": material}]
-        model = self._settings.endpoint.model
-        return msgspec.json.encode({"model": model, "messages": messages, "temperature": 0, "stream": False})
+        return chat_body(self._settings.endpoint.model, instructions=INSTRUCTIONS, material={"question": query, "turns": newest})
 
     def _read(self, reply: bytes, *, question: str) -> Rewriting:
         try:
-            content = msgspec.json.decode(reply, type=_Reply).choices[0].message.content
+            content = chat_content(reply)
             query = msgspec.json.decode(content, type=_Query).query
         except (ValueError, IndexError, RecursionError):
             return Rewriting(query=question, problem="reply_invalid")
@@ -83,15 +81,3 @@ class ChatRewriter:
 
 class _Query(msgspec.Struct, forbid_unknown_fields=True):
     query: str
-
-
-class _Message(msgspec.Struct):
-    content: str
-
-
-class _Choice(msgspec.Struct):
-    message: _Message
-
-
-class _Reply(msgspec.Struct):
-    choices: list[_Choice]
