@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import msgspec
+
 from evidentia.agents.checks import LARGEST, MAX_AGE_DAYS, age_since, checked_age, checked_number, checked_numbers, checked_text
 from evidentia.agents.current import current_span, innermost_span
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.agents.telling import Teller
 from evidentia.contracts.runs import BatchClosed, BatchId, RetrievedDocument, ToolCall
-from evidentia.engine.governing import age_days as age_of
+from evidentia.engine.governing import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -143,18 +145,9 @@ class RetrievalRecorder(Teller):
         span = self._retrieval_span()
         batch = BatchId(f"request-{response.request_id}")
         for fragment in response.fragments:
-            self._record(
-                RetrievedDocument(
-                    span=span,
-                    relevance_score=float(fragment.confidence),
-                    source=fragment.document_id,
-                    collection=fragment.source_id,
-                    age_days=age_of(fragment, as_of=response.as_of),
-                    batch=batch,
-                    chunk_id=fragment.chunk_id,
-                    judged_by=response.policies if _is_judged(fragment, response) else "",
-                )
-            )
+            judged_by = response.policies if _is_judged(fragment, response) else ""
+            document = recorded(fragment, as_of=response.as_of)
+            self._record(msgspec.structs.replace(document, span=span, batch=batch, judged_by=judged_by))
         self._record(BatchClosed(span=span, batch=batch))
 
     def _age(self, age_days: object, created_at: object) -> int:
