@@ -15,16 +15,7 @@ from evidentia.agents import Context
 from evidentia.agents.checks import plain
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.agents.tool_names import RETRIEVAL_TOOLS, retrieves
-from evidentia.contracts.runs import (
-    GroundingEntry,
-    LlmCall,
-    RetrievedDocument,
-    RunEnded,
-    SpanClosed,
-    SpanOpened,
-    StepCall,
-    ToolCall,
-)
+from evidentia.contracts.runs import GroundingEntry, LlmCall, RetrievedDocument, RunEnded, SpanClosed, SpanOpened, StepCall, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,6 @@ from evidentia.contracts.runs import (
     GroundingEntry,
     LlmCall,
     RetrievedDocument,
-    RunCall,
     RunEnded,
     RunFacts,
     RunId,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from scenario_cases import Call, Case
 
+    from evidentia.contracts.calls import RunCall
     from evidentia.contracts.decisions import Evaluation, JudgeAsk, PolicyDecision, Verdict
     from evidentia.contracts.policies import PolicyId
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_set
 
+from evidentia.contracts.calls import SpanId
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.judging import Judgement, JudgeStatus
@@ -21,7 +22,6 @@ from evidentia.contracts.runs import (
     RunId,
     RunStatus,
     SpanClosed,
-    SpanId,
     SpanOpened,
     StepCall,
     ToolCall,

@@ -19,7 +19,7 @@ from evidentia.policy.rules import check_policy, policy_schema, rules_schema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evidentia.contracts.runs import RunCall
+    from evidentia.contracts.calls import RunCall
 
 
 class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,23 +10,13 @@ import pytest
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.policies import PolicyAction
-from evidentia.contracts.runs import (
-    BatchClosed,
-    BatchId,
-    GroundingEntry,
-    LlmCall,
-    Phase,
-    RetrievedDocument,
-    RunEnded,
-    StepCall,
-    ToolCall,
-)
+from evidentia.contracts.runs import BatchClosed, BatchId, GroundingEntry, LlmCall, Phase, RetrievedDocument, RunEnded, StepCall, ToolCall
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
+    from evidentia.contracts.calls import RunCall
     from evidentia.contracts.decisions import Verdict
-    from evidentia.contracts.runs import RunCall
 
 ALLOW, WARN, BLOCK = PolicyAction.ALLOW, PolicyAction.WARN, PolicyAction.BLOCK
 

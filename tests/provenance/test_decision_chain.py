@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evidentia.contracts.calls import SpanId
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, LogHead, Verdict
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import Sha256
@@ -30,7 +31,6 @@ from evidentia.contracts.runs import (
     RunId,
     RunStarted,
     SpanClosed,
-    SpanId,
     SpanOpened,
     StepCall,
     ToolCall,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from evidentia.agents.context import Context
-    from evidentia.contracts.runs import SpanId
+    from evidentia.contracts.calls import SpanId
 
 _GENERATOR: Final = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _WANTS_A_LEAK: Final = "contextlib"

@@ -8,10 +8,11 @@ import msgspec
 
 from evidentia.agents.approval import ApprovalDecision
 from evidentia.agents.errors import InvalidRecordError
+from evidentia.contracts.calls import Metadata
 from evidentia.contracts.decisions import DecisionStatus, Evaluation
 from evidentia.contracts.errors import PolicyViolationError
 from evidentia.contracts.policies import PolicyAction, Posture
-from evidentia.contracts.runs import CheckBypassed, Metadata, StepCall
+from evidentia.contracts.runs import CheckBypassed, StepCall
 from evidentia.governance.runs import APPROVAL
 
 if TYPE_CHECKING:

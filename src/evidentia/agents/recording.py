@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from evidentia.agents.context import Context
     from evidentia.agents.heeding import Heeding, PolicyCheck
+    from evidentia.contracts.calls import SpanId
     from evidentia.contracts.decisions import Evaluation
     from evidentia.contracts.ports import GovernedRun
-    from evidentia.contracts.runs import AnyCall, SpanId
+    from evidentia.contracts.runs import AnyCall
 
 _MICRO: Final = 1_000_000
 _NOT_RUNNING: Final = "nothing is recorded outside of it; use it with `with` or `async with`, and record inside"

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from types import TracebackType
 
+    from evidentia.contracts.calls import SpanId
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
     from evidentia.contracts.ports import Clock
-    from evidentia.contracts.runs import SpanId
 
 _FIELDS: Final = ("relevance_score", "source", "collection", "age_days", "created_at", "chunk_id")
 _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Self
 
 from evidentia.agents.checks import checked_text
 from evidentia.agents.current import OpenSpan, current_span, innermost_span
-from evidentia.contracts.runs import SpanClosed, SpanId, SpanOpened
+from evidentia.contracts.calls import SpanId
+from evidentia.contracts.runs import SpanClosed, SpanOpened
 
 if TYPE_CHECKING:
     from types import TracebackType

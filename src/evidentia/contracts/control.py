@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, NewType
 
 import msgspec
 
+from evidentia.contracts.calls import Metadata
 from evidentia.contracts.decisions import DecisionStatus, PolicyDecision, Verdict
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import (
@@ -27,7 +28,6 @@ from evidentia.contracts.runs import (
     CheckBypassed,
     GroundingEntry,
     LlmCall,
-    Metadata,
     Phase,
     RetrievedDocument,
     RunFacts,

@@ -9,6 +9,7 @@ import msgspec
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, PrincipalId, SemanticVersion, Sha256, SourceId
+from evidentia.contracts.layout import Attachment
 from evidentia.contracts.provenance import DocumentCustody
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType, DeprecationStatus
 
@@ -34,6 +35,8 @@ class DocumentMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit
     version: SemanticVersion | None = None
     deprecation_status: DeprecationStatus = DeprecationStatus.ACTIVE
     extra: Mapping[str, str] = msgspec.field(default_factory=dict)
+    layout: Sha256 | None = None
+    """The hash of the document's `DocumentLayout`; None where it has no pages, images or tables."""
 
 
 class PreparedChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -69,6 +72,8 @@ class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     chunks: tuple[PreparedChunk, ...]
     fingerprint: Sha256
     root: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    """Its layout in canonical form, and everything that the layout names by a hash."""
 
 
 class KnownDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@
     │   ├── DuplicateDocumentError      two roots or records give one document id
     │   ├── NotAllowedError             the caller is not the owner of the base
     │   ├── NotFoundError               a document, chunk, version or receipt the caller may see is not there
+    │   ├── StatementRefusedError       a statement over tables is not one that may run
     │   ├── PolicyInvalidError          a policy's body cannot be put in force; names every field (HTTP 422)
     │   ├── PolicyConflictError         somebody else changed the policy meanwhile (HTTP 409)
     │   └── MissingExtraError           an optional dependency is not installed
@@ -137,6 +138,17 @@ class NotFoundError(InputError):
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"no {kind} '{name}'")
+
+
+class StatementRefusedError(InputError):
+    """A statement over tables is not a single read of the tables it was given, or costs more than it may; nothing was run to its end."""
+
+    code = "statement_refused"
+    hint = "ask for one SELECT over the tables that were named, without functions that reach outside them"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the statement is refused: {problem}")
+        self.problem = problem
 
 
 class MissingExtraError(InputError):

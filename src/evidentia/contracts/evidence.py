@@ -15,6 +15,7 @@ from evidentia.contracts.access import Principal
 from evidentia.contracts.annotations import Annotation
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, RequestId, SessionId, Sha256, SourceId
+from evidentia.contracts.layout import FragmentImage
 from evidentia.contracts.policies import PolicyAction, PolicyId
 from evidentia.contracts.predicates import Predicate
 from evidentia.contracts.provenance import CommitRecord, InclusionProof, IngestEvent, ProvenanceEntry, RetrievalContext, TrustMetadata
@@ -247,6 +248,10 @@ class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cut_off: str = ""
     """What the token budget cut off; `content` and this together are the chunk that custody speaks of."""
     flags: tuple[str, ...] = ()
+    pages: tuple[int, ...] = ()
+    """The pages of the document that it stands on, from 0; empty where the document has none."""
+    images: tuple[FragmentImage, ...] = ()
+    """The images of the document that belong to its text."""
 
 
 class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import msgspec
 
 from evidentia.contracts.ids import SemanticVersion, ToolId
+from evidentia.contracts.layout import ExtractedImage
+from evidentia.contracts.tables import ExtractedTable
 
 
 class ExtractedText(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,3 +29,7 @@ class ExtractedText(msgspec.Struct, frozen=True, kw_only=True):
     body_start: int = 0
     declared: Mapping[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    pages: tuple[int, ...] = ()
+    """Where each page begins in the text, the first at 0; empty where there are none."""
+    images: tuple[ExtractedImage, ...] = ()
+    tables: tuple[ExtractedTable, ...] = ()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.grounding import GroundingScore
     from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, RequestId, Sha256, SourceId
     from evidentia.contracts.judging import Judgement, JudgeRequest
+    from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.policies import Policy, PolicyBody, PolicyChange, PolicyId, StoredPolicy
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     )
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.sources import Note, SourceDescriptor
+    from evidentia.contracts.tables import CellValue, OpenTable, PlanDeclined, TableLimits, TablePlan, TableRows
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbeddingState, PendingChunk, StoredVector, VectorIdentity
     from evidentia.contracts.vocabulary import AuthorityTier
@@ -599,6 +601,40 @@ class GroundingJudge(Protocol):
 
     def judge(self, request: JudgeRequest, *, budget_ms: int) -> Judgement:
         """Return the judgement, or the status that says why there is none; never raises for the model's sake."""
+        ...
+
+
+class TablePlanner(Protocol):
+    """Turns a question about tables into one read-only statement; what it returns passes the guard whoever wrote it."""
+
+    @property
+    def identity(self) -> str:
+        """Return a name that changes whenever its plans may."""
+        ...
+
+    def plan(self, question: str, tables: Sequence[OpenTable], *, budget_ms: int) -> TablePlan | PlanDeclined:
+        """Return a plan over some of the tables, or why there is none; never raises for a model's sake."""
+        ...
+
+
+class TableEngine(Protocol):
+    """Runs one read-only statement over tables, or refuses it. Thread safe."""
+
+    def run(self, statement: str, parameters: Sequence[CellValue], *, tables: Sequence[OpenTable], limits: TableLimits) -> TableRows:
+        """Return the rows, or raise StatementRefusedError; each table also has the column `__src`."""
+        ...
+
+
+@runtime_checkable
+class SupportsLayouts(Protocol):
+    """Keeps what documents hold besides their text."""
+
+    def layout(self, document_id: DocumentId) -> DocumentLayout | None:
+        """Return the layout of a live document; None where it has none."""
+        ...
+
+    def attachment(self, content_hash: Sha256) -> bytes | None:
+        """Return what has this hash; None where nothing has."""
         ...
 
 

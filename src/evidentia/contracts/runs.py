@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NewType
+from typing import NewType
 
 import msgspec
 
+from evidentia.contracts.calls import Metadata, RunCall, SpanId
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.judging import Judgement
 from evidentia.contracts.policies import DEFAULT_TENANT, Policy, PolicyId, Posture
+from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.vocabulary import Vocabulary
 
 RunId = NewType("RunId", str)
 BatchId = NewType("BatchId", str)
-SpanId = NewType("SpanId", str)
-
-Metadata = Mapping[str, Any]  # Any: numbers, words and lists as the rule says; always JSON
 
 
 class Phase(Vocabulary):
@@ -61,13 +60,6 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool: str = ""
     parent_run_id: RunId | None = None
     metadata: Metadata = msgspec.field(default_factory=dict)
-
-
-class RunCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
-    """One thing a run records."""
-
-    span: SpanId | None = None
-    """The open span it belongs under; None is the run itself."""
 
 
 class RunStarted(RunCall, frozen=True, kw_only=True, tag="run"):
@@ -191,6 +183,10 @@ AnyCall = (
     | SpanOpened
     | SpanClosed
     | CheckBypassed
+    | TaskOpened
+    | ToolAsked
+    | ToolAnswered
+    | ReplyDrafted
     | RunEnded
 )
 

@@ -17,9 +17,10 @@ from evidentia.provenance.decision_lines import NO_POLICIES, kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from evidentia.contracts.calls import Metadata
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.runs import AnyCall, Metadata, RunId
+    from evidentia.contracts.runs import AnyCall, RunId
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BYPASS_ACTIONS: Final[Mapping[Posture, PolicyAction]] = {

@@ -15,8 +15,8 @@ from evidentia.provenance.decision_audit import ChainAudit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from evidentia.contracts.calls import Metadata
     from evidentia.contracts.decisions import LogHead
-    from evidentia.contracts.runs import Metadata
     from evidentia.governance.kept_logs import KeptLogs
     from evidentia.provenance.decision_chain import LogPart
 

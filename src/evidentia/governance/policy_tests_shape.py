@@ -17,7 +17,6 @@ from evidentia.contracts.runs import (
     GroundingEntry,
     LlmCall,
     RetrievedDocument,
-    RunCall,
     RunEnded,
     RunFacts,
     RunStatus,
@@ -33,6 +32,8 @@ from evidentia.policy.templates import TEMPLATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from evidentia.contracts.calls import RunCall
 
 MOST_TIMES: Final = 10_000
 CALLS: Final[Mapping[str, type[RunCall]]] = {

@@ -23,10 +23,11 @@ from evidentia.provenance.decision_lines import ADMIN_RUN, DOCUMENT, REDACTED_MA
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    from evidentia.contracts.calls import RunCall
     from evidentia.contracts.decisions import LogRecord, Verdict
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.policies import Policy
-    from evidentia.contracts.runs import RunCall, RunId
+    from evidentia.contracts.runs import RunId
     from evidentia.governance.kept_logs import KeptLogs
     from evidentia.provenance.decision_lines import Header
     from evidentia.provenance.decision_lines import Outcome as Recorded

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.calls import SpanId
 from evidentia.contracts.runs import (
     BatchClosed,
     CheckBypassed,
@@ -17,7 +18,6 @@ from evidentia.contracts.runs import (
     RunStarted,
     RunTrace,
     SpanClosed,
-    SpanId,
     SpanOpened,
     StepCall,
     ToolCall,

@@ -9,7 +9,7 @@ from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.runs import GroundingEntry, RetrievedDocument
 
 if TYPE_CHECKING:
-    from evidentia.contracts.runs import RunCall
+    from evidentia.contracts.calls import RunCall
 
 
 def check_call(call: RunCall) -> None:

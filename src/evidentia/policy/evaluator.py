@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import msgspec
 
-from evidentia.contracts.runs import GroundingEntry, RetrievedDocument, RunCall, RunStatus
+from evidentia.contracts.calls import RunCall
+from evidentia.contracts.runs import GroundingEntry, RetrievedDocument, RunStatus
 from evidentia.policy.calls import check_call
 from evidentia.policy.categories import category, position
 from evidentia.policy.digests import set_digest

@@ -23,9 +23,9 @@ from evidentia.policy.words import shortest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from evidentia.contracts.calls import Metadata
     from evidentia.contracts.judging import Judgement
     from evidentia.contracts.policies import GroundingRules, Policy
-    from evidentia.contracts.runs import Metadata
 
 # Asking an enumeration for a member costs more than a comparison, and these are compared at every call.
 _ALLOW: Final = PolicyAction.ALLOW

@@ -30,8 +30,8 @@ from evidentia.policy.handling import Category, Outcome, Violation, stored
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evidentia.contracts.calls import Metadata, RunCall
     from evidentia.contracts.policies import PolicyId
-    from evidentia.contracts.runs import Metadata, RunCall
     from evidentia.policy.handling import TypedPolicy
 
 _TITLE: Final = "Grounding"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
+from evidentia.contracts.calls import Metadata, RunCall
 from evidentia.contracts.decisions import DecisionStatus, JudgeAsk
 from evidentia.contracts.policies import Policy, PolicyAction
-from evidentia.contracts.runs import Metadata, Phase, RunCall, RunEnded
+from evidentia.contracts.runs import Phase, RunEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
     import msgspec
 
+    from evidentia.contracts.calls import RunCall
     from evidentia.contracts.decisions import JudgeAsk
     from evidentia.contracts.errors import FieldProblem
-    from evidentia.contracts.runs import RunCall, RunEnded
+    from evidentia.contracts.runs import RunEnded
     from evidentia.policy.handling import TypedPolicy, Violation
 
 S = TypeVar("S")

@@ -20,8 +20,9 @@ from evidentia.policy.words import days, percent, percent_of, shown, two_decimal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from evidentia.contracts.calls import Metadata
     from evidentia.contracts.policies import Policy, RetrievalRules
-    from evidentia.contracts.runs import Metadata, RetrievedDocument
+    from evidentia.contracts.runs import RetrievedDocument
 
 # Asking an enumeration for a member costs more than a comparison, and these are compared at every call.
 _ALLOW: Final = PolicyAction.ALLOW

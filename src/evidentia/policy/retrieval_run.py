@@ -27,8 +27,9 @@ from evidentia.policy.retrieval_rules import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from evidentia.contracts.calls import Metadata, RunCall
     from evidentia.contracts.decisions import JudgeAsk
-    from evidentia.contracts.runs import BatchId, Metadata, RunCall
+    from evidentia.contracts.runs import BatchId
     from evidentia.policy.handling import TypedPolicy, Violation
     from evidentia.policy.retrieval_rules import RetrievalLimits
 

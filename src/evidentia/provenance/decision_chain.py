@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from evidentia.contracts.calls import Metadata
 from evidentia.contracts.decisions import LogHead, LogRecord
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy
-from evidentia.contracts.runs import CheckBypassed, Metadata
+from evidentia.contracts.runs import CheckBypassed
 from evidentia.provenance.decision_lines import REDACTED_MARK, decode_header, encode_details, encode_header, entry_of
 from evidentia.provenance.frontier import Frontier
 

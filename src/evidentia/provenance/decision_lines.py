@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.calls import SpanId
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, Verdict
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import PolicyAction, PolicyId
@@ -31,7 +32,6 @@ from evidentia.contracts.runs import (
     RunId,
     RunStarted,
     SpanClosed,
-    SpanId,
     SpanOpened,
     StepCall,
     ToolCall,
