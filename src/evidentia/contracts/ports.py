@@ -620,8 +620,16 @@ class TablePlanner(Protocol):
 class TableEngine(Protocol):
     """Runs one read-only statement over tables, or refuses it. Thread safe."""
 
-    def run(self, statement: str, parameters: Sequence[CellValue], *, tables: Sequence[OpenTable], limits: TableLimits) -> TableRows:
-        """Return the rows, or raise StatementRefusedError; each table also has the column `__src`."""
+    def run(
+        self,
+        statement: str,
+        parameters: Sequence[CellValue],
+        *,
+        tables: Sequence[OpenTable],
+        limits: TableLimits,
+        as_of: datetime | None = None,
+    ) -> TableRows:
+        """Return the rows, or raise StatementRefusedError; each table also has the column `__src`, and `as_of` is now."""
         ...
 
 
