@@ -8,45 +8,15 @@ reference; `unescape` gives the original back, byte for byte.
 from __future__ import annotations
 
 import re
-import unicodedata
 
 import msgspec
 
 from evidentia.contracts.vocabulary import AuthorityTier
+from evidentia.text.disguises import SQUARE_OPENERS, seen_from
 
 TAG = "EVIDENCE"
 
-_OPENERS = (
-    "["
-    "\N{FULLWIDTH LEFT SQUARE BRACKET}"
-    "\N{LEFT BLACK LENTICULAR BRACKET}"
-    "\N{LEFT TORTOISE SHELL BRACKET}"
-    "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}"
-    "\N{LIGHT LEFT TORTOISE SHELL BRACKET ORNAMENT}"
-    "\N{LEFT SQUARE BRACKET WITH UNDERBAR}"
-    "\N{SMALL LEFT TORTOISE SHELL BRACKET}"
-)
-_SLASHES = "/\\\N{DIVISION SLASH}\N{FRACTION SLASH}"
-_LOOKALIKES = str.maketrans(
-    {
-        "\N{CYRILLIC CAPITAL LETTER IE}": "E",
-        "\N{CYRILLIC SMALL LETTER IE}": "e",
-        "\N{CYRILLIC CAPITAL LETTER BYELORUSSIAN-UKRAINIAN I}": "I",
-        "\N{CYRILLIC SMALL LETTER BYELORUSSIAN-UKRAINIAN I}": "i",
-        "\N{CYRILLIC CAPITAL LETTER ES}": "C",
-        "\N{CYRILLIC SMALL LETTER ES}": "c",
-        "\N{CYRILLIC CAPITAL LETTER IZHITSA}": "V",
-        "\N{CYRILLIC SMALL LETTER IZHITSA}": "v",
-        "\N{GREEK CAPITAL LETTER EPSILON}": "E",
-        "\N{GREEK CAPITAL LETTER IOTA}": "I",
-        "\N{GREEK CAPITAL LETTER NU}": "N",
-        "\N{GREEK SMALL LETTER NU}": "v",
-        "\N{CYRILLIC CAPITAL LETTER KOMI DE}": "d",
-        "\N{CYRILLIC SMALL LETTER KOMI DE}": "d",
-    }
-)
-_LOOK_AHEAD = 64
-_OPENER = re.compile(f"[{re.escape(_OPENERS)}]")
+_OPENER = re.compile(f"[{re.escape(SQUARE_OPENERS)}]")
 _REFERENCE = re.compile(r"&(?:amp;)*#(?P<code>\d{1,6});")
 _HOUR_S, _DAY_S = 3_600, 86_400
 
@@ -117,12 +87,5 @@ def _value(text: str) -> str:
 
 
 def _escaped_opener(content: str, opener: re.Match[str]) -> str:
-    ahead = content[opener.end() : opener.end() + _LOOK_AHEAD]
-    folded = unicodedata.normalize("NFKD", ahead.translate(_LOOKALIKES))
-    letters = "".join(
-        character for character in folded if not character.isspace() and unicodedata.category(character) not in ("Cf", "Mn", "Cc")
-    )
-    word = letters.casefold().lstrip(_SLASHES)
-    is_tag = word.startswith(TAG.casefold())
-    is_buried = len(ahead) == _LOOK_AHEAD and len(word) < len(TAG)  # too much that cannot be seen to tell what follows
-    return f"&#{ord(opener[0])};" if is_tag or is_buried else opener[0]
+    word, is_buried = seen_from(content, opener.end())
+    return f"&#{ord(opener[0])};" if is_buried or word.startswith(TAG.casefold()) else opener[0]

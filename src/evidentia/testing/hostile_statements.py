@@ -195,6 +195,6 @@ def varied(statement: str) -> tuple[str, ...]:
         statement.swapcase(),
         statement.replace(" ", "\n\t"),
         statement.replace(" ", "/**/"),
-        f"/* SELECT product FROM prices */ {statement} -- SELECT product FROM prices",
+        " ".join(("/* SELECT product FROM prices */", statement, "-- SELECT product FROM prices")),
         f"{statement};",
     )

@@ -1,0 +1,279 @@
+"""Does a piece of evidence talk to whoever reads it as if it were to be obeyed? A flag for readers, never a reason to drop anything.
+
+It looks for forms of words, not for meaning: docs/hostile-text.md says how many of the known attacks it sees, how many it misses,
+and how often it is wrong about ordinary text.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from evidentia.text.disguises import INVISIBLE
+
+INSTRUCTION_LIKE: Final = "instruction_like"
+ACTIVE_MARKUP: Final = "active_markup"
+
+_MODEL: Final = r"(?:ai|a\.i\.|llm|language model|assistant|chat ?bot|bot|agent|gpt(?:[-\d.o]*)|claude|gemini|copilot|model)"
+_ORDERS: Final = (
+    r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|orders|commands?|constraints|safeguards|filters|training"
+    r"|context|task)"
+)
+_FORMS: Final = {
+    "override": (
+        rf"\b(?:ignores?|disregards?|forget|overrides?|overrules?|bypass|discard|skip|stop following|do not follow|don't follow|set"
+        rf" aside)\b"
+        rf"(?: (?:all|any|every|the|your|my|of|these|those|other|and|previous|prior|above|earlier|preceding|foregoing|existing|original"
+        rf"|system|initial|former|current|given|everything|content|safety|you were|that|came|before|told|what)){{1,8}},? ?(?:{_ORDERS}"
+        rf"|above|before this|you were told)\b"
+    ),
+    "addressed": (
+        rf"\b(?:to|for|dear|attention|hey|hello|note to|message to|notice to|reminder to)[:,]? (?:the |any |all |every |whichever"
+        rf" )*{_MODEL}"
+        rf"(?:s|es)?(?: (?:reading|processing|summari[sz]ing|that|who|which|agent|assistant|model|system)|[:,!])"
+        rf"|\bif you(?:'re| are) (?:an? |the )?(?:{_MODEL}\b|automated|processing|reading this|summari[sz]ing)"
+        rf"|\bas an? {_MODEL},? you (?:must|should|will|are|have|need)\b"
+        rf"|\b(?:this is|an?) (?:an )?(?:important|urgent|special) message (?:from|to) (?:me|you|the (?:user|developer|system|admin))"
+        rf"|\byou are now an?\b|\b(?:the|every|any) (?:assistant|chat ?bot|llm|ai)s?(?: agent)? (?:should|must|shall|has to|is to)\b"
+        rf"|\byou are (?:now|no longer|actually)\b[^.\n]{{0,40}}\b(?:{_MODEL}|mode|restricted|bound|dan|unrestricted|free)\b"
+    ),
+    "turn": (
+        r"<\|[a-z_]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(?:system|instructions?|information|important|tool_calls?|function_calls?|user_request"
+        r"|assistant|human)>|^\s*(?:#+ ?)?(?:system|assistant|human|user|developer)(?: (?:prompt|message|instructions?|note))? ?:(?: |$)"
+        r"|^\s*#+ ?system (?:prompt|message|instructions?)\b"
+        r"|\b(?:begin|end|start)(?: of)? (?:system|new|user) (?:prompt|instructions?|message)\b"
+    ),
+    "errand": (
+        rf"\b(?:before|instead of|prior to) (?:you )?(?:can )?(?:solv|answer|do|complet|continu|proceed|respond|reply|summari[sz])\w*\b"
+        rf"[^.\n]{{0,80}}\b(?:please |must |first |should |need to |have to )*(?:do|follow|perform|carry out|complete|execute|send"
+        rf"|call|visit)\b"
+        rf"[^.\n]{{0,20}}\b(?:following|first|this|these|instead)\b"
+        rf"|\b(?:new|updated|revised|real|actual|additional|hidden|secret|override) (?:system )?(?:{_ORDERS})\s*(?:\(.{{0,30}}\))?\s*:"
+        rf"|\bfrom now on,? you(?:'ll| will| must| should| are)\b"
+        rf"|\byour (?:new|real|actual|only|next|true) (?:task|goal|objective|job|mission|instruction)s? (?:is|are)\b"
+        rf"|\byou (?:must|should|have to|need to|are required to|are to) (?:now |immediately |always |instead |first )+"
+        rf"(?:send|forward|call|invoke|run|execute|reply|respond|output|print|transfer|delete|visit|open|click|recommend|include"
+        rf"|append|say)\b"
+    ),
+    "secrecy": (
+        r"\b(?:do not|don't|never|without|must not|should not|avoid)(?: ever)? (?:tell|telling|mention|mentioning|inform|informing|reveal"
+        r"|revealing|notify|notifying|alert|alerting|warn|warning|disclose|disclosing|let|letting|show|showing)\b[^.\n]{0,30}"
+        r"\b(?:user|human|owner|customer|operator|anyone|anybody|them|this (?:message|instruction|note|text))\b"
+    ),
+    "disclosure": (
+        r"\b(?:reveal|print|repeat|show|output|leak|send|exfiltrate|forward|upload|post|share|paste|email|disclose|return|append|encode)\b"
+        r"[^.\n]{0,60}\b(?:system prompt|hidden prompt|initial (?:prompt|instructions)|your (?:instructions|prompt|rules|configuration)"
+        r"|conversation (?:history|so far)|chat (?:history|log)|full conversation|session (?:token|cookie)|contents? of (?:the|your)"
+        r" (?:context|inbox))"
+    ),
+    "tool": (
+        r"\b(?:call|use|invoke|execute|run|trigger) (?:the |your )?[`'\"]?[a-z]\w*_\w+[`'\"]?(?: ?\(|\b[^.\n]{0,20}\b(?:tool|function"
+        r"|api|plugin)\b)"
+        r"|\b(?:call|use|invoke|trigger) (?:the |your )[`'\"]?\w+[`'\"]? (?:tool|plugin)\b"
+    ),
+}
+_ACTIVE: Final = re.compile(
+    r"<\s*script\b|\bjavascript\s*:|\bdata:text/html|\bvbscript\s*:|<[^>\n]{0,200}\bon[a-z]{3,20}\s*="
+    r"|!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&][^)\s]{0,300}=",
+    re.IGNORECASE,
+)
+_COMPILED: Final = {kind: re.compile(form, re.IGNORECASE | re.MULTILINE) for kind, form in _FORMS.items()}
+_HINTS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
+    "override": (
+        ("ignore", "disregard", "forget", "overr", "bypass", "discard", "skip", "stop follow", "not follow", "n't follow", "set aside"),
+        ("all ", "any ", "every", "your", "previous", "prior ", "above", "earlier", "system ", "told", "preceding", "foregoing"),
+        (
+            "instruct",
+            "prompt",
+            "rule",
+            "guideline",
+            "direct",
+            "orders",
+            "command",
+            "constrain",
+            "safeg",
+            "training",
+            "task",
+            "told",
+            "above",
+        ),
+    ),
+    "addressed": (
+        (" you ", "you'", "dear ", "attention", "hey ", "hello", "note to", "message ", "notice to", "reading", "processing", "summari"),
+        (
+            "ai ",
+            "ai,",
+            "llm",
+            "language model",
+            "assistant",
+            "bot",
+            "agent",
+            "gpt",
+            "claude",
+            "gemini",
+            "copilot",
+            "message",
+            "you are",
+            "if you",
+        ),
+    ),
+    "turn": (
+        (
+            "<|",
+            "inst]",
+            "sys>",
+            "<s",
+            "</s",
+            "<i",
+            "</i",
+            "<t",
+            "</t",
+            "<f",
+            "</f",
+            "<u",
+            "</u",
+            "<a",
+            "</a",
+            "<h",
+            "</h",
+            "system",
+            "assistant",
+            "human:",
+            "user",
+            "developer",
+            "begin",
+            "end of",
+            "start of",
+        ),
+        (">", "]", ":", "prompt", "instruction", "message"),
+        ("<", "[", "system", "assistant", "human:", "user:", "developer", "new ", "user "),
+    ),
+    "errand": (
+        (" you", "your ", "answering", "responding", "replying", "proceeding", "summari", "instructions", "task:", "prompt:"),
+        (
+            "following",
+            " first",
+            "instead",
+            " this",
+            "these",
+            ":",
+            "task",
+            "goal",
+            "objective",
+            "mission",
+            "must",
+            "should",
+            "have to",
+            "need to",
+        ),
+        (
+            "before",
+            "instead of",
+            "prior to",
+            "new ",
+            "updated",
+            "revised",
+            "real ",
+            "actual",
+            "additional",
+            "hidden",
+            "secret",
+            "override",
+            "your ",
+            "you must",
+            "you should",
+            "you have",
+            "you need",
+            "you are",
+        ),
+    ),
+    "secrecy": (
+        ("not ", "n't ", "never ", "without ", "avoid "),
+        ("tell", "mention", "inform", "reveal", "notif", "alert", "warn", "disclos", " let", " show"),
+        (
+            "user",
+            "the human",
+            "owner",
+            "customer",
+            "operator",
+            "anyone",
+            "anybody",
+            "this message",
+            "this instr",
+            "this note",
+            "this text",
+            " them ",
+        ),
+    ),
+    "disclosure": (
+        (
+            "system prompt",
+            "hidden prompt",
+            "initial prompt",
+            "initial instr",
+            "your instr",
+            "your prompt",
+            "your rules",
+            "your config",
+            "conversation",
+            "chat ",
+            "session ",
+            "context",
+            "inbox",
+        ),
+        (
+            "reveal",
+            "print",
+            "repeat",
+            "show",
+            "output",
+            "leak",
+            "send",
+            "exfil",
+            "forward",
+            "upload",
+            "post",
+            "share",
+            "paste",
+            "email",
+            "disclose",
+            "return",
+            "append",
+            "encode",
+        ),
+    ),
+    "tool": (("call ", "use ", "invoke", "execute", "run ", "trigger"), (" tool", " function", " plugin", " api", " command", "_")),
+}
+"""Of every group one stands in whatever the form finds; most texts lack one, and cost no more than the look."""
+_ACTIVE_HINTS: Final = ("<script", "script:", "script :", "text/html", "](", "=")
+_UNSEEN: Final = re.compile(f"[{INVISIBLE}]")
+_SPACES: Final = re.compile(r"[^\S\n]+")
+_REMEMBERED: Final = 4096
+_LONGEST: Final = 200_000
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def instruction_marks(text: str) -> tuple[str, ...]:
+    """Return what kinds of address to its reader a text holds, by name; empty for most."""
+    plain = _even(text)
+    lowered = f" {plain.lower()} "
+    return tuple(kind for kind, form in _COMPILED.items() if _is_hinted(kind, lowered) and form.search(plain) is not None)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def hostile_flags(text: str) -> tuple[str, ...]:
+    """Return the flags a fragment with this text carries."""
+    lowered = text.lower()
+    is_active = any(hint in lowered for hint in _ACTIVE_HINTS) and _ACTIVE.search(text[:_LONGEST]) is not None
+    return ((INSTRUCTION_LIKE,) if instruction_marks(text) else ()) + ((ACTIVE_MARKUP,) if is_active else ())
+
+
+def _is_hinted(kind: str, lowered: str) -> bool:
+    return all(any(hint in lowered for hint in group) for group in _HINTS[kind])
+
+
+def _even(text: str) -> str:
+    """Return the text without what cannot be seen, with plain quotes and single spaces within lines."""
+    visible = text[:_LONGEST] if text.isascii() else _UNSEEN.sub("", text[:_LONGEST]).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return visible if "  " not in visible and "\t" not in visible else _SPACES.sub(" ", visible)
