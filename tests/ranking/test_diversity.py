@@ -153,14 +153,14 @@ def test_the_given_matrix_is_left_as_it_was() -> None:
     [("", "", 0), ("ab", "", 0), ("ab", "ab", 1 << 16), ("ab", "bc", (1 << 16) // 3), ("abc", "d", 0)],
 )
 def test_overlap_is_the_share_of_common_tokens(left: str, right: str, shared: int) -> None:
-    overlap = TokenOverlap([left, right].__getitem__)
+    overlap = TokenOverlap([frozenset(left), frozenset(right)].__getitem__)
 
     assert shared == overlap(0, 1) == overlap(1, 0) == jaccard(frozenset(left), frozenset(right))
 
 
 @given(st.lists(st.lists(st.text(max_size=2), max_size=40), min_size=2, max_size=6))
 def test_overlap_equals_that_of_plain_sets(texts: list[list[str]]) -> None:
-    overlap = TokenOverlap(texts.__getitem__)
+    overlap = TokenOverlap([frozenset(text) for text in texts].__getitem__)
 
     for left, right in combinations(range(len(texts)), 2):
         assert jaccard(frozenset(texts[left]), frozenset(texts[right])) == overlap(left, right)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 POOL_BEYOND_LIMIT = 10
 """So many candidates more than the limit are read: they may disagree with those above, or bring something new."""
 KEPT_CLAIMS = 16_384
+_REMEMBERED_TEXTS = 2_048
 OUTSIDE_STEPS = 1
 """How far what a source outside says is from its origin: it was cleaned."""
 CONFLICT_LOST = "conflict_lost"
@@ -104,9 +106,15 @@ def choose(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
         _similarities(question, pool),
         diversity=request.diversity_constraint,
         limit=request.limit,
-        overlap=TokenOverlap(lambda index: pool[index].content.casefold().split()),
+        overlap=TokenOverlap(lambda index: _tokens(pool[index].content)),
     )
     return [pool[index] for index in order]
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _tokens(text: str) -> frozenset[str]:
+    """Return the different words of a text; texts that come back again and again are read once."""
+    return frozenset(text.casefold().split())
 
 
 def _similarities(question: Question, pool: Sequence[Pooled]) -> NDArray[np.int64] | None:

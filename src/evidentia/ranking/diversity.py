@@ -15,7 +15,7 @@ from evidentia.ranking.composite import MILLION, millionths
 from evidentia.ranking.fusion import order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,6 +56,8 @@ def diversify(
     price = (MILLION - lambda_millionths) * _SCALE
     if similarities is not None and similarities.min() >= 0:
         return [places[index] for index in _select_by_rows(merits, _in_places(similarities, places), price=price, wanted=wanted)]
+    if similarities is None and all(index == place for index, place in enumerate(places)):
+        return _select_lazily(merits, overlap, price=price, wanted=wanted)
     known = None if similarities is None else similarities.tolist()
 
     def similarity(left: int, right: int) -> int:
@@ -74,7 +76,9 @@ class TokenOverlap:
     for each.
     """
 
-    def __init__(self, tokens_of: Callable[[int], Iterable[str]]) -> None:
+    __slots__ = ("_bits", "_integers", "_left_as_sets", "_sets", "_tokens_of")
+
+    def __init__(self, tokens_of: Callable[[int], frozenset[str]]) -> None:
         self._tokens_of = tokens_of
         self._left_as_sets = PAIRS_AS_SETS
         self._sets: dict[int, frozenset[str]] = {}
@@ -85,7 +89,9 @@ class TokenOverlap:
         """Return what two texts have in common."""
         if self._left_as_sets:
             self._left_as_sets -= 1
-            tokens, others = self._set(left), self._set(right)
+            sets = self._sets
+            tokens = sets[left] if left in sets else self._set(left)
+            others = sets[right] if right in sets else self._set(right)
             shared, together = len(tokens & others), len(tokens) + len(others)
         else:
             (first, count), (second, other_count) = self._integer(left), self._integer(right)
@@ -95,7 +101,7 @@ class TokenOverlap:
     def _set(self, number: int) -> frozenset[str]:
         known = self._sets.get(number)
         if known is None:
-            known = self._sets[number] = frozenset(self._tokens_of(number))
+            known = self._sets[number] = self._tokens_of(number)
         return known
 
     def _integer(self, number: int) -> tuple[int, int]:
