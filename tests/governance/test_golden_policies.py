@@ -65,7 +65,7 @@ def test_there_are_ten_examples() -> None:
 def test_the_templates_are_the_examples() -> None:
     """A template may have a shorter name than its example, and has the same rules."""
     examples = [(body["category"], body["rules"]) for body in (_read(path)["policy"] for path in GOLDEN)]
-    templates = [(body.category, msgspec.to_builtins(body.rules)) for body in TEMPLATES.values()]
+    templates = [(body.category, msgspec.to_builtins(body.rules)) for body in TEMPLATES.values() if body.category != "protocol"]
 
     assert len(examples) == len(templates)
     assert [] == [each for each in examples if each not in templates]

@@ -75,14 +75,14 @@ def policy(**rules: Any) -> dict[str, Any]:
     return {"name": "spending", "category": "budget", "rules": rules}
 
 
-def test_two_categories_are_built_in() -> None:
-    assert ["retrieval", "grounding"] == [each.name for each in categories()]
+def test_three_categories_are_built_in() -> None:
+    assert ["retrieval", "grounding", "protocol"] == [each.name for each in categories()]
 
 
 def test_an_unknown_category_is_refused_with_the_nearest() -> None:
     with pytest.raises(InvalidFieldError, match="did you mean 'grounding'"):
         category("grouding")
-    with pytest.raises(InvalidFieldError, match="the categories are retrieval, grounding"):
+    with pytest.raises(InvalidFieldError, match="the categories are retrieval, grounding, protocol"):
         category("zzz")
 
 
@@ -122,7 +122,7 @@ def test_several_categories_give_a_verdict_each_in_a_fixed_order() -> None:
 
 @pytest.mark.usefixtures("budget")
 def test_a_category_of_ones_own_has_a_schema() -> None:
-    assert ["retrieval", "grounding", "budget"] == policy_schema()["properties"]["category"]["enum"]
+    assert ["retrieval", "grounding", "protocol", "budget"] == policy_schema()["properties"]["category"]["enum"]
     assert 100 == rules_schema("budget")["properties"]["max_tokens"]["default"]
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
 from evidentia.contracts.policies import GroundingRules, PolicyBody, PolicyId, PolicyScope, RetrievalRules
 from evidentia.policy.categories import categories
+from evidentia.policy.protocol_rules import ProtocolRules
 from evidentia.policy.rules import check_policy, policy_id_of, policy_schema, rules_schema
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "policies.md"
@@ -311,7 +312,7 @@ def test_the_order_of_names_in_a_scope_leaves_the_digest(names: list[str]) -> No
 # --- the schema, and the page ---
 
 
-@pytest.mark.parametrize(("category", "rules"), [("retrieval", RetrievalRules), ("grounding", GroundingRules)])
+@pytest.mark.parametrize(("category", "rules"), [("retrieval", RetrievalRules), ("grounding", GroundingRules), ("protocol", ProtocolRules)])
 def test_the_schema_says_what_every_rule_is_for(category: str, rules: type[msgspec.Struct]) -> None:
     schema = rules_schema(category)
 
@@ -333,7 +334,7 @@ def test_the_schema_of_a_policy_names_every_category() -> None:
     assert [each.name for each in categories()] == [each["if"]["properties"]["category"]["const"] for each in schema["allOf"]]
 
 
-@pytest.mark.parametrize("rules", [RetrievalRules, GroundingRules])
+@pytest.mark.parametrize("rules", [RetrievalRules, GroundingRules, ProtocolRules])
 def test_every_rule_has_a_heading_on_the_page(rules: type[msgspec.Struct]) -> None:
     headings = {line.lstrip("#").strip().strip("`") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("#")}
 

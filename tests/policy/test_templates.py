@@ -1,4 +1,4 @@
-"""The ten policies to start from load unchanged, and each decides a run as written here."""
+"""The policies to start from load unchanged, and each decides a run as written here."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def found(score: float, source: str, collection: str = "knowledge_base", age_day
     return RetrievedDocument(relevance_score=score, source=source, collection=collection, age_days=age_days)
 
 
-def test_there_are_three_for_retrieval_and_seven_for_grounding() -> None:
-    assert ["retrieval"] * 3 + ["grounding"] * 7 == [body.category for body in TEMPLATES.values()]
+def test_there_are_some_for_every_category() -> None:
+    assert ["retrieval"] * 3 + ["grounding"] * 7 + ["protocol"] * 2 == [body.category for body in TEMPLATES.values()]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -23,6 +23,7 @@ from evidentia.contracts.policies import (
     Posture,
     StoredPolicy,
 )
+from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import (
     BatchClosed,
     CheckBypassed,
@@ -234,7 +235,21 @@ class StartReply(msgspec.Struct, frozen=True, kw_only=True):
     """Those in scope, in the order in which they are asked; they stay the same for the whole run."""
 
 
-RecordableCall = RetrievedDocument | BatchClosed | GroundingEntry | ToolCall | LlmCall | StepCall | SpanOpened | SpanClosed | CheckBypassed
+RecordableCall = (
+    RetrievedDocument
+    | BatchClosed
+    | GroundingEntry
+    | ToolCall
+    | LlmCall
+    | StepCall
+    | SpanOpened
+    | SpanClosed
+    | CheckBypassed
+    | TaskOpened
+    | ToolAsked
+    | ToolAnswered
+    | ReplyDrafted
+)
 """What a client may record; beginning and end have requests of their own."""
 
 

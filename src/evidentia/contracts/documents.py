@@ -37,6 +37,8 @@ class DocumentMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit
     extra: Mapping[str, str] = msgspec.field(default_factory=dict)
     layout: Sha256 | None = None
     """The hash of the document's `DocumentLayout`; None where it has no pages, images or tables."""
+    remarks: Mapping[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
+    """What was noticed when it came in, such as `instruction_like`, and at which of its chunks, by position."""
 
 
 class PreparedChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):

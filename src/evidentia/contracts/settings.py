@@ -206,6 +206,15 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Whether every request is logged as one line of JSON, to the logger `evidentia.requests`."""
 
 
+class TableSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How questions about tables are answered."""
+
+    planner: str = ""
+    """The model that plans a statement where the rules decline to, through the endpoint of `[llm]`; empty for none."""
+    budget_ms: int = 2_000
+    """How long planning, and then running, may take."""
+
+
 class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An OpenAI-compatible endpoint for what a language model does here."""
 
@@ -232,6 +241,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     embedding: EmbeddingSettings = EmbeddingSettings()
     query: QuerySettings = QuerySettings()
     ranking: RankingSettings = RankingSettings()
+    tables: TableSettings = TableSettings()
     llm: LlmSettings = LlmSettings()
     sources: SourceSettings = SourceSettings()
     fanout: FanoutSettings = FanoutSettings()

@@ -10,6 +10,7 @@ import msgspec
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import InvalidFieldError, PolicyInvalidError
 from evidentia.contracts.policies import Policy, PolicyAction
+from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import (
     AnyCall,
     BatchClosed,
@@ -46,6 +47,10 @@ CALLS: Final[Mapping[str, type[RunCall]]] = {
     "span": SpanOpened,
     "span_end": SpanClosed,
     "bypass": CheckBypassed,
+    "task": TaskOpened,
+    "ask": ToolAsked,
+    "answer": ToolAnswered,
+    "reply": ReplyDrafted,
 }
 END: Final = "end"
 

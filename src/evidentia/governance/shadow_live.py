@@ -8,6 +8,7 @@ import msgspec
 
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Enforcement, PolicyId
+from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import (
     BatchClosed,
     GroundingEntry,
@@ -32,6 +33,7 @@ _ANY: Final = (RetrievedDocument, GroundingEntry, BatchClosed, ToolCall, LlmCall
 _CALLS: Final[Mapping[str, tuple[type, ...]]] = {
     "retrieval": tuple(each for each in _ANY if each is not GroundingEntry),
     "grounding": (GroundingEntry, RunEnded),
+    "protocol": (TaskOpened, ToolAsked, ToolAnswered, ReplyDrafted, RunEnded),
 }
 """What a category can say something about; a category of somebody else's may listen to anything."""
 

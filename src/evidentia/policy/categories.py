@@ -1,4 +1,4 @@
-"""Which categories of policies there are: an open registry, with `retrieval` and `grounding` built in."""
+"""Which categories of policies there are: an open registry, with `retrieval`, `grounding` and `protocol` built in."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Final
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.policy.grounding_run import GROUNDING
 from evidentia.policy.handling import Category
+from evidentia.policy.protocol_run import PROTOCOL
 from evidentia.policy.retrieval_run import RETRIEVAL
 from evidentia.policy.words import nearest
 
 __all__ = ["Category", "categories", "category", "find_category", "position", "register_category", "unregister_category"]
 
-_BUILT_IN: Final = (RETRIEVAL, GROUNDING)
+_BUILT_IN: Final = (RETRIEVAL, GROUNDING, PROTOCOL)
 _registry: Final[dict[str, Category]] = {each.name: each for each in _BUILT_IN}
 
 

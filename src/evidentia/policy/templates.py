@@ -1,4 +1,4 @@
-"""Policies to start from: three for retrieval and seven for grounding, each with only the rules that differ from the defaults or matter.
+"""Policies to start from: three for retrieval, seven for grounding and two for the protocol, each with only the rules that differ from the defaults or matter.
 
 They are bodies as an author writes them; give one a scope and put it in force.
 """
@@ -136,6 +136,17 @@ _GROUNDING: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {  # Any: as ab
     ),
 }
 
+_PROTOCOL: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {  # Any: as above
+    "First Call": (
+        "Expects the first retrieval call to do: at most three calls, no file system, cited replies; warns.",
+        {"profile": "first_call", "action_on_violation": "warn"},
+    ),
+    "Thorough Search": (
+        "Asks every source, local files last, before it gives up; warns.",
+        {"profile": "thorough", "action_on_violation": "warn"},
+    ),
+}
+
 
 def _bodies(category: str, given: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, PolicyBody]:
     return {
@@ -143,5 +154,7 @@ def _bodies(category: str, given: Mapping[str, tuple[str, Mapping[str, Any]]]) -
     }
 
 
-TEMPLATES: Final[Mapping[str, PolicyBody]] = MappingProxyType({**_bodies("retrieval", _RETRIEVAL), **_bodies("grounding", _GROUNDING)})
+TEMPLATES: Final[Mapping[str, PolicyBody]] = MappingProxyType(
+    {**_bodies("retrieval", _RETRIEVAL), **_bodies("grounding", _GROUNDING), **_bodies("protocol", _PROTOCOL)}
+)
 """By name."""

@@ -17,6 +17,7 @@ from evidentia.contracts.calls import SpanId
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, Verdict
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import PolicyAction, PolicyId
+from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import (
     AnyCall,
     BatchClosed,
@@ -131,6 +132,10 @@ _KINDS: Final[Mapping[type, str]] = {
     SpanOpened: "span",
     SpanClosed: "span_end",
     CheckBypassed: "bypass",
+    TaskOpened: "task",
+    ToolAsked: "ask",
+    ToolAnswered: "answer",
+    ReplyDrafted: "reply",
     RunEnded: "end",
 }
 _EMPTY: Final[Mapping[str, AnyCall]] = {kind: made() for made, kind in _KINDS.items() if made is not RunStarted}
