@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 BESIDE := $(VENV)/integrations
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance traces fit docs clean
+.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol traces fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,7 +44,7 @@ check: $(STAMP)
 small: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-bench: bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-hybrid bench-federation bench-deadline bench-grounding bench-replay bench-governance
+bench: bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-hybrid bench-federation bench-deadline bench-grounding bench-replay bench-governance bench-tables bench-protocol
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
@@ -76,6 +76,14 @@ bench-governance: $(STAMP)
 	$(PYTHON) -m venv $(VENV)/client
 	$(VENV)/client/bin/python -m pip install --quiet --disable-pip-version-check waxell-observe==0.1.10
 	$(BIN)/python benchmarks/governance.py --peer $(VENV)/client/bin/python
+
+bench-tables: $(STAMP)
+	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/table_choice.py
+	$(BIN)/python benchmarks/table_questions.py
+
+bench-protocol: $(STAMP)
+	$(BIN)/python benchmarks/protocol.py
 
 traces: $(STAMP)
 	EVIDENTIA_TRACES=100000 $(BIN)/python -m pytest -n 2 tests/governance/test_governance_oracle.py tests/governance/test_governance_over_http.py

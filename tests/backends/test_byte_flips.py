@@ -23,6 +23,7 @@ from evidentia.contracts.vocabulary import Classification, ConnectionKind
 from evidentia.provenance.verify import verify_base
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
+from evidentia.testing.layout_samples import illustrated_document
 from evidentia.testing.store_kit import many_documents
 from evidentia.wiring import embedded
 
@@ -33,7 +34,7 @@ FLIPS = 2_400
 SHARDS = 4
 TABLES = (
     "contents", "revisions", "chunks", "versions", "access_rules", "source_versions", "source_history", "roots", "segments",
-    "events", "log_tiles", "commits", "vector_spaces", "vector_reigns", "vector_files", "vectors",
+    "events", "log_tiles", "commits", "vector_spaces", "vector_reigns", "vector_files", "vectors", "attachments",
 )  # fmt: skip
 
 
@@ -46,11 +47,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     writer = parts.writer()
     writer.register(SourceDescriptor(source_id=SourceId("test"), max_qps=10))
     writer.register(SourceDescriptor(source_id=SourceId("forgotten")))
-    writer.commit(ChangeSet(documents=many_documents(140)))
+    writer.commit(ChangeSet(documents=(*many_documents(140), illustrated_document("picture", picture=bytes(range(256)) * 60))))
     writer.close()
     _embed(directory, "left behind", most=20)
     _embed(directory, "in force", most=60)
     writer = parts.writer()
+    writer.commit(ChangeSet(documents=(illustrated_document("picture"), illustrated_document("plan"))))
     writer.commit(ChangeSet(documents=(make_document("0", "a new text", root="/srv/corpus"), make_document("unicode", "naïve ☃ text"))))
     writer.register(SourceDescriptor(source_id=SourceId("test"), max_qps=20))
     writer.register(SourceDescriptor(source_id=SourceId("wiki"), connection=SourceConnection(kind=ConnectionKind.PYTHON)))
@@ -59,7 +61,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     secret = AccessRule(classification=Classification.RESTRICTED, acl=("group:x",))
     writer.commit(ChangeSet(access_changes=(AccessChange(document_id=DocumentId("test:3"), access=secret),)))
     writer.close()
-    parts.collector().collect(keep_versions=4)
+    parts.collector().collect(keep_versions=5)
     parts.close()
     return directory
 

@@ -704,7 +704,7 @@ def test_whatever_happened_the_base_is_whole_and_finds_its_own(
 def test_a_base_of_the_first_schema_is_read_and_brought_up(base: Base) -> None:
     base.put(*documents(3))
     database = sqlite3.connect(base.directory / "evidentia.sqlite")
-    for name in (*schema.VECTOR_TABLES, *schema.SOURCE_TABLES):
+    for name in (*schema.VECTOR_TABLES, *schema.SOURCE_TABLES, *schema.ATTACHMENT_TABLES):
         database.execute(f"DROP TABLE {name}")
     database.execute(schema.SOURCES_TABLE["sources"])
     database.execute("PRAGMA user_version = 1")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from evidentia.base import federating, governing
+from evidentia.base import federating, governing, layouts
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.checkup import check_up
 from evidentia.base.exporting import export_fragment
@@ -21,10 +21,11 @@ from evidentia.contracts import evidence as messages
 from evidentia.contracts.access import local_owner, normalised
 from evidentia.contracts.documents import AccessChange, ChangeSet, CommitSummary
 from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, NotFoundError
-from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, SourceId
+from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, Sha256, SourceId
 from evidentia.contracts.ingestion import DEFAULT_SOURCE
 from evidentia.contracts.provenance import FragmentExport
 from evidentia.contracts.streaming import FinalResponse
+from evidentia.contracts.tables import TableId
 from evidentia.engine.checking import request_from
 from evidentia.engine.verifying import verify_response
 from evidentia.policy.access import access_scope, is_allowed
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.evidence import EvidenceRequest
+    from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.ports import Governor
     from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
     from evidentia.contracts.streaming import StreamEvent
+    from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
     from evidentia.engine.cache_stats import CacheStats
@@ -147,6 +150,29 @@ class AsyncBase:
     async def chunks(self, document_id: str) -> list[StoredChunk]:
         """Return the live chunks of a document in order of position."""
         return await asyncio.to_thread(_chunks, self._parts, DocumentId(document_id), self._principal)
+
+    async def tables(self) -> list[TableCard]:
+        """Return the tables of every live document, ordered by document; no cell is read for it."""
+        return await asyncio.to_thread(layouts.tables, self._parts, self._principal)
+
+    async def open_table(self, table_id: str) -> OpenTable:
+        """Return a table of a live document with its cells."""
+        return await asyncio.to_thread(layouts.open_table, self._parts, self._principal, TableId(table_id))
+
+    async def ask_tables(self, question: str, *, limit: int = 200) -> TableAnswer:
+        """Answer a question from spreadsheets: rows with the rows of the sheets they came from, or why there are none.
+
+        Rules that link words to columns and cells plan a statement, and decline what they cannot read; nothing is guessed.
+        """
+        return await asyncio.to_thread(layouts.ask_tables, self._parts, self._principal, question, limit=limit)
+
+    async def layout(self, document_id: str) -> DocumentLayout | None:
+        """Return the pages, images and tables of a live document; None where it has none of them."""
+        return await asyncio.to_thread(layouts.layout, self._parts, self._principal, DocumentId(document_id))
+
+    async def image(self, image_hash: str) -> tuple[str, bytes]:
+        """Return the media type and the bytes of an image, by the hash that a fragment or a layout names."""
+        return await asyncio.to_thread(layouts.image, self._parts, self._principal, Sha256(image_hash))
 
     async def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""

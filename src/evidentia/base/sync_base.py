@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import CommitSummary, StoredChunk
     from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.ids import DocumentId
+    from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.ports import Governor
     from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
     from evidentia.contracts.streaming import StreamEvent
+    from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
     from evidentia.engine.cache_stats import CacheStats
@@ -122,6 +124,29 @@ class Base:
     def chunks(self, document_id: str) -> list[StoredChunk]:
         """Return the live chunks of a document in order of position."""
         return self._portal.run(self._inner.chunks(document_id))
+
+    def tables(self) -> list[TableCard]:
+        """Return the tables of every live document, ordered by document; no cell is read for it."""
+        return self._portal.run(self._inner.tables())
+
+    def open_table(self, table_id: str) -> OpenTable:
+        """Return a table of a live document with its cells."""
+        return self._portal.run(self._inner.open_table(table_id))
+
+    def ask_tables(self, question: str, *, limit: int = 200) -> TableAnswer:
+        """Answer a question from spreadsheets: rows with the rows of the sheets they came from, or why there are none.
+
+        Rules that link words to columns and cells plan a statement, and decline what they cannot read; nothing is guessed.
+        """
+        return self._portal.run(self._inner.ask_tables(question, limit=limit))
+
+    def layout(self, document_id: str) -> DocumentLayout | None:
+        """Return the pages, images and tables of a live document; None where it has none of them."""
+        return self._portal.run(self._inner.layout(document_id))
+
+    def image(self, image_hash: str) -> tuple[str, bytes]:
+        """Return the media type and the bytes of an image, by the hash that a fragment or a layout names."""
+        return self._portal.run(self._inner.image(image_hash))
 
     def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""

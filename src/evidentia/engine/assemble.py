@@ -9,16 +9,18 @@ from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment
 from evidentia.contracts.provenance import RetrievalContext, TrustMetadata
 from evidentia.contracts.vocabulary import FusionMethod
+from evidentia.engine.layouts import layout_of
 from evidentia.engine.selection import CONFLICT_LOST, outsider_of
 from evidentia.provenance.chain import stored_chain
 from evidentia.provenance.outside import outside_chain
 from evidentia.ranking.confidence import confidence, shipped_model
 from evidentia.text.counting import basis_of, count_tokens
+from evidentia.text.instructions import hostile_flags
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from evidentia.contracts.documents import DocumentMetadata
+    from evidentia.contracts.documents import DocumentMetadata, StoredChunk
     from evidentia.contracts.evidence import SignalScores, TermScore
     from evidentia.contracts.provenance import InclusionProof, IngestEvent
     from evidentia.contracts.retrieval import ExternalCandidate
@@ -43,6 +45,7 @@ class Assembler:
 
     def __init__(self, question: Question, *, attainable: int, score_bits: int, now: datetime, tokenizer: str, weighting: str) -> None:
         request = question.request
+        self._snapshot = question.snapshot
         vector = question.parts[0].vector
         self._query = request.query.text
         self._query_hash = sha256_hex(self._query.encode())
@@ -94,6 +97,7 @@ class Assembler:
             final_rank=rank,
             encoder=self._encoder,
         )
+        pages, images = layout_of(chunk, self._snapshot)
         trust = self._trust(ranked, chunk.metadata.authority_tier, believed, extracted_at)
         return EvidenceFragment(
             content=chunk.content,
@@ -119,7 +123,9 @@ class Assembler:
             is_live=chunk.is_live,
             explanation=explanation,
             token_count=count_remembered(chunk.content, self._tokenizer),
-            flags=ranked.flags,
+            flags=(*ranked.flags, *_remarked(chunk)) if chunk.metadata.remarks else ranked.flags,
+            pages=pages,
+            images=images,
         )
 
     def _from_outside(self, ranked: Ranked, *, rank: int) -> EvidenceFragment:
@@ -158,7 +164,7 @@ class Assembler:
             trust_metadata=self._trust(ranked, candidate.authority_tier, believed, candidate.retrieved_at),
             metadata=_described_outside(candidate) | self._shared | {"confidence_basis": basis},
             token_count=count_remembered(candidate.content, self._tokenizer),
-            flags=ranked.flags,
+            flags=(*ranked.flags, *hostile_flags(candidate.content)),
         )
 
     def _trust(self, ranked: Ranked, tier: AuthorityTier, believed: float, extracted_at: datetime) -> TrustMetadata:
@@ -174,6 +180,11 @@ class Assembler:
 def count_remembered(text: str, tokenizer: str) -> int:
     """Return the number of tokens; texts that come back again and again are counted once."""
     return count_tokens(text, tokenizer)
+
+
+def _remarked(chunk: StoredChunk) -> list[str]:
+    """Return what was noticed about this chunk when its document came in."""
+    return [remark for remark, positions in sorted(chunk.metadata.remarks.items()) if chunk.position in positions]
 
 
 def _described_outside(candidate: ExternalCandidate) -> dict[str, str]:

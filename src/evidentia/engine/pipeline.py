@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from evidentia.engine.question import Question
     from evidentia.engine.selection import Pooled
 
-ENGINE = "evidentia-engine/4"
+ENGINE = "evidentia-engine/5"
 """Changes when the same request on the same state with the same settings may give another answer."""
 ESTIMATE = "chars4"
 """How tokens are counted where no budget depends on it; the fragment says so."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.ids import chunk_id_of
 from evidentia.contracts.provenance import BrokenLink, FragmentExport, OriginDescriptor, VerifyReport
+from evidentia.engine.layouts import layout_problems
 from evidentia.engine.outsiders import OUTSIDE
 from evidentia.engine.results import result_hash
 from evidentia.provenance.chain import chain_faults
@@ -33,6 +34,7 @@ def verify_response(response: EvidenceResponse) -> VerifyReport:
             broken.append(BrokenLink(check="identity", where=where, problem="the content does not have its content_hash"))
         if fragment.is_truncated != bool(fragment.cut_off):
             broken.append(BrokenLink(check="identity", where=where, problem="it does not say truly whether it was cut"))
+        broken += (BrokenLink(check="layout", where=where, problem=problem) for problem in layout_problems(fragment))
     recomputed = result_hash(
         request=response.request_hash,
         evidence_state=response.evidence_state,

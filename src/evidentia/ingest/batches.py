@@ -36,7 +36,7 @@ class Batches:
     def add(self, document: PreparedDocument) -> None:
         """Take one document; the batch it fills is committed at once."""
         self._documents.append(document)
-        self._bytes += len(document.text)
+        self._bytes += len(document.text) + sum(len(each.content) for each in document.attachments)
         self._chunks += len(document.chunks)
         if len(self._documents) >= self._settings.batch_documents or self._bytes >= self._settings.batch_bytes:
             self.commit()

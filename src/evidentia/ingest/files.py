@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.reports import SkippedInput
 from evidentia.ingest.naming import legible
+from evidentia.ingest.neighbours import Neighbours
 from evidentia.ingest.originals import read_original
 from evidentia.ingest.prepare import prepare
 from evidentia.ingest.readers.families import PARSED_FAMILIES, family_of
@@ -43,9 +44,12 @@ class FileIngest:
         self._tally = tally
         self._pool = pool
         self._limits = ReadLimits.of(recipe.settings)
+        self._neighbours = Neighbours((), self._limits)
 
     def ingest(self, files: Iterable[WalkedFile], histories: Mapping[str, RootHistory]) -> None:
         """Bring in `files` in their order; what cannot be read is counted with its reason."""
+        files = tuple(files)
+        self._neighbours = Neighbours(files, self._limits)
         for window in self._windows(files, histories):
             known = self._writer.known([original.document_id for original in window])
             changed = []
@@ -67,7 +71,8 @@ class FileIngest:
             except DocumentUnreadableError as error:
                 self._skip(file, error)
                 continue
-            window.append(self._recipe.original(file, content, _history_of(file, histories)))
+            neighbours = self._neighbours.of(file, content)
+            window.append(self._recipe.original(file, content, _history_of(file, histories), neighbours))
             window_bytes += len(content)
             if len(window) >= WINDOW_FILES or window_bytes >= settings.batch_bytes:
                 yield window
@@ -84,6 +89,7 @@ class FileIngest:
         for original in originals:
             try:
                 extracted = self._extracted(original, waiting.pop(original.document_id, None))
+                extracted = self._neighbours.attached(extracted, original.file, original.neighbours)
                 document, notes = self._recipe.file_document(original, extracted, read_at=read_at)
             except DocumentUnreadableError as error:
                 self._skip(original.file, error)

@@ -1,4 +1,4 @@
-"""A read document becomes one that can be stored: chunks identified, hashed and chained.
+"""A read document becomes one that can be stored: chunks identified, hashed and chained, pages, images and tables laid out.
 
 Nothing here depends on time, place or order except the timestamps inside custody records, so the same text under
 the same document id always gives the same chunk ids.
@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.documents import PreparedChunk, PreparedDocument
 from evidentia.contracts.ids import SemanticVersion, Sha256, ToolId, chunk_id_of
 from evidentia.contracts.provenance import DocumentCustody, OriginDescriptor, ToolStamp, TransformationRecord
 from evidentia.contracts.vocabulary import SourceType
+from evidentia.ingest.layouts import lay_out
 from evidentia.provenance.chain import DocumentChain, chunk_record
+from evidentia.text.instructions import hostile_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,23 +28,35 @@ CHUNKER = ToolId("evidentia.ingest.chunking")
 
 
 def prepare(document: ReadDocument) -> PreparedDocument:
-    """Return the document with its chunks identified and its custody sealed."""
+    """Return the document with its chunks identified, its custody sealed and its layout named by its metadata."""
     text = document.extracted.text
     encoded = text.encode()
     text_hash = sha256_hex(encoded)
     custody = _custody(document, text_hash=text_hash)
+    layout, attachments = lay_out(document)
+    remarks = _remarks(document)
     return PreparedDocument(
         source_id=document.source_id,
         document_id=document.document_id,
         text=text,
         text_hash=text_hash,
         custody=custody,
-        metadata=document.metadata,
+        metadata=structs.replace(document.metadata, layout=layout, remarks=remarks) if layout or remarks else document.metadata,
         access=document.access,
         chunks=tuple(_chunks(document, custody=custody, encoded=encoded, text_hash=text_hash)),
         fingerprint=document.fingerprint,
         root=document.root,
+        attachments=attachments,
     )
+
+
+def _remarks(document: ReadDocument) -> dict[str, tuple[int, ...]]:
+    """Return what readers of each chunk should be warned of, by name; most documents have nothing of the kind."""
+    found: dict[str, list[int]] = {}
+    for position, (start, end) in enumerate(document.spans):
+        for flag in hostile_flags(document.extracted.text[start:end]):
+            found.setdefault(flag, []).append(position)
+    return {flag: tuple(found[flag]) for flag in sorted(found)}
 
 
 def _custody(document: ReadDocument, *, text_hash: Sha256) -> DocumentCustody:

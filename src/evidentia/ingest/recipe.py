@@ -18,6 +18,8 @@ from evidentia.contracts.vocabulary import ContentType
 from evidentia.ingest import corpus
 from evidentia.ingest.chunking import chunker_version, cut
 from evidentia.ingest.claims import Claims, apply_claims
+from evidentia.ingest.layouts import bounded
+from evidentia.ingest.neighbours import Neighbour
 from evidentia.ingest.readers.families import Family, family_of
 from evidentia.ingest.readers.registry import tool_of
 from evidentia.ingest.titles import title_of
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.extraction import ExtractedText
     from evidentia.contracts.settings import IngestSettings
 
-RECIPE_VERSION = "1"
+RECIPE_VERSION = "2"
 HASH_VERSION_DIGITS = 16
 
 _CONTENT_TYPES = {
@@ -50,6 +52,7 @@ class Original(msgspec.Struct, frozen=True, kw_only=True):
     content_hash: Sha256
     history: FileHistory | None
     fingerprint: Sha256
+    neighbours: tuple[Neighbour, ...] = ()
 
 
 class Recipe:
@@ -73,12 +76,17 @@ class Recipe:
         """Return the id of the document an original becomes."""
         return document_id_of(self.options.source, own_id)
 
-    def original(self, file: WalkedFile, content: bytes, history: FileHistory | None) -> Original:
-        """Return a file's bytes with their hash and fingerprint; a history that ends before these bytes tells only how it began."""
+    def original(self, file: WalkedFile, content: bytes, history: FileHistory | None, neighbours: tuple[Neighbour, ...] = ()) -> Original:
+        """Return a file's bytes with their hash and fingerprint; a history that ends before these bytes tells only how it began.
+
+        The fingerprint also stands for the image files the document shows, so that a changed image makes a changed document.
+        """
         if history is not None and not history.holds(content):
             history = msgspec.structs.replace(history, blob="", commit="", author="", updated_at=None)
         content_hash = Sha256(hashlib.sha256(content).hexdigest())
         facts = msgspec.json.encode(history)
+        if neighbours:
+            facts += msgspec.json.encode([(neighbour.reference, neighbour.image_hash) for neighbour in neighbours])
         fingerprint = self._fingerprint(tool_of(family_of(file.own_id)), content_hash.encode() + facts)
         return Original(
             file=file,
@@ -87,10 +95,12 @@ class Recipe:
             content_hash=content_hash,
             history=history,
             fingerprint=fingerprint,
+            neighbours=neighbours,
         )
 
     def file_document(self, original: Original, extracted: ExtractedText, *, read_at: datetime) -> tuple[ReadDocument, tuple[str, ...]]:
         """Return the document a file becomes and notes about it, or raise DocumentUnreadableError for a claim that forbids it."""
+        extracted = bounded(extracted)
         own_id, history = original.file.own_id, original.history
         defaults = DocumentMetadata(
             source_id=self.options.source,

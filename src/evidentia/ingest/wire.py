@@ -30,9 +30,28 @@ class ReadFailure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
 
 
 class ReadSuccess(msgspec.Struct, frozen=True, kw_only=True, tag="success"):
-    """The text of a file."""
+    """The text of a file; the bytes of its images go once each, however often an image is shown."""
 
     extracted: ExtractedText
+    contents: tuple[bytes, ...] = ()
+    content_of: tuple[int, ...] = ()
+    """For each image of `extracted`, the place of its bytes in `contents`."""
+
+    @classmethod
+    def of(cls, extracted: ExtractedText) -> ReadSuccess:
+        """Return the answer that carries a file."""
+        if not extracted.images:
+            return cls(extracted=extracted)
+        places: dict[bytes, int] = {}
+        content_of = tuple(places.setdefault(image.content, len(places)) for image in extracted.images)
+        bare = tuple(msgspec.structs.replace(image, content=b"") for image in extracted.images)
+        return cls(extracted=msgspec.structs.replace(extracted, images=bare), contents=tuple(places), content_of=content_of)
+
+    def whole(self) -> ExtractedText:
+        """Return the file as it was read."""
+        pairs = zip(self.extracted.images, self.content_of, strict=bool(self.content_of))
+        images = tuple(msgspec.structs.replace(image, content=self.contents[place]) for image, place in pairs)
+        return msgspec.structs.replace(self.extracted, images=images) if images else self.extracted
 
 
 encode = msgspec.msgpack.Encoder().encode
@@ -43,7 +62,7 @@ _decode_answer = msgspec.msgpack.Decoder(ReadFailure | ReadSuccess).decode
 def decode_answer(frame: bytes) -> ExtractedText | ReadFailure:
     """Return what a reader process answered."""
     answer = _decode_answer(frame)
-    return answer.extracted if isinstance(answer, ReadSuccess) else answer
+    return answer.whole() if isinstance(answer, ReadSuccess) else answer
 
 
 def write_frame(stream: IO[bytes], frame: bytes) -> None:

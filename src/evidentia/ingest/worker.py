@@ -35,7 +35,7 @@ def _answer(answers: IO[bytes], job: ReadJob) -> bool:
     """Answer one job; False when the process should end because it ran out of memory."""
     _set_alarm(job.timeout_s + GRACE_S)
     try:
-        answer: ReadSuccess | ReadFailure = ReadSuccess(extracted=read_document(job.content, name=job.name, limits=job.limits))
+        answer: ReadSuccess | ReadFailure = ReadSuccess.of(read_document(job.content, name=job.name, limits=job.limits))
     except DocumentUnreadableError as error:
         answer = ReadFailure(reason=str(error.reason), problem=error.problem, is_last=error.reason == SkipReason.READER_CRASHED)
     _set_alarm(0)

@@ -14,18 +14,20 @@ import msgspec
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import chunk_id_of
-from evidentia.contracts.ports import SupportsVectorCustody
+from evidentia.contracts.ports import SupportsLayouts, SupportsVectorCustody
 from evidentia.contracts.provenance import BrokenLink, CommitRecord, FragmentExport, IngestEvent, VerifyReport
 from evidentia.provenance import merkle
 from evidentia.provenance.chain import DocumentChain, chain_faults, chunk_record
 from evidentia.provenance.corpus import CorpusState, evidence_state, member_bytes
 from evidentia.provenance.frontier import Frontier
+from evidentia.provenance.layouts import LayoutCheck
 from evidentia.provenance.vector_sets import vector_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.contracts.documents import PreparedChunk, StoredDocument
+    from evidentia.contracts.ids import Sha256
     from evidentia.contracts.ports import CustodyArchive
 
 EXPORT_FORMAT = "evidentia-fragment/1"
@@ -68,6 +70,7 @@ class _BaseCheck:
         self._events = 0
         self._documents = 0
         self._fragments = 0
+        self._layouts = LayoutCheck(archive.attachment if isinstance(archive, SupportsLayouts) else _keeps_nothing)
 
     def run(self) -> VerifyReport:
         for step in (self._check_storage, self._check_commits, self._check_log, self._check_documents, self._check_vectors):
@@ -176,6 +179,8 @@ class _BaseCheck:
             )
             if problem:
                 yield BrokenLink(check="custody", where=f"chunk '{chunk.chunk_id}'", problem=problem)
+        for place, problem in self._layouts.faults(document):
+            yield BrokenLink(check="layout", where=place, problem=problem)
 
     def _event_problem(self, index: int, **expected: str | int) -> str:
         leaf = next(self._archive.log_leaves(index, index + 1), None) if 0 <= index < self._events else None
@@ -205,6 +210,10 @@ class _BaseCheck:
                 yield BrokenLink(check="version", where=where, problem="the evidence_state does not follow from its parts")
         if corpus.state != self._archive.corpus_state():
             yield BrokenLink(check="version", where="corpus state", problem="the stored running sum is not that of the live documents")
+
+
+def _keeps_nothing(_: Sha256) -> None:
+    """Stand for an archive that keeps no attachments: a document with a layout is then not whole."""
 
 
 class _Changes:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.contracts.documents import PreparedDocument
+    from evidentia.contracts.layout import ExtractedImage
+    from evidentia.contracts.tables import ExtractedTable
 
 
 def make_document(
@@ -28,13 +30,17 @@ def make_document(
     metadata: DocumentMetadata | None = None,
     spans: Sequence[tuple[int, int]] | None = None,
     root: str = "",
+    pages: tuple[int, ...] = (),
+    images: tuple[ExtractedImage, ...] = (),
+    tables: tuple[ExtractedTable, ...] = (),
 ) -> PreparedDocument:
-    """Return a prepared document; without spans the whole text is one chunk."""
+    """Return a prepared document; without spans the whole text is one chunk, without pages, images and tables it has no layout."""
     source_id = SourceId(source)
     original = text.encode()
     facts = metadata or DocumentMetadata(source_id=source_id)
     rule = access or AccessRule()
-    fingerprint = sha256_hex(repr((text, facts, rule, spans)).encode())
+    layout = (pages, images, tables)
+    fingerprint = sha256_hex(repr((text, facts, rule, spans, *(layout if any(layout) else ()))).encode())
     return prepare(
         ReadDocument(
             source_id=source_id,
@@ -48,6 +54,9 @@ def make_document(
                 method="full_text",
                 tool_id=ToolId("evidentia.testing"),
                 tool_version=SemanticVersion("1.0.0"),
+                pages=pages,
+                images=images,
+                tables=tables,
             ),
             spans=tuple(spans) if spans is not None else ((0, len(text)),),
             chunker_version="1.0.0",

@@ -12,10 +12,13 @@ from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import AccessChange, ChangeSet
 from evidentia.contracts.errors import DuplicateDocumentError, NotFoundError
 from evidentia.contracts.ids import DocumentId, SourceId
+from evidentia.contracts.ports import SupportsLayouts
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
+from evidentia.provenance.layouts import decode_content, named_hashes
 from evidentia.provenance.verify import verify_base
 from evidentia.testing.documents import make_document
+from evidentia.testing.layout_samples import TABLE, illustrated_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -210,6 +213,61 @@ class StoreConformance(ABC):
             key: (value.fingerprint, value.root) for key, value in known.items()
         }
         assert [each.document_id for each in documents] == list(all_known)
+
+    def test_pages_images_and_tables_come_back_exactly(self, tmp_path: Path) -> None:
+        """What a layout names by a hash is kept under it, and a document without one has none."""
+        store = self.make(tmp_path)
+        document = illustrated_document("a")
+        self.commit(store, ChangeSet(documents=(document, make_document("b", "plain"))))
+        layouts = self._layouts(store)
+
+        layout = layouts.layout(document.document_id)
+
+        assert layout is not None
+        assert ((0, 12), "diagram") == (layout.pages, layout.images[0].name)
+        assert {each.content_hash: each.content for each in document.attachments} == {
+            each.content_hash: layouts.attachment(each.content_hash) for each in document.attachments
+        }
+        assert TABLE.content == decode_content(layouts.attachment(layout.tables[0].content) or b"")
+        assert layouts.layout(DocumentId("test:b")) is None
+        assert self._is_whole(store)
+
+    def test_a_layout_that_changes_alone_is_a_change(self, tmp_path: Path) -> None:
+        """The text stays, the version does not, and the way back leads to the version before."""
+        store = self.make(tmp_path)
+        before, after = illustrated_document("a", picture=b"old"), illustrated_document("a", picture=b"new")
+        first = self.commit(store, ChangeSet(documents=(before,)))
+        second = self.commit(store, ChangeSet(documents=(after,)))
+        layout = self._layouts(store).layout(after.document_id)
+        back = self.commit(store, ChangeSet(documents=(before,)))
+
+        assert before.text_hash == after.text_hash
+        assert first == back != second
+        assert layout is not None
+        assert {each.content_hash for each in after.attachments} == {*named_hashes(layout), after.metadata.layout}
+        assert self._is_whole(store)
+
+    def test_collection_removes_what_no_version_shows(self, tmp_path: Path) -> None:
+        """Pictures of old versions go, those that a live document shows stay, whoever brought them."""
+        store = self.make(tmp_path)
+        old, new = illustrated_document("a", picture=b"old"), illustrated_document("a", picture=b"new")
+        self.commit(store, ChangeSet(documents=(old, illustrated_document("gone", picture=b"new"))))
+        self.commit(store, ChangeSet(documents=(new,), removals=(DocumentId("test:gone"),)))
+        layouts = self._layouts(store)
+        kept = [layouts.attachment(each.content_hash) is not None for each in old.attachments]
+        store.collector().collect(keep_versions=1)
+
+        live = {each.content_hash for each in new.attachments}
+        assert all(kept)
+        assert all(layouts.attachment(key) is not None for key in sorted(live))
+        assert [each.content_hash in live for each in old.attachments] == [
+            layouts.attachment(each.content_hash) is not None for each in old.attachments
+        ]
+        assert self._is_whole(store)
+
+    def _layouts(self, store: StoreUnderTest) -> SupportsLayouts:
+        assert isinstance(store.reader, SupportsLayouts)
+        return store.reader
 
     def _is_whole(self, store: StoreUnderTest) -> bool:
         report = verify_base(store.archive())

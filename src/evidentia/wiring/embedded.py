@@ -12,6 +12,7 @@ from evidentia.backends.embedded.database import storage_errors
 from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME
 from evidentia.backends.embedded.index import EmbeddedIndex
 from evidentia.backends.embedded.key_values import EmbeddedKeyValues
+from evidentia.backends.embedded.layout_catalogue import LayoutCatalogue
 from evidentia.backends.embedded.notes import EmbeddedNotes
 from evidentia.backends.embedded.reader import EmbeddedReader
 from evidentia.backends.embedded.receipts import EmbeddedReceipts
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.vocabulary import AuthorityTier
     from evidentia.policy.evaluator import PolicySet
     from evidentia.wiring.control import Control
+    from evidentia.wiring.tabular import TableParts
 
 NOTES_NAME = "notes.db"
 RUNTIME_NAME = "runtime.db"
@@ -158,6 +160,18 @@ class EmbeddedParts:
         return await engine.retrieve(
             request, principal=principal, workers=self._workers, watch=watch, is_ahead=is_ahead, is_patient=is_first
         )
+
+    @cached_property
+    def layouts(self) -> LayoutCatalogue:
+        """Return what lists tables and finds images and cells for whoever may see them."""
+        return LayoutCatalogue(self.reader)
+
+    @cached_property
+    def tables(self) -> TableParts:
+        """Return what answers questions about tables."""
+        from evidentia.wiring.tabular import TableParts
+
+        return TableParts(self.settings, open_content=self.layouts.content)
 
     @cached_property
     def registry(self) -> EmbeddedRegistry:
@@ -284,7 +298,7 @@ class EmbeddedParts:
 
     def close(self) -> None:
         """Give back what is held."""
-        for made in ("traces", "_trace_store", "notes", "runtime"):
+        for made in ("traces", "_trace_store", "notes", "runtime", "tables"):
             if made in self.__dict__:
                 getattr(self, made).close()
         for control in self._controls.values():

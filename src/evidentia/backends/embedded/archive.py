@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 import numpy as np
 
-from evidentia.backends.embedded import rows, schema
+from evidentia.backends.embedded import attachments, rows, schema
 from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading, storage_errors
 from evidentia.backends.embedded.event_log import TILE_SIZE, pack_tile, tile_levels, tile_root
 from evidentia.backends.embedded.seal import roots_hash, segments_hash, stored_head
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.vectors import StoredVector, VectorIdentity
 
 _VERSIONS = """SELECT v.document_id, v.source_id, v.metadata, a.rule, v.fingerprint, v.root_key, v.event_index, v.added_seq, v.removed_seq,
@@ -36,7 +37,7 @@ Message = TypeVar("Message", bound=msgspec.Struct)
 
 
 class EmbeddedArchive:
-    """Implements `CustodyArchive` and `SupportsVectorCustody` over a snapshot of the base."""
+    """Implements `CustodyArchive`, `SupportsVectorCustody` and `SupportsLayouts` over a snapshot of the base."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -106,6 +107,16 @@ class EmbeddedArchive:
         with storage_errors(self._directory):
             return b"" if self._vectors is None else self._vectors.state()
 
+    def layout(self, document_id: DocumentId) -> DocumentLayout | None:
+        """Return the layout of a live document; None where it has none."""
+        with storage_errors(self._directory):
+            return attachments.live_layout(self._database, document_id)
+
+    def attachment(self, content_hash: Sha256) -> bytes | None:
+        """Return what has this hash; None where nothing has."""
+        with storage_errors(self._directory):
+            return attachments.read(self._database, content_hash)
+
     def close(self) -> None:
         """Let go of the snapshot."""
         self._database.close()
@@ -159,6 +170,9 @@ class EmbeddedArchive:
             (count,) = self._database.execute(statement).fetchone()
             if count:
                 yield BrokenLink(check="records", where=table, problem=f"{count} {problem}")
+        unnamed = len(attachments.unnamed(self._database))
+        if unnamed:
+            yield BrokenLink(check="records", where="attachments", problem=f"{unnamed} images, tables or layouts belong to no document")
         (events,) = self._database.execute("SELECT count(*) FROM events").fetchone()
         expected = stored_head(self._database)[0].log_size
         if events != expected:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evidentia.backends.embedded import attachments
 from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_writing, storage_errors, sync_directory
 from evidentia.backends.embedded.merging import LARGEST_MERGED, merge
 from evidentia.backends.embedded.seal import seal, stored_head
@@ -91,6 +92,8 @@ class EmbeddedCollector:
             versions = database.execute("DELETE FROM versions WHERE removed_seq IS NOT NULL AND removed_seq <= ?", (oldest,)).rowcount
             forget_sources(database, oldest=oldest)
             chunks = self._sweep(database)
+            if versions:
+                attachments.sweep(database)
             replaced, new_segments = self._merge(database)
             swept = vectors.run(oldest=None if keep_versions is None else oldest, written=new_vectors)
             if not versions and not replaced and not swept.is_changed and oldest == parent.oldest_readable:

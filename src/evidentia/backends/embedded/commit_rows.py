@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evidentia.backends.embedded import live, rows
+from evidentia.backends.embedded import attachments, live, rows
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.provenance import IngestEvent
 from evidentia.contracts.vocabulary import EventKind
@@ -47,6 +47,7 @@ class CommitRows:
         self._root_keys = {path: key for key, path in database.execute("SELECT root_key, path FROM roots")}
         self._encoded_access: dict[AccessRule, tuple[int, str]] = {}
         self._contents: list[tuple[bytes, bytes]] = []
+        self._attachments: list[tuple[bytes, bytes]] = []
         self._revisions: list[tuple[int, bytes, bytes, int, int]] = []
         self._chunks: list[tuple[int, int, int, int, int, int, int, bytes, bytes, int, int, int]] = []
         self._versions: list[tuple[int, DocumentId, SourceId, int, bytes, int, bytes, int, int, int, None]] = []
@@ -69,6 +70,7 @@ class CommitRows:
 
     def put(self, document: PreparedDocument, current: LiveVersion | None) -> None:
         """Add a document, or replace its live version; text that stays is not stored or indexed again."""
+        attachments.check_complete(document)
         marks = tuple((chunk.chunk_id, chunk.content_hash) for chunk in document.chunks)
         access_key, access_hash = self._access(document.access)
         metadata = rows.encode(document.metadata)
@@ -96,6 +98,7 @@ class CommitRows:
             fingerprint, root_key, first_event, self.sequence, None,
         ))  # fmt: skip
         self._next_version += 1
+        self._attachments += ((bytes.fromhex(each.content_hash), each.content) for each in document.attachments)
         self.members_in.append(member_bytes(document.document_id, metadata=document.metadata, access=document.access, chunks=marks))
 
     def remove(self, current: LiveVersion) -> None:
@@ -139,6 +142,7 @@ class CommitRows:
         run("INSERT INTO roots VALUES (?, ?)", self._new_roots)
         run("UPDATE versions SET removed_seq = ? WHERE version_key = ?", self._ended)
         run("INSERT OR IGNORE INTO contents VALUES (?, ?)", self._contents)
+        run("INSERT OR IGNORE INTO attachments VALUES (?, ?)", self._attachments)
         run("INSERT INTO revisions VALUES (?, ?, ?, ?, ?)", self._revisions)
         run("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._chunks)
         run("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._versions)

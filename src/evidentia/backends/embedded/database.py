@@ -102,7 +102,9 @@ def storage_errors(directory: Path, *, name: str = DATABASE_NAME) -> Iterator[No
         raise
 
 
-def select_in(database: sqlite3.Connection, statement: str, keys: Sequence[int] | Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def select_in(
+    database: sqlite3.Connection, statement: str, keys: Sequence[int] | Sequence[str] | Sequence[bytes]
+) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a statement whose one `%s` stands for a list of keys; any number of keys may be asked for.
 
     The columns have the types of `schema`, which only the statement's author knows, hence Any.

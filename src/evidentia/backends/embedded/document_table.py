@@ -12,6 +12,7 @@ import numpy as np
 
 from evidentia.backends.embedded.columns import record_of
 from evidentia.backends.embedded.database import select_in
+from evidentia.backends.embedded.rows import decode_metadata
 from evidentia.backends.embedded.traits import marks_of
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS, ChunkId, DocumentId, Sha256, SourceId, chunk_id_of, chunk_parts
@@ -28,6 +29,7 @@ _VISIBLE = "v.added_seq <= :at AND (v.removed_seq IS NULL OR v.removed_seq > :at
 _DOCUMENTS = f"""SELECT v.version_key, v.document_id, v.source_id, v.access_key, r.first_chunk, r.chunk_count
     FROM versions v JOIN revisions r USING (revision_key) WHERE {_VISIBLE} ORDER BY v.version_key"""
 _METADATA = f"SELECT v.document_id, v.metadata, v.access_key FROM versions v WHERE {_VISIBLE} ORDER BY v.version_key"
+_OWN_METADATA = "SELECT metadata FROM versions WHERE version_key = ?"
 _LAST_KNOWN = "SELECT document_id, metadata, access_key FROM versions WHERE added_seq <= ? ORDER BY version_key"
 _HASHES = "SELECT chunk_key, content_hash FROM chunks WHERE chunk_key IN (%s)"
 
@@ -48,6 +50,13 @@ class DocumentTable:
         if len(found) != len(self.document_ids):
             raise VersionCollectedError(str(self._sequence))
         return [record_of(document_id, metadata, self.rules[access_key]) for document_id, metadata, access_key in found]
+
+    def layout_of(self, document: int) -> Sha256 | None:
+        """Return the hash of the layout that a document has; None where it has none."""
+        row = self._database.execute(_OWN_METADATA, (int(self.version_keys[document]),)).fetchone()
+        if row is None:
+            raise VersionCollectedError(str(self._sequence))
+        return decode_metadata(row[0]).layout
 
     def last_known(self, sequence: int) -> tuple[NDArray[np.int64], Sequence[Mapping[str, object]]]:
         """Return the access keys and fields that each document had last up to another version, removed or not."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from evidentia.backends.embedded import rows
+from evidentia.backends.embedded import attachments, rows
 from evidentia.backends.embedded.database import open_for_reading, storage_errors
 from evidentia.backends.embedded.event_log import EventLogReader
 from evidentia.backends.embedded.seal import stored_head
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from evidentia.backends.embedded.attachments import LaidOutVersion
     from evidentia.contracts.access import AccessRule
     from evidentia.contracts.documents import CommitSummary, StoredChunk
+    from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.provenance import CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
 
 _VERSION = "v.source_id, v.metadata, a.rule, v.removed_seq IS NULL, r.custody, r.text_hash, r.first_chunk, r.chunk_count"
@@ -29,7 +31,7 @@ _VersionRow = tuple[str, bytes, bytes, int, bytes, bytes, int, int]
 
 
 class EmbeddedReader:
-    """Implements `EvidenceReader`."""
+    """Implements `EvidenceReader` and `SupportsLayouts`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -71,6 +73,31 @@ class EmbeddedReader:
             ).fetchall()
         for document_id, rule, count in found:
             yield DocumentId(document_id), rows.decode_access(rule), count
+
+    def holds(self, document_id: DocumentId) -> bool:
+        """Tell whether a document is live."""
+        with self._lock, storage_errors(self._directory):
+            statement = "SELECT 1 FROM versions WHERE document_id = ? AND removed_seq IS NULL"
+            return self._database.execute(statement, (document_id,)).fetchone() is not None
+
+    def layout(self, document_id: DocumentId) -> DocumentLayout | None:
+        """Return the layout of a live document; None where it has none."""
+        with self._lock, storage_errors(self._directory):
+            return attachments.live_layout(self._database, document_id)
+
+    def attachment(self, content_hash: Sha256) -> bytes | None:
+        """Return what has this hash; None where nothing has."""
+        with self._lock, storage_errors(self._directory):
+            return attachments.read(self._database, content_hash)
+
+    def laid_out(self) -> tuple[CommitRecord, list[LaidOutVersion]]:
+        """Return every readable version of a document that has a layout, and the commit that was the newest then."""
+        with self._lock, storage_errors(self._directory):
+            self._database.execute("BEGIN")
+            try:
+                return stored_head(self._database)[0], attachments.laid_out_versions(self._database)
+            finally:
+                self._database.execute("COMMIT")
 
     def close(self) -> None:
         """Give back what the reader holds."""

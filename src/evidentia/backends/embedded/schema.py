@@ -1,8 +1,8 @@
 """The tables of a base and the steps from one schema to the next.
 
 Every value in them is covered by a hash that `verify` recomputes: texts, chunks and custody by the chain, versions and
-access by `corpus_version`, events by the Merkle root, and those together with sources, roots, segments and vectors by
-the chain of commit records.
+access by `corpus_version`, attachments by the metadata of versions, events by the Merkle root, and those together with
+sources, roots, segments and vectors by the chain of commit records.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 APPLICATION_ID = 0x45564944  # "EVID", so that `file` and doctor know a base from any other SQLite file
 
 TABLES: dict[str, str] = {
@@ -76,6 +76,11 @@ SOURCE_TABLES: dict[str, str] = {
 }
 """Since schema 3: the sources of every version from the commit on that the one row of `source_history` names."""
 
+ATTACHMENT_TABLES: dict[str, str] = {
+    "attachments": "CREATE TABLE attachments (content_hash BLOB PRIMARY KEY, body BLOB NOT NULL) STRICT",
+}
+"""Since schema 4: layouts, and the images and cells that they name."""
+
 
 def create(database: sqlite3.Connection) -> None:
     """Make the tables of an empty base."""
@@ -120,6 +125,7 @@ _decode_commit = msgspec.json.Decoder(CommitRecord).decode
 MIGRATIONS: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
     1: (*VECTOR_TABLES.values(), *VECTOR_INDEXES.values()),
     2: (*SOURCE_TABLES.values(), _keep_known_sources, "DROP TABLE sources"),
+    3: tuple(ATTACHMENT_TABLES.values()),
 }
 """What leads from a schema to the next, by the schema it starts from."""
 
@@ -142,6 +148,11 @@ def holds_source_history(database: sqlite3.Connection) -> bool:
     return schema_version(database) >= _SOURCE_HISTORY_SINCE
 
 
+def holds_attachments(database: sqlite3.Connection) -> bool:
+    """Tell whether a base can hold layouts; a reader may meet one that no writer has brought up to date."""
+    return schema_version(database) >= _ATTACHMENTS_SINCE
+
+
 def schema_faults(database: sqlite3.Connection) -> list[str]:
     """Return what differs between the tables of this base and the tables that its schema has."""
     stored = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
@@ -156,9 +167,11 @@ def schema_faults(database: sqlite3.Connection) -> list[str]:
 
 _VECTORS_SINCE = 2
 _SOURCE_HISTORY_SINCE = 3
+_ATTACHMENTS_SINCE = 4
 
 
 def _expected(version: int) -> dict[str, str]:
     vectors = VECTOR_TABLES | VECTOR_INDEXES if version >= _VECTORS_SINCE else {}
     sources = SOURCE_TABLES if version >= _SOURCE_HISTORY_SINCE else SOURCES_TABLE
-    return TABLES | INDEXES | vectors | sources
+    attachments = ATTACHMENT_TABLES if version >= _ATTACHMENTS_SINCE else {}
+    return TABLES | INDEXES | vectors | sources | attachments

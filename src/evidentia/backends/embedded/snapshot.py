@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evidentia.backends.embedded import rows
+from evidentia.backends.embedded import attachments, rows
 from evidentia.backends.embedded.columns import Columns
 from evidentia.backends.embedded.document_table import DocumentTable
 from evidentia.backends.embedded.event_log import EventLogReader
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.vector_graph import GraphFolder
     from evidentia.backends.embedded.view import Matches
     from evidentia.contracts.documents import StoredChunk
-    from evidentia.contracts.ids import ChunkId, DocumentId, SourceId
+    from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId
+    from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.provenance import InclusionProof, IngestEvent
     from evidentia.contracts.search import AccessScope, ChunkSignals, DenseQuery, LexicalQuery
@@ -58,7 +59,7 @@ KEPT_NARROWINGS = 32
 
 
 class EmbeddedSnapshot:
-    """Implements `EvidenceSnapshot`. Thread safe."""
+    """Implements `EvidenceSnapshot` and `SupportsLayouts`. Thread safe."""
 
     def __init__(
         self,
@@ -249,6 +250,18 @@ class EmbeddedSnapshot:
             if self._descriptors is None:
                 self._descriptors = MappingProxyType(descriptors_at(self._database, self._version.commit))
             return self._descriptors
+
+    def layout(self, document_id: DocumentId) -> DocumentLayout | None:
+        """Return the layout that a document has in this version; None where it has none."""
+        with self._lock:
+            number = self._table.number_of(document_id)
+            named = None if number is None else self._table.layout_of(number)
+            return attachments.layout_named(self._database, named, where=document_id)
+
+    def attachment(self, content_hash: Sha256) -> bytes | None:
+        """Return what has this hash; None where nothing has, or where it was collected with its version."""
+        with self._lock:
+            return attachments.read(self._database, content_hash)
 
     def shows(self, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
         """Tell whether a scope shows a document; None when this version does not hold it."""

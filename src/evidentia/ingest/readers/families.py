@@ -16,6 +16,7 @@ class Family(Vocabulary):
     HTML = "html"
     LOG = "log"
     MARKDOWN = "markdown"
+    PARQUET = "parquet"
     PDF = "pdf"
     SCHEMA = "schema"
     SHEETS = "sheets"
@@ -26,7 +27,7 @@ class Family(Vocabulary):
     WORD = "word"
 
 
-PARSED_FAMILIES = frozenset({Family.HTML, Family.PDF, Family.SHEETS, Family.SLIDES, Family.WORD})
+PARSED_FAMILIES = frozenset({Family.HTML, Family.PARQUET, Family.PDF, Family.SHEETS, Family.SLIDES, Family.WORD})
 """Families whose parsers may be made to hang or to swallow memory; they are read in separate processes."""
 ZIPPED_FAMILIES = frozenset({Family.SHEETS, Family.SLIDES, Family.WORD})
 
@@ -54,6 +55,7 @@ _ENDINGS = {
     Family.HTML: "htm html xhtml",
     Family.LOG: "err log out",
     Family.MARKDOWN: "markdown md mdown mdx mkd qmd rmd",
+    Family.PARQUET: "parquet pq",
     Family.PDF: "pdf",
     Family.SCHEMA: "avdl avsc gql graphql proto thrift wsdl xsd",
     Family.SHEETS: "ods xlsm xlsx",

@@ -1,4 +1,4 @@
-"""HTML: the text a person would see, headings as Markdown, and what the head says about the page.
+"""HTML: the text a person would see, headings as Markdown, the images in it, and what the head says about the page.
 
 Refuses scripts, styles, comments and what is marked as hidden, which is where text meant only for machines likes to sit.
 """
@@ -15,7 +15,10 @@ import msgspec
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.extraction import ExtractedText
 from evidentia.contracts.ids import SemanticVersion, ToolId
+from evidentia.ingest.readers.html_images import HtmlImages
+from evidentia.ingest.readers.images import ImageGatherer
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
+from evidentia.ingest.readers.nearest_text import TextMap
 from evidentia.ingest.readers.plain import decode
 from evidentia.ingest.reasons import SkipReason
 
@@ -70,14 +73,19 @@ class HtmlReader(msgspec.Struct, frozen=True, kw_only=True):
         markup, _ = decode(content)
         _check_depth(markup, limit=self.limits.max_depth)
         page = _parsed(markup)
+        images = ImageGatherer(self.limits)
+        text = _visible_text(page, self.limits, HtmlImages(images))
+        nearest = TextMap(text)
         return ExtractedText(
-            text=_visible_text(page, self.limits),
+            text=text,
             media_type="text/html",
             method="html_visible_text",
             tool_id=TOOL_ID,
             tool_version=SemanticVersion(importlib.metadata.version("selectolax")),
             structure="markdown",
             declared=_declared(page),
+            notes=images.notes(),
+            images=tuple(one.placed(one.span or nearest.nearest(one.anchor, gaps=one.gaps)) for one in images.pictures),
         )
 
 
@@ -109,9 +117,9 @@ def _check_depth(markup: str, *, limit: int) -> None:
             raise DocumentUnreadableError(SkipReason.NESTED_TOO_DEEP, problem)
 
 
-def _visible_text(page: LexborHTMLParser, limits: ReadLimits) -> str:
+def _visible_text(page: LexborHTMLParser, limits: ReadLimits, images: HtmlImages) -> str:
     """Walk the tree without recursion, opening and closing blocks with line breaks."""
-    writer = _Writer(limits)
+    writer = _Writer(limits, images)
     node: LexborNode | None = page.root
     while node is not None:
         entered = writer.enter(node)
@@ -133,8 +141,9 @@ def _visible_text(page: LexborHTMLParser, limits: ReadLimits) -> str:
 class _Writer:
     """Turns the entering and leaving of elements into text with one blank line between paragraphs."""
 
-    def __init__(self, limits: ReadLimits) -> None:
+    def __init__(self, limits: ReadLimits, images: HtmlImages) -> None:
         self._gatherer = TextGatherer(limits)
+        self._images = images
         self._breaks = 0
         self._has_text = False
         self._needs_space = False
@@ -148,6 +157,8 @@ class _Writer:
             return True
         if tag.startswith("-") or tag in _DROPPED or _is_hidden(node):
             return False
+        if tag in HtmlImages.TAGS:
+            self._images.enter(tag, node.attributes, offset=self._gatherer.length, is_after_break=self._breaks > 0 or not self._has_text)
         if tag == "br":
             self._break(1)
         elif tag in _BLOCKS:
@@ -166,15 +177,20 @@ class _Writer:
             self._break(2 if tag in _PARAGRAPHS else 1)
         elif tag in _CELLS and node.next is not None:
             self._write_raw(" | ")
+        if tag in HtmlImages.TAGS:
+            self._images.leave(tag, offset=self._gatherer.length)
         self._preformatted -= tag == "pre"
 
     def text(self) -> str:
         """Return everything written."""
-        return self._gatherer.joined()
+        text = self._gatherer.joined()
+        self._images.trim(text)
+        return text
 
     def _break(self, lines: int) -> None:
         self._breaks = max(self._breaks, lines)
         self._needs_space = False
+        self._images.broken()
 
     def _write(self, text: str) -> None:
         if self._preformatted:
@@ -192,6 +208,7 @@ class _Writer:
         if self._has_text:
             self._gatherer.add("\n" * self._breaks or (" " if self._needs_space else ""))
         self._breaks, self._needs_space, self._has_text = 0, False, True
+        self._images.written()
         self._gatherer.add(text)
 
 

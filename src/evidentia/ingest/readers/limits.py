@@ -26,6 +26,10 @@ class ReadLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Unpacked to packed size of an archive above a few megabytes; XML rarely reaches 50."""
     max_depth: int = 2_000
     """Elements of HTML open at once; parsing takes time with the square of it."""
+    max_images: int = 1_000
+    max_image_bytes: int = 16 * 1024 * 1024
+    max_images_bytes: int = 64 * 1024 * 1024
+    """All images of one document together, each counted once however often it is shown."""
 
     @classmethod
     def of(cls, settings: IngestSettings) -> ReadLimits:
@@ -47,6 +51,11 @@ class TextGatherer:
         if self._left < 0:
             raise text_too_long(self._limit)
         self._pieces.append(piece)
+
+    @property
+    def length(self) -> int:
+        """How many characters were taken so far, which is where the next piece begins."""
+        return self._limit - self._left
 
     def joined(self) -> str:
         """Return everything taken so far as one string."""

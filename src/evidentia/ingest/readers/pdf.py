@@ -1,4 +1,4 @@
-"""PDF: the text of each page, a form feed between pages; refuses to draw, to run anything, or to look at pictures."""
+"""PDF: the text of each page, a form feed between pages, and the images on them; refuses to draw or to run anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import msgspec
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.extraction import ExtractedText
 from evidentia.contracts.ids import SemanticVersion, ToolId
+from evidentia.ingest.readers.images import ImageGatherer
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
+from evidentia.ingest.readers.nearest_text import TextMap
+from evidentia.ingest.readers.pdf_images import PdfImages
 from evidentia.ingest.reasons import SkipReason
 
 if TYPE_CHECKING:
@@ -36,9 +39,13 @@ class PdfReader(msgspec.Struct, frozen=True, kw_only=True):
         reader = pypdf.PdfReader(io.BytesIO(content))
         if reader.is_encrypted and not _opens_without_password(reader):
             raise DocumentUnreadableError(SkipReason.ENCRYPTED, "is encrypted; remove the password and ingest it again")
-        gatherer = TextGatherer(self.limits)
+        gatherer, gathered = TextGatherer(self.limits), ImageGatherer(self.limits)
+        images = PdfImages(gathered)
+        starts: list[int] = []
         for index, page in enumerate(reader.pages):
-            gatherer.add(f"{PAGE_BREAK if index else ''}{page.extract_text().strip()}")
+            gatherer.add(PAGE_BREAK if index else "")
+            starts.append(gatherer.length)
+            gatherer.add(images.text_of(page, section=index, start=gatherer.length))
         text = gatherer.joined()
         if not text.strip():
             raise DocumentUnreadableError(SkipReason.NO_TEXT, "holds no text, perhaps only scanned pages; run text recognition on it first")
@@ -49,6 +56,9 @@ class PdfReader(msgspec.Struct, frozen=True, kw_only=True):
             tool_id=TOOL_ID,
             tool_version=SemanticVersion(importlib.metadata.version("pypdf")),
             declared=_declared(reader),
+            notes=gathered.notes(),
+            pages=tuple(starts),
+            images=tuple(images.placed(TextMap(text, sections=starts, wraps=True, has_headings=False))),
         )
 
 

@@ -6,6 +6,7 @@ Refuses to guess encodings: UTF-8, or UTF-16 that says so with a byte order mark
 from __future__ import annotations
 
 import codecs
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,8 +15,13 @@ from evidentia.contracts.extraction import ExtractedText
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.ingest.front_matter import split_front_matter
 from evidentia.ingest.readers.families import Family, ending_of
+from evidentia.ingest.readers.images import ImageGatherer
 from evidentia.ingest.readers.limits import ReadLimits, text_too_long
+from evidentia.ingest.readers.markdown_images import place_images
 from evidentia.ingest.reasons import SkipReason
+
+if TYPE_CHECKING:
+    from evidentia.contracts.tables import ExtractedTable
 
 TOOL_ID = ToolId("evidentia-text")
 TOOL_VERSION = SemanticVersion("1.0.0")
@@ -46,6 +52,10 @@ class PlainReader(msgspec.Struct, frozen=True, kw_only=True):
         if len(text) > self.limits.max_text_chars:
             raise text_too_long(self.limits.max_text_chars)
         front = split_front_matter(text) if self.family in _FRONT_MATTER_FAMILIES else None
+        gatherer = ImageGatherer(self.limits)
+        body_start = front.body_start if front else 0
+        images = place_images(text, gatherer, body_start=body_start) if self.family is Family.MARKDOWN else ()
+        tables, table_notes = self._tables(text, name)
         return ExtractedText(
             text=text,
             media_type=self._media_type(name),
@@ -53,10 +63,19 @@ class PlainReader(msgspec.Struct, frozen=True, kw_only=True):
             tool_id=TOOL_ID,
             tool_version=TOOL_VERSION,
             structure=_STRUCTURES.get(self.family, "text"),
-            body_start=front.body_start if front else 0,
+            body_start=body_start,
             declared=front.declared if front else {},
-            notes=front.notes if front else (),
+            notes=(*(front.notes if front else ()), *gatherer.notes(), *table_notes),
+            images=images,
+            tables=tables,
         )
+
+    def _tables(self, text: str, name: str) -> tuple[tuple[ExtractedTable, ...], tuple[str, ...]]:
+        if self.family is not Family.TABLE:
+            return (), ()
+        from evidentia.ingest.readers.delimited import delimited_tables
+
+        return delimited_tables(text, name=name)
 
     def _decoded(self, content: bytes) -> tuple[str, str]:
         if self.family is not Family.UNKNOWN:

@@ -17,6 +17,7 @@ from evidentia.ingest.readers import plain
 from evidentia.ingest.readers.families import Family, family_of
 from evidentia.ingest.readers.sniffing import check_type
 from evidentia.ingest.reasons import NoteReason, SkipReason
+from evidentia.ingest.tables import TABLES_VERSION
 
 if TYPE_CHECKING:
     from evidentia.contracts.extraction import ExtractedText
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 
 _PACKAGES = {
     Family.HTML: "selectolax",
+    Family.PARQUET: "pyarrow",
     Family.PDF: "pypdf",
     Family.SHEETS: "python-calamine",
     Family.SLIDES: "python-pptx",
     Family.WORD: "python-docx",
 }
+_TABLE_FAMILIES = frozenset({Family.PARQUET, Family.SHEETS, Family.TABLE})
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -70,20 +73,36 @@ def reader_for(family: Family, limits: ReadLimits) -> DocumentReader:
         from evidentia.ingest.readers.slides import SlidesReader
 
         return SlidesReader(limits=limits)
+    return _table_reader(family, limits) or plain.PlainReader(family=family, limits=limits)
+
+
+def _table_reader(family: Family, limits: ReadLimits) -> DocumentReader | None:
     if family is Family.SHEETS:
         from evidentia.ingest.readers.sheets import SheetsReader
 
         return SheetsReader(limits=limits)
-    return plain.PlainReader(family=family, limits=limits)
+    if family is Family.PARQUET:
+        from evidentia.ingest.readers.parquet import ParquetReader
+
+        return ParquetReader(limits=limits)
+    return None
 
 
 @functools.cache
 def tool_of(family: Family) -> str:
     """Return the tool that reads a family with its version, part of a document's fingerprint."""
     package = _PACKAGES.get(family)
+    tables = f"+tables.{TABLES_VERSION}" if family in _TABLE_FAMILIES else ""
     if package is None:
-        return f"{plain.TOOL_ID} {plain.TOOL_VERSION}"
-    return f"{package} {importlib.metadata.version(package)}"
+        return f"{plain.TOOL_ID} {plain.TOOL_VERSION}{tables}"
+    return f"{package} {_version(package)}{tables}"
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"
 
 
 def _refusal(error: BaseException) -> DocumentUnreadableError:

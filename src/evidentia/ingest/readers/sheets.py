@@ -17,16 +17,24 @@ from evidentia.ingest.readers.archives import open_checked, xml_parts
 from evidentia.ingest.readers.families import Family, ending_of
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
 from evidentia.ingest.reasons import SkipReason
+from evidentia.ingest.tables.extract import tables_of
+from evidentia.ingest.tables.formats import SheetMarks, column_number, ods_marks, xlsx_marks
+from evidentia.ingest.tables.grids import MOST_CELLS as MOST_TABLE_CELLS
+from evidentia.ingest.tables.grids import MOST_TABLES, Grid, GridGatherer, merged
 
 if TYPE_CHECKING:
     import zipfile
     from collections.abc import Iterable, Iterator, Sequence
 
+    from python_calamine import CalamineSheet
+
+    from evidentia.contracts.tables import ExtractedTable
+
 TOOL_ID = ToolId("python-calamine")
 MOST_CELLS = 20_000_000
 """Cells between the first and the last used one; the parser makes room for all of them, used or not."""
 _CELL = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{1,3})([0-9]{1,7})["']""")
-_ODS_MARK = re.compile(rb"<table:table(?:-row|-cell)?(?=[\s/>])[^>]*>")
+_ODS_MARK = re.compile(rb"<table:table(?:-row|-cell)?(?=[\s/>])[^<>]*>")
 _ODS_ROWS = re.compile(rb"""number-rows-repeated\s*=\s*["']([0-9]{1,9})""")
 _ODS_COLUMNS = re.compile(rb"""number-columns-repeated\s*=\s*["']([0-9]{1,9})""")
 _MEDIA_TYPES = {".ods": "application/vnd.oasis.opendocument.spreadsheet"}
@@ -41,17 +49,25 @@ class SheetsReader(msgspec.Struct, frozen=True, kw_only=True):
     limits: ReadLimits = ReadLimits()
 
     def read(self, content: bytes, *, name: str) -> ExtractedText:
-        """Return the sheets in order, rows as cells joined by ` | `."""
+        """Return the sheets in order, rows as cells joined by ` | `, and the tables on them."""
         import python_calamine
 
         with open_checked(content, family=Family.SHEETS, name=name, limits=self.limits) as archive:
             _check_extent(archive)
+            marks = _marks(archive)
         gatherer = TextGatherer(self.limits)
+        tables: list[ExtractedTable] = []
+        room = MOST_TABLE_CELLS
         try:
             workbook = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
-            for sheet in workbook.sheet_names:
-                for line in _lines(sheet, workbook.get_sheet_by_name(sheet).iter_rows()):
+            for number, sheet_name in enumerate(workbook.sheet_names, start=1):
+                sheet = workbook.get_sheet_by_name(sheet_name)
+                kept = GridGatherer(room)
+                for line in _lines(sheet_name, kept.passing(sheet.iter_rows())):
                     gatherer.add(f"{line}\n")
+                grid = _grid(sheet, kept, marks[number - 1] if number <= len(marks) else SheetMarks())
+                room -= len(grid.rows) * grid.whole.right
+                tables.extend(tables_of(grid, sheet=number, sheet_name=sheet_name, most=MOST_TABLES - len(tables)))
         except python_calamine.PasswordError as error:
             raise DocumentUnreadableError(SkipReason.ENCRYPTED, "is encrypted; save it without a password and ingest it again") from error
         return ExtractedText(
@@ -61,7 +77,28 @@ class SheetsReader(msgspec.Struct, frozen=True, kw_only=True):
             tool_id=TOOL_ID,
             tool_version=SemanticVersion(importlib.metadata.version("python-calamine")),
             structure="markdown",
+            tables=tuple(tables),
         )
+
+
+def _grid(sheet: CalamineSheet, kept: GridGatherer, marks: SheetMarks) -> Grid:
+    """Return the cells of a sheet in their places; the last row that was given is the last row of the sheet."""
+    if sheet.start is None or sheet.end is None:
+        return Grid(rows=[])
+    grid = msgspec.structs.replace(
+        kept.grid(),
+        top=sheet.end[0] + 2 - kept.given,
+        left=sheet.start[1] + 1,
+        marks=marks.sorted_units(),
+        errors=tuple(marks.errors),
+    )
+    return merged(grid, [*(sheet.merged_cell_ranges or ()), *marks.merges])
+
+
+def _marks(archive: zipfile.ZipFile) -> list[SheetMarks]:
+    if "content.xml" in archive.NameToInfo:
+        return ods_marks(archive.read("content.xml"))
+    return xlsx_marks(archive)
 
 
 def _lines(sheet: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -76,13 +113,15 @@ def _lines(sheet: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, str):
+        return " ".join(value.split())
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, (date, datetime, time)):
         return value.isoformat()
-    return " ".join(str(value).split())
+    return str(value)
 
 
 def _check_extent(archive: zipfile.ZipFile) -> None:
@@ -104,8 +143,10 @@ def _xlsx_extent(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> tuple[int,
     with archive.open(entry) as part:
         tail = b""
         while piece := part.read(_PIECE):
-            for column, row in _CELL.findall(tail + piece):
-                rows, columns = max(rows, int(row)), max(columns, _column_number(column))
+            if found := _CELL.findall(tail + piece):
+                letters, numbers = zip(*found, strict=True)
+                rows = max(rows, *map(int, numbers))
+                columns = max(columns, *map(column_number, set(letters)))
             tail = piece[-_OVERLAP:]
     return rows, columns
 
@@ -131,10 +172,3 @@ def _ods_extent(content: bytes) -> tuple[int, int]:
 def _repeats(attribute: re.Pattern[bytes], tag: bytes) -> int:
     match = attribute.search(tag)
     return int(match.group(1)) if match else 1
-
-
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters.upper():
-        number = number * 26 + letter - ord("A") + 1
-    return number

@@ -29,6 +29,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x00asm", "a compiled program"),
     (b"MZ\x90\x00", "a Windows program"),
 )
+_PARQUET_MARK = b"PAR1"
 _PDF_MARK = b"%PDF-"
 _PDF_MARK_WITHIN = 1024
 """Readers of PDF accept junk before the mark up to here."""
@@ -39,6 +40,8 @@ def sniff(content: bytes) -> str | None:
     """Return what well-known binary thing `content` is, with its article, or None for anything that may be text."""
     if content[257:262] == b"ustar":
         return "a tar archive"
+    if content.startswith(_PARQUET_MARK) and content.endswith(_PARQUET_MARK) and len(content) > 2 * len(_PARQUET_MARK):
+        return "a Parquet file"
     return next((thing for signature, thing in _SIGNATURES if content.startswith(signature)), None)
 
 
@@ -48,6 +51,9 @@ def check_type(content: bytes, *, family: Family, name: str) -> None:
     if family is Family.PDF:
         if _PDF_MARK not in content[:_PDF_MARK_WITHIN]:
             raise _mismatch(name, thing or "no PDF")
+    elif family is Family.PARQUET:
+        if thing != "a Parquet file":
+            raise _mismatch(name, thing or "no Parquet file, or one cut short")
     elif family in ZIPPED_FAMILIES:
         if thing == "an old Office file" and _ENCRYPTED_OFFICE in content:
             raise DocumentUnreadableError(SkipReason.ENCRYPTED, "is encrypted; save it without a password and ingest it again")

@@ -1,10 +1,13 @@
-"""Word documents: paragraphs and tables in document order, headings as Markdown; refuses macros, fields and embedded files."""
+"""Word documents: paragraphs and tables in document order, headings as Markdown, and their images.
+
+Refuses macros, fields, embedded files and images that are only linked.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -12,8 +15,11 @@ from evidentia.contracts.extraction import ExtractedText
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.ingest.readers.archives import open_checked
 from evidentia.ingest.readers.families import Family
+from evidentia.ingest.readers.images import ImageGatherer, Picture
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
+from evidentia.ingest.readers.nearest_text import TextMap
 from evidentia.ingest.readers.properties import declared_properties
+from evidentia.ingest.readers.word_images import WordImages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 TOOL_ID = ToolId("python-docx")
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 DEEPEST_HEADING = 6
+_BETWEEN_CELLS = " | "
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 
 
@@ -40,49 +47,120 @@ class WordReader(msgspec.Struct, frozen=True, kw_only=True):
 
         open_checked(content, family=Family.WORD, name=name, limits=self.limits).close()
         document = docx.Document(io.BytesIO(content))
-        gatherer = TextGatherer(self.limits)
+        gatherer, images = TextGatherer(self.limits), ImageGatherer(self.limits)
+        reader = _BlockReader(WordImages(document.part, images))
+        captions: set[int] = set()
         for block in document.iter_inner_content():
-            for line in _lines(block):
-                gatherer.add(f"{line}\n\n")
+            for line in reader.lines(block):
+                if line.is_caption:
+                    captions.add(gatherer.length)
+                for place in line.places:
+                    place.picture.anchor = gatherer.length + place.offset
+                    place.picture.gaps = place.gaps
+                if line.text is not None:
+                    gatherer.add(f"{line.text}\n\n")
+        text = gatherer.joined()
+        nearest = TextMap(text, captions=captions)
         return ExtractedText(
-            text=gatherer.joined(),
+            text=text,
             media_type=MEDIA_TYPE,
             method="docx_paragraphs",
             tool_id=TOOL_ID,
             tool_version=SemanticVersion(importlib.metadata.version("python-docx")),
             structure="markdown",
             declared=declared_properties(document.core_properties),
+            notes=images.notes(),
+            images=tuple(one.placed(nearest.nearest(one.anchor, gaps=one.gaps)) for one in images.pictures),
         )
 
 
-def _lines(block: Paragraph | Table) -> Iterator[str]:
-    from docx.text.paragraph import Paragraph
+class _Place(NamedTuple):
+    """Where in a line an image stands, and how far from it the text before and after is; None where the line itself tells."""
 
-    if not isinstance(block, Paragraph):
-        yield "\n".join(_rows(block))
-    elif text := block.text.strip():
-        yield _heading_mark(block) + text
+    offset: int
+    picture: Picture
+    gaps: tuple[int, int] | None = None
+
+
+class _Line(NamedTuple):
+    """A paragraph or a table; without text it is only a place for images."""
+
+    text: str | None
+    places: list[_Place]
+    is_caption: bool = False
+
+
+class _BlockReader:
+    """Turns paragraphs and tables into lines with the images in them."""
+
+    def __init__(self, images: WordImages) -> None:
+        self._images = images
+
+    def lines(self, block: Paragraph | Table) -> Iterator[_Line]:
+        """Yield what a block gives: a line, a table of lines, or nothing."""
+        from docx.text.paragraph import Paragraph
+
+        if not isinstance(block, Paragraph):
+            yield self._table(block)
+            return
+        whole = block.text
+        text = whole.strip()
+        found = list(self._images.of(block))
+        if not text:
+            if found:
+                yield _Line(None, [_Place(0, picture, (1, 1)) for _, picture in found])
+            return
+        mark = _heading_mark(block)
+        indent = len(whole) - len(whole.lstrip())
+        places = [
+            _Place(len(mark) + min(max(offset - indent, 0), len(text)) if offset > indent else 0, picture) for offset, picture in found
+        ]
+        yield _Line(mark + text, places, _style_of(block) == "Caption")
+
+    def _table(self, table: Table) -> _Line:
+        """Return a line per row, read from the cells as written: `row.cells` repeats a cell as often as its claimed span says."""
+        from docx.table import _Cell
+
+        rows: list[str] = []
+        places: list[_Place] = []
+        start = 0
+        for row in table._tbl.tr_lst:  # noqa: SLF001  # see above
+            cells: list[str] = []
+            found: list[_Place] = []
+            offset = 0
+            for cell in row.tc_lst:
+                text, inside = self._cell(_Cell(cell, table))
+                found += [_Place(offset + place.offset, place.picture) for place in inside]
+                cells.append(text)
+                offset += len(text) + len(_BETWEEN_CELLS)
+            line = _BETWEEN_CELLS.join(cells)
+            is_blank = not line.strip(" |")
+            places += [_Place(start + (0 if is_blank else place.offset), place.picture, (1, 1) if is_blank else None) for place in found]
+            if not is_blank:
+                rows.append(line)
+                start += len(line) + 1
+        return _Line("\n".join(rows), places)
+
+    def _cell(self, cell: object) -> tuple[str, list[_Place]]:
+        texts: list[str] = []
+        places: list[_Place] = []
+        written = 0
+        for block in cell.iter_inner_content():  # type: ignore[attr-defined]  # python-docx has no types
+            for line in self.lines(block):
+                if line.text is not None:
+                    texts.append(" ".join(line.text.split()))
+                    written += len(texts[-1]) + 1
+                places += [_Place(max(written - 1, 0), place.picture) for place in line.places]
+        return " ".join(texts), places
+
+
+def _style_of(paragraph: Paragraph) -> str:
+    return (paragraph.style.name if paragraph.style is not None else None) or ""
 
 
 def _heading_mark(paragraph: Paragraph) -> str:
-    style = paragraph.style.name if paragraph.style is not None else None
+    style = _style_of(paragraph)
     if style == "Title":
         return "# "
-    match = _HEADING.match(style or "")
+    match = _HEADING.match(style)
     return "#" * min(int(match.group(1)), DEEPEST_HEADING) + " " if match and int(match.group(1)) else ""
-
-
-def _rows(table: Table) -> Iterator[str]:
-    """Yield a line per row, read from the cells as written: `row.cells` repeats a cell as often as its claimed span says."""
-    from docx.table import _Cell
-
-    for row in table._tbl.tr_lst:  # noqa: SLF001  # see above
-        cells = (_cell_text(_Cell(cell, table)) for cell in row.tc_lst)
-        line = " | ".join(cells)
-        if line.strip(" |"):
-            yield line
-
-
-def _cell_text(cell: object) -> str:
-    blocks = cell.iter_inner_content()  # type: ignore[attr-defined]  # python-docx has no types
-    return " ".join(" ".join(line.split()) for block in blocks for line in _lines(block))

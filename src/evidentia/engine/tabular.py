@@ -1,0 +1,163 @@
+"""A question about tables: which tables, which statement, which rows, and where each row stands in its sheet.
+
+The tables are those that the caller may see; what a planner writes passes the guard of the table engine, whoever the planner is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.contracts.errors import StatementRefusedError
+from evidentia.contracts.tables import SOURCE_COLUMN, PlanDeclined, TableAnswer, TableLimits
+from evidentia.query.tables.choice import rank_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from evidentia.contracts.ids import DocumentId
+    from evidentia.contracts.ports import TableEngine, TablePlanner
+    from evidentia.contracts.tables import OpenTable, TableCard, TablePlan, TableRows
+
+MOST_TABLES: Final = 6
+"""How many tables a planner is shown."""
+MOST_SHOWN: Final = 10
+MOST_CELLS: Final = 5_000_000
+MOST_SUPPORT: Final = 1_000
+"""How many rows behind a sum or a count are named."""
+_NO_FIT: Final = "no table has anything to do with the question"
+_CODE: Final = re.compile(r"F(\d+)(S\d+R\d+)")
+
+
+class TableAsker:
+    """Answers questions from tables. Thread safe when its parts are."""
+
+    def __init__(
+        self, *, planners: Sequence[TablePlanner], engine: TableEngine, open_table: Callable[[TableCard], OpenTable], budget_ms: int = 2_000
+    ) -> None:
+        self._planners = tuple(planners)
+        self._engine = engine
+        self._open = open_table
+        self._budget_ms = budget_ms
+
+    def ask(self, question: str, cards: Sequence[TableCard], *, as_of: datetime, limit: int) -> TableAnswer:
+        """Return the rows that answer the question, or why there are none.
+
+        1. rank the tables  2. open the best  3. plan, over all of them, then over fewer  4. run  5. name the rows behind each row
+        """
+        if not cards:
+            return TableAnswer(question=question, has_tables=False)
+        ranked = _ranked(question, cards)
+        answer = TableAnswer(question=question, tables=tuple(ranked[:MOST_SHOWN]))
+        if not ranked:
+            return msgspec.structs.replace(answer, tables=tuple(cards[:MOST_SHOWN]), declined=_NO_FIT)
+        opened = self._opened(ranked)
+        tables, plan = self._planned(question, opened)
+        if isinstance(plan, PlanDeclined):
+            return msgspec.structs.replace(answer, declined=plan.reason)
+        try:
+            return self._answered(answer, plan, tables, as_of=as_of, limit=limit)
+        except StatementRefusedError as error:
+            return msgspec.structs.replace(answer, plan=plan, declined=error.problem)
+
+    def _opened(self, ranked: Sequence[TableCard]) -> list[OpenTable]:
+        """Return the best tables with their cells, as many as fit, each under a name of its own."""
+        opened: list[OpenTable] = []
+        names: set[str] = set()
+        cells = 0
+        for card in ranked[:MOST_TABLES]:
+            cells += card.row_count * len(card.columns)
+            if opened and cells > MOST_CELLS:
+                break
+            table = self._open(card)
+            name = _free_name(table.card.sql_name, names)
+            names.add(name)
+            opened.append(msgspec.structs.replace(table, card=msgspec.structs.replace(table.card, sql_name=name)))
+        return opened
+
+    def _planned(self, question: str, opened: Sequence[OpenTable]) -> tuple[Sequence[OpenTable], TablePlan | PlanDeclined]:
+        """Return the first plan that a planner makes: over all tables, those of the best one's document, or the best one alone."""
+        declined: PlanDeclined | None = None
+        for planner in self._planners:
+            for tables in _narrowed(opened):
+                plan = planner.plan(question, tables, budget_ms=self._budget_ms)
+                if not isinstance(plan, PlanDeclined):
+                    return tables, plan
+                declined = declined or plan
+        return opened, declined or PlanDeclined(reason="there is no planner")
+
+    def _answered(self, answer: TableAnswer, plan: TablePlan, tables: Sequence[OpenTable], *, as_of: datetime, limit: int) -> TableAnswer:
+        limits = TableLimits(rows=limit, time_ms=self._budget_ms)
+        found = self._engine.run(plan.statement, plan.parameters, tables=tables, limits=limits, as_of=as_of)
+        places = [place for place, name in enumerate(found.columns) if name == SOURCE_COLUMN]
+        sources = _sources(found, places) or self._supported(plan, tables, found, as_of=as_of)
+        files, sources = _numbered([table.card for table in tables], sources)
+        return msgspec.structs.replace(
+            answer,
+            plan=plan,
+            columns=tuple(name for place, name in enumerate(found.columns) if place not in places),
+            rows=tuple(tuple(value for place, value in enumerate(row) if place not in places) for row in found.rows),
+            sources=sources,
+            files=files,
+            total=found.total,
+            omitted=found.total - len(found.rows),
+        )
+
+    def _supported(self, plan: TablePlan, tables: Sequence[OpenTable], found: TableRows, *, as_of: datetime) -> tuple[tuple[str, ...], ...]:
+        """Return the rows behind a sum or a count; every row of the result rests on all of them."""
+        if not plan.support:
+            return tuple(() for _ in found.rows)
+        limits = TableLimits(rows=MOST_SUPPORT, time_ms=self._budget_ms)
+        behind = self._engine.run(plan.support, plan.parameters, tables=tables, limits=limits, as_of=as_of)
+        codes = tuple(dict.fromkeys(code for row in behind.rows for value in row for code in str(value or "").split()))
+        return tuple(codes for _ in found.rows)
+
+
+def _ranked(question: str, cards: Sequence[TableCard]) -> list[TableCard]:
+    by_id = {card.table_id: card for card in cards}
+    return [by_id[each.table_id] for each in rank_tables(question, cards) if each.score > 0]
+
+
+def _narrowed(opened: Sequence[OpenTable]) -> Iterator[Sequence[OpenTable]]:
+    yield opened
+    siblings = [table for table in opened if table.card.document_id == opened[0].card.document_id]
+    if len(siblings) < len(opened):
+        yield siblings
+    if len(siblings) > 1:
+        yield siblings[:1]
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free
+
+
+def _sources(found: TableRows, places: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    """Return the codes that stand in the rows themselves; empty when the statement gives none."""
+    if not places:
+        return ()
+    return tuple(tuple(dict.fromkeys(code for place in places for code in str(row[place] or "").split())) for row in found.rows)
+
+
+def _numbered(
+    cards: Sequence[TableCard], sources: Iterable[Sequence[str]]
+) -> tuple[tuple[tuple[DocumentId, str], ...], tuple[tuple[str, ...], ...]]:
+    """Return the files that the codes speak of, counted anew from 1 in the order in which they come up, and the codes with that count."""
+    documents = list(dict.fromkeys(card.document_id for card in cards))
+    names = {card.document_id: card.file_name for card in cards}
+    numbers: dict[DocumentId, int] = {}
+
+    def renumbered(code: str) -> str:
+        found = _CODE.fullmatch(code)
+        if found is None:
+            raise StatementRefusedError("its rows do not say where they come from")
+        document = documents[int(found[1]) - 1]
+        return f"F{numbers.setdefault(document, len(numbers) + 1)}{found[2]}"
+
+    counted = tuple(tuple(renumbered(code) for code in codes) for codes in sources)
+    return tuple((document, names[document]) for document in numbers), counted

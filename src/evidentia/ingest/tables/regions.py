@@ -1,0 +1,272 @@
+"""Where the tables of a sheet are: cut at empty rows and columns, joined again where one table merely has a gap.
+
+Refuses to call prose a table: a block needs two columns, or one column of short values.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.ingest.tables.grids import Box, Grid, is_blank, is_blank_row, shown
+from evidentia.ingest.tables.headers import MOST_HEADER_ROWS, is_header_row, is_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+DEEPEST_CUT = 8
+"""A block is cut by rows and columns in turn at most this often; no real sheet needs more than four."""
+TITLE_WITHIN_ROWS = 3
+"""A title stands at most this many rows above its table."""
+LONGEST_TITLE = 300
+LONGEST_LISTED = 60
+LONGEST_USUAL = 30
+FEWEST_LISTED = 3
+LOOK_AT_ROWS = 50
+MOST_BLOCKS = 200_000
+LOOK_BACK = 16
+"""A piece is joined with one of the last few pieces only, so that a sheet of many pieces takes no longer than its length."""
+_NOTE_STARTS = ("*", "†", "‡", "source", "quelle", "note", "notes", "anmerkung", "hinweis", "footnote", "¹", "²", "(")
+
+
+class Region(msgspec.Struct, frozen=True, kw_only=True):
+    """The rectangle of one table, header and totals included, and what stands above it."""
+
+    box: Box
+    title: str = ""
+
+
+def find_regions(grid: Grid) -> tuple[list[Region], bool]:
+    """Return the tables of a sheet, from top to bottom and then from left to right, and whether some were left out.
+
+    1. Cut the sheet at empty rows and columns.
+    2. Join blocks that only a gap divides.
+    3. Cut where a header of another width follows without a gap.
+    4. Take titles from above and notes from below.
+    """
+    found = list(islice(_blocks(grid), MOST_BLOCKS + 1))
+    joined = _joined(grid, sorted(found[:MOST_BLOCKS]))
+    blocks = [part for block in joined for part in _shapes(grid, block)]
+    regions: list[Region] = []
+    titles: list[Box] = []
+    for block in blocks:
+        if _is_caption(grid, block):
+            titles = [*titles[-LOOK_BACK:], block]
+            continue
+        box, inner = _without_captions(grid, block)
+        if box is None or not _is_table(grid, box):
+            continue
+        above = [title for title in titles if _stands_above(title, block)]
+        outer = " ".join(_first_text(grid, row, title) for title in above for row in range(title.top, title.bottom))
+        titles = [title for title in titles if title not in above]
+        regions.append(Region(box=box, title=f"{outer} {inner}".strip()[:LONGEST_TITLE]))
+    return regions, len(found) > MOST_BLOCKS
+
+
+def _blocks(grid: Grid) -> Iterator[Box]:
+    waiting = [(box, 0) for box in [grid.whole] if grid.rows]
+    while waiting:
+        box, depth = waiting.pop()
+        rows = _row_runs(grid, box)
+        parts = [Box(top, box.left, bottom, box.right) for top, bottom in rows]
+        if len(parts) == 1 or depth % 2:
+            parts = [Box(part.top, left, part.bottom, right) for part in parts for left, right in _column_runs(grid, part)]
+        if parts == [box] or (parts and depth >= DEEPEST_CUT):
+            yield from parts
+            continue
+        waiting.extend((part, depth + 1) for part in reversed(parts))
+
+
+def _row_runs(grid: Grid, box: Box) -> list[tuple[int, int]]:
+    is_whole = box.left == 0 and box.right == len(grid.rows[0])
+    if is_whole:
+        return _runs([not is_blank_row(row) for row in grid.rows[box.top : box.bottom]], box.top)
+    return _runs([not is_blank_row(row[box.left : box.right]) for row in grid.rows[box.top : box.bottom]], box.top)
+
+
+def _column_runs(grid: Grid, box: Box) -> list[tuple[int, int]]:
+    used = [False] * box.width
+    for row in grid.rows[box.top : box.bottom]:
+        if all(used):
+            break
+        for place, is_used in enumerate(used):
+            if not is_used and not is_blank(row[box.left + place]):
+                used[place] = True
+    for number in range(box.top, min(box.bottom, box.top + MOST_HEADER_ROWS)):
+        for left, right in grid.spans.get(number, ()):
+            if right - left < box.width:
+                for column in range(max(left, box.left), min(right, box.right)):
+                    used[column - box.left] = True
+    return _runs(used, box.left)
+
+
+def _runs(used: Sequence[bool], offset: int) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    start = -1
+    for place, is_used in enumerate(used):
+        if is_used and start < 0:
+            start = place
+        elif not is_used and start >= 0:
+            runs.append((start + offset, place + offset))
+            start = -1
+    if start >= 0:
+        runs.append((start + offset, len(used) + offset))
+    return runs
+
+
+def _joined(grid: Grid, blocks: list[Box]) -> list[Box]:
+    joined: list[Box] = []
+    for block in blocks:
+        other = next(
+            (
+                place
+                for place in reversed(range(max(0, len(joined) - LOOK_BACK), len(joined)))
+                if _belong_together(grid, joined[place], block)
+            ),
+            None,
+        )
+        if other is None:
+            joined.append(block)
+        else:
+            old = joined[other]
+            joined[other] = Box(
+                min(old.top, block.top), min(old.left, block.left), max(old.bottom, block.bottom), max(old.right, block.right)
+            )
+    return joined
+
+
+def _belong_together(grid: Grid, upper: Box, lower: Box) -> bool:
+    """Whether a gap of one row or one column divides two pieces of one table."""
+    if upper.left <= lower.left and lower.right <= upper.right and lower.top <= upper.bottom + 1:
+        if lower.top < upper.bottom:
+            return True
+        if upper.width == 1 or _is_caption(grid, upper) or _is_caption(grid, lower):
+            return False
+        return not _starts_a_table(grid, lower) or (not grid.has_layout and _holds_words_only(grid, lower))
+    is_beside = (upper.top, upper.bottom) == (lower.top, lower.bottom) and lower.left - upper.right == 1
+    return is_beside and 1 in (upper.width, lower.width) and upper.height > 1
+
+
+def _holds_words_only(grid: Grid, box: Box) -> bool:
+    """Whether no row of a piece differs from one that names columns, so that nothing tells a header from a row."""
+    return all(is_header_row(grid.cells(row, box)) for row in range(box.top, min(box.bottom, box.top + LOOK_AT_ROWS)))
+
+
+def _starts_a_table(grid: Grid, box: Box) -> bool:
+    """Whether the first row, or the one below a line of text, names columns."""
+    row = box.top
+    while row < box.bottom - 1 and _is_lone_text(grid.cells(row, box)):
+        row += 1
+    return is_header_row(grid.cells(row, box))
+
+
+def _shapes(grid: Grid, box: Box) -> list[Box]:
+    """Return the parts of a block whose first or last column begins or ends at a row that names columns."""
+    cuts = [box.top]
+    for edge in sorted({box.left, box.right - 1}):
+        was_blank = is_blank(grid.rows[box.top][edge])
+        for row in range(box.top + 1, box.bottom - 1):
+            blank = is_blank(grid.rows[row][edge])
+            if blank != was_blank and _names_instead_of_values(grid, box, row):
+                cuts.append(row)
+            was_blank = blank
+    if len(cuts) == 1:
+        return [box]
+    ends = sorted(set(cuts))
+    return [_trimmed(grid, Box(top, box.left, bottom, box.right)) for top, bottom in zip(ends, [*ends[1:], box.bottom], strict=True)]
+
+
+def _names_instead_of_values(grid: Grid, box: Box, row: int) -> bool:
+    """Whether a row could be a header and has a text where the row above has a number or a date."""
+    cells, above = grid.cells(row, box), grid.cells(row - 1, box)
+    is_instead = any(isinstance(cell, str) and not is_blank(cell) and is_value(old) for cell, old in zip(cells, above, strict=True))
+    return is_instead and is_header_row(cells) and not is_header_row(above)
+
+
+def _trimmed(grid: Grid, box: Box) -> Box:
+    runs = _column_runs(grid, box)
+    return Box(box.top, runs[0][0], box.bottom, runs[-1][1])
+
+
+def _is_caption(grid: Grid, box: Box) -> bool:
+    """Whether a block is a line or a few of text, none of them with a second cell."""
+    if box.height > TITLE_WITHIN_ROWS:
+        return False
+    return all(_is_lone_text(grid.cells(row, box)) for row in range(box.top, box.bottom))
+
+
+def _is_lone_text(cells: list[object]) -> bool:
+    seen = [cell for cell in cells if not is_blank(cell)]
+    return len(seen) == 1 and isinstance(seen[0], str)
+
+
+def _stands_above(title: Box, block: Box) -> bool:
+    return 0 <= block.top - title.bottom < TITLE_WITHIN_ROWS and title.left < block.right and title.right > block.left
+
+
+def _without_captions(grid: Grid, box: Box) -> tuple[Box | None, str]:
+    """Return the block without the lines of text at its head and foot, and the text of those at its head."""
+    if box.width == 1:
+        return box, ""
+    top, bottom = box.top, box.bottom
+    while top < bottom and _is_title_row(grid, top, box):
+        top += 1
+    while bottom > top and _is_note_row(grid, bottom - 1, box):
+        bottom -= 1
+    title = " ".join(_first_text(grid, row, box) for row in range(box.top, top))
+    return (Box(top, box.left, bottom, box.right) if bottom > top else None), title
+
+
+def _is_title_row(grid: Grid, row: int, box: Box) -> bool:
+    """Whether a row at the head holds one text: in the first column, or merged over the whole width."""
+    cells = grid.cells(row, box)
+    if not _is_lone_text(cells):
+        return False
+    return not is_blank(cells[0])
+
+
+def _is_note_row(grid: Grid, row: int, box: Box) -> bool:
+    cells = grid.cells(row, box)
+    if is_blank_row(cells):
+        return True
+    if not _is_lone_text(cells) or is_blank(cells[0]):
+        return False
+    text = shown(cells[0])
+    return len(text) > LONGEST_LISTED or text.lower().startswith(_NOTE_STARTS)
+
+
+def _first_text(grid: Grid, row: int, box: Box) -> str:
+    return next((shown(cell) for cell in grid.cells(row, box) if not is_blank(cell)), "")
+
+
+def _is_table(grid: Grid, box: Box) -> bool:
+    if box.height < 2:  # noqa: PLR2004  # a header alone, or one record alone, is no table
+        return False
+    rows = range(box.top, min(box.bottom, box.top + LOOK_AT_ROWS))
+    if box.width > 1:
+        return any(sum(not is_blank(cell) for cell in grid.cells(row, box)) > 1 for row in rows) and not _is_prose(grid, box, rows)
+    return _is_list([grid.rows[row][box.left] for row in rows])
+
+
+def _is_prose(grid: Grid, box: Box, rows: range) -> bool:
+    """Whether the first row and most others end like sentences: text whose commas were taken for dividing signs."""
+    endings = [_ends_a_sentence(grid.cells(row, box)) for row in rows]
+    return endings[0] and sum(endings) * 2 > len(endings)
+
+
+def _ends_a_sentence(cells: list[object]) -> bool:
+    seen = [cell for cell in cells if not is_blank(cell)]
+    return bool(seen) and isinstance(seen[-1], str) and " " in seen[-1].strip() and seen[-1].rstrip().endswith((".", "!", "?"))
+
+
+def _is_list(cells: list[object]) -> bool:
+    """Whether one column is a list of values and not prose."""
+    values = [cell for cell in cells if not is_blank(cell)]
+    if len(values) <= FEWEST_LISTED:
+        return False
+    texts = [shown(cell) for cell in values if isinstance(cell, str)]
+    if any(len(text) > LONGEST_LISTED or text.endswith((".", ":", "?", "!", ";")) for text in texts):
+        return False
+    return sum(map(len, texts)) <= LONGEST_USUAL * len(values)
