@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from evidentia.agents.heeding import PolicyCheck
     from evidentia.agents.marking import decision, reasoning, retrieval, step, tool
     from evidentia.agents.observing import observe
+    from evidentia.agents.protocol import ProtocolSession, lint_trace
     from evidentia.agents.retrying import retry
+    from evidentia.agents.tools import Toolbox
     from evidentia.contracts.errors import PolicyInvalidError, PolicyViolationError
 
 __all__ = [
@@ -27,10 +29,13 @@ __all__ = [
     "PolicyCheck",
     "PolicyInvalidError",
     "PolicyViolationError",
+    "ProtocolSession",
+    "Toolbox",
     "auto_approve",
     "auto_deny",
     "decision",
     "get_current_context",
+    "lint_trace",
     "observe",
     "prompt_approval",
     "reasoning",
@@ -47,10 +52,13 @@ _EXPORTS = {
     "PolicyCheck": "evidentia.agents.heeding",
     "PolicyInvalidError": "evidentia.contracts.errors",
     "PolicyViolationError": "evidentia.contracts.errors",
+    "ProtocolSession": "evidentia.agents.protocol",
+    "Toolbox": "evidentia.agents.tools",
     "auto_approve": "evidentia.agents.approval",
     "auto_deny": "evidentia.agents.approval",
     "decision": "evidentia.agents.marking",
     "get_current_context": "evidentia.agents.current",
+    "lint_trace": "evidentia.agents.protocol",
     "observe": "evidentia.agents.observing",
     "prompt_approval": "evidentia.agents.approval",
     "reasoning": "evidentia.agents.marking",

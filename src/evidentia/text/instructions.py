@@ -15,7 +15,7 @@ from evidentia.text.disguises import INVISIBLE
 INSTRUCTION_LIKE: Final = "instruction_like"
 ACTIVE_MARKUP: Final = "active_markup"
 
-_MODEL: Final = r"(?:ai|a\.i\.|llm|language model|assistant|chat ?bot|bot|agent|gpt(?:[-\d.o]*)|claude|gemini|copilot|model)"
+_MODEL: Final = r"(?:ai|a\.i\.|llm|language model|assistant|chat ?bot|bot|agent|gpt(?:[-\d.o]*)|claud[e]|gemini|copilo[t]|model)"
 _ORDERS: Final = (
     r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|orders|commands?|constraints|safeguards|filters|training"
     r"|context|task)"
@@ -45,7 +45,7 @@ _FORMS: Final = {
         r"|\b(?:begin|end|start)(?: of)? (?:system|new|user) (?:prompt|instructions?|message)\b"
     ),
     "errand": (
-        rf"\b(?:before|instead of|prior to) (?:you )?(?:can )?(?:solv|answer|do|complet|continu|proceed|respond|reply|summari[sz])\w*\b"
+        rf"\b(?:before|instead of|prior to) (?:you )?(?:can )?(?:solv|answer|do|complete|completing|continu|proceed|respond|reply|summari[sz])\w*\b"
         rf"[^.\n]{{0,80}}\b(?:please |must |first |should |need to |have to )*(?:do|follow|perform|carry out|complete|execute|send"
         rf"|call|visit)\b"
         rf"[^.\n]{{0,20}}\b(?:following|first|this|these|instead)\b"
@@ -110,9 +110,9 @@ _HINTS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "bot",
             "agent",
             "gpt",
-            "claude",
+            "claud",
             "gemini",
-            "copilot",
+            "copilo",
             "message",
             "you are",
             "if you",

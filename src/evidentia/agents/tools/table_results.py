@@ -1,0 +1,85 @@
+"""The answer about tables as the text of `table_rag_retrieve`: how to cite, the files, the rows with their codes, and the counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evidentia.agents.tools.results import ToolResult
+from evidentia.contracts.tables import SOURCE_COLUMN
+from evidentia.text.marks import ERROR, EXTRA_INSTRUCTION, FILE_TABLE, INSTRUCTION, TABLE_BEGIN, TABLE_END, neutral_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evidentia.contracts.tables import CellValue, TableAnswer, TableCard, TableColumn
+
+CITE_ROWS: Final = (
+    f'{INSTRUCTION} Cite what you use as <CITATION file="FILE" filename="NAME" sheet=S rows=[R, ...] /> on a line of its own after the list'
+    " or table: one for each file and sheet, its rows together. FILE and NAME stand in file_ref_table under the F of the code in __src"
+    " (F<file>S<sheet>R<row>). Never show __src."
+)
+NO_ROWS: Final = "no row of the tables answers this"
+MOST_CODES: Final = 20
+_MOST_CARDS: Final = 5
+_MOST_COLUMNS: Final = 40
+
+
+def table_result(answer: TableAnswer) -> ToolResult:
+    """Return the rows with their codes; where there are none, why, and which tables come closest."""
+    if not answer.rows:
+        return ToolResult(text="\n".join(_without_rows(answer)), answer=answer, is_error=True)
+    return ToolResult(text="\n".join(_with_rows(answer)), answer=answer)
+
+
+def _with_rows(answer: TableAnswer) -> Iterator[str]:
+    yield CITE_ROWS
+    shown = len(answer.rows)
+    if answer.omitted:
+        counts = f"{answer.total} in total, {shown} displayed, {answer.omitted} omitted"
+        yield f"{EXTRA_INSTRUCTION} The result is truncated. Tell the user: {counts}."
+    yield FILE_TABLE
+    yield "| code | file | filename |"
+    for number, (document_id, name) in enumerate(answer.files, start=1):
+        yield f"| F{number} | {_cell(document_id)} | {_cell(name)} |"
+    yield TABLE_BEGIN
+    yield _line([SOURCE_COLUMN, *(_cell(column) for column in answer.columns)])
+    yield _line(["---"] * (len(answer.columns) + 1))
+    for row, codes in zip(answer.rows, answer.sources, strict=True):
+        yield _line([_codes(codes), *(_cell(value) for value in row)])
+    yield TABLE_END
+    yield f"total={answer.total} displayed={shown} omitted={answer.omitted}"
+
+
+def _without_rows(answer: TableAnswer) -> Iterator[str]:
+    yield f"{ERROR} {neutral_line(answer.declined or NO_ROWS)}"
+    yield from (card_line(card) for card in answer.tables[:_MOST_CARDS])
+
+
+def card_line(card: TableCard) -> str:
+    """Return a table in one line: where it is, its columns, and how many rows it has."""
+    columns = ", ".join(_column(column) for column in card.columns[:_MOST_COLUMNS])
+    more = f", and {len(card.columns) - _MOST_COLUMNS} more" if len(card.columns) > _MOST_COLUMNS else ""
+    place = f"sheet '{neutral_line(card.sheet_name)}' of " if card.sheet_name else ""
+    return f"- {place}{neutral_line(card.file_name)}: {columns}{more}; {card.row_count} rows"
+
+
+def _column(column: TableColumn) -> str:
+    unit = f", {neutral_line(column.unit)}" if column.unit else ""
+    return f"{neutral_line(column.name)} ({column.kind.value}{unit})"
+
+
+def _codes(codes: Sequence[str]) -> str:
+    more = f" +{len(codes) - MOST_CODES}" if len(codes) > MOST_CODES else ""
+    return " ".join(codes[:MOST_CODES]) + more
+
+
+def _cell(value: CellValue) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return neutral_line(str(value)).replace("|", "\\|")
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
