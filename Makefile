@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 BESIDE := $(VENV)/integrations
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-full test-integrations check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol traces fit docs clean
+.PHONY: demo test test-full test-integrations test-mcp check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol traces fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -28,6 +28,9 @@ test: check
 
 test-integrations: $(BESIDE)/.installed
 	$(BESIDE)/bin/python -m pytest --confcutdir=integrations_tests integrations_tests
+
+test-mcp: $(STAMP)
+	$(BIN)/python tools/mcp_conformance.py --directory $(VENV)/mcp-conformance
 
 test-full: $(STAMP)
 	EVIDENTIA_SCIFACT=full $(BIN)/python -m pytest -n 2 --dist worksteal tests/engine

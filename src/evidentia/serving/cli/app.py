@@ -15,6 +15,7 @@ from evidentia.serving.cli import (
     gc,
     ingest,
     init,
+    mcp,
     memory,
     policy,
     replay,
@@ -92,5 +93,6 @@ app.add_typer(cache.group, name="cache")
 app.add_typer(policy.group, name="policy")
 app.add_typer(evaluate.group, name="eval")
 app.command("serve")(serve.serve)
+app.command("mcp")(mcp.mcp)
 app.add_typer(tokens.group, name="tokens")
 app.command("demo")(demo.demo)
