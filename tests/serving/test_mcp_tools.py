@@ -16,6 +16,7 @@ import evidentia
 from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import PrincipalId
+from evidentia.policy.protocol_profiles import PROFILES
 from evidentia.serving.mcp import memory as limits
 from evidentia.serving.mcp.callers import Caller
 from evidentia.serving.mcp.definitions import CHECK, RAG, RETRIEVE, TABLE
@@ -45,8 +46,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @asynccontextmanager
-async def desk_over(base: Path) -> AsyncIterator[Desk]:
-    office = Office.open(base)
+async def desk_over(base: Path, profile: str = "first_call") -> AsyncIterator[Desk]:
+    office = Office.open(base, profile=PROFILES[profile])
     try:
         yield Desk(office, Memory())
     finally:
@@ -68,6 +69,21 @@ def test_the_agent_s_tools_are_asked_as_the_caller_and_their_evidence_can_be_loo
         assert "4711" not in bob.text
 
     asyncio.run(scene())
+
+
+def test_a_reply_is_checked_against_the_profile_of_the_server(base: Path) -> None:
+    """The profile `thorough` knows no self-check; both want a citation."""
+    ask = {"question": "What is the policy for the expiry of signing keys?", "reply": "Signing keys expire after 30 days."}
+
+    async def scene(profile: str) -> tuple[bool, int]:
+        async with desk_over(base, profile) as desk:
+            await desk.call(RAG, {"query": "signing key expiry policy lifetime", "top_k": 50}, OWNER)
+            outcome = await desk.call(CHECK, ask, OWNER)
+        assert outcome.structured is not None
+        return outcome.structured["ok"], len(outcome.structured["self_check"])
+
+    assert (False, 1) == asyncio.run(scene("first_call"))
+    assert (False, 0) == asyncio.run(scene("thorough"))
 
 
 def test_a_reply_is_checked_against_what_its_own_session_retrieved(base: Path) -> None:

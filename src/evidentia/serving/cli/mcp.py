@@ -19,6 +19,9 @@ PrincipalsOption = Annotated[
     Path | None,
     typer.Option("--principals", metavar="FILE", help="What holders of tokens are cleared for, as JSON by the token's name."),
 ]
+ProfileOption = Annotated[
+    str, typer.Option("--profile", metavar="PROFILE", help="What replies are checked against: first_call, thorough, or a file of your own.")
+]
 HINT = "write an address and a port, such as 127.0.0.1:8322 or [::1]:8322"
 NO_TOKENS_HINT = "make one with `evidentia tokens add --name NAME --role agent`, or listen on 127.0.0.1"
 
@@ -29,6 +32,7 @@ def mcp(
     http: HttpOption = None,
     allow_host: AllowHostOption = None,
     principals: PrincipalsOption = None,
+    profile: ProfileOption = "first_call",
     caller: AsOption = None,
     base: BaseOption = None,
     quiet: QuietOption = False,
@@ -54,8 +58,11 @@ def mcp(
         from evidentia.serving.mcp.running import serve_http, serve_stdio
     except ImportError as error:
         raise MissingExtraError("mcp", needed_for="`evidentia mcp`") from error
+    from evidentia.serving.cli.policy_lint_files import read_profile
+
+    checked = read_profile(profile)
     if http is None:
-        serve_stdio(call.base, principal=asking)
+        serve_stdio(call.base, principal=asking, profile=checked)
         return
 
     from evidentia.serving.cli.output import flush, note, put, put_json
@@ -72,7 +79,7 @@ def mcp(
         else:
             put(f"listening on {address}")
         flush()
-        serve_http(call.base, listening, alone=asking, grants=grants, hosts=[host, *(allow_host or ())])
+        serve_http(call.base, listening, alone=asking, grants=grants, hosts=[host, *(allow_host or ())], profile=checked)
         note(call, "stopped")
 
 

@@ -9,6 +9,7 @@ from evidentia.base.async_base import AsyncBase
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId
+from evidentia.policy.protocol_profiles import profile_of
 from evidentia.wiring.embedded import open_parts
 
 if TYPE_CHECKING:
@@ -16,21 +17,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.access import Principal
+    from evidentia.contracts.protocol import Profile
     from evidentia.contracts.receipts import Receipt
     from evidentia.wiring.embedded import EmbeddedParts
+
+DEFAULT_PROFILE = "first_call"
 
 
 class Office:
     """One open base for any number of principals."""
 
-    def __init__(self, parts: EmbeddedParts) -> None:
+    def __init__(self, parts: EmbeddedParts, *, profile: Profile | None = None) -> None:
+        self.profile = profile or profile_of(DEFAULT_PROFILE)
+        """What replies are checked against."""
         self._parts = parts
         self._owner = AsyncBase(parts, principal=local_owner())
 
     @classmethod
-    def open(cls, directory: Path) -> Office:
+    def open(cls, directory: Path, *, profile: Profile | None = None) -> Office:
         """Open the base in a directory; whoever asks for it closes it."""
-        return cls(open_parts(directory))
+        return cls(open_parts(directory), profile=profile)
 
     def base_for(self, principal: Principal) -> AsyncBase:
         """Return the base as a principal sees it; it shares everything that is open, so nobody closes it."""

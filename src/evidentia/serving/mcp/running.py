@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from evidentia.contracts.access import Principal
+    from evidentia.contracts.protocol import Profile
     from evidentia.serving.mcp.callers import Grants
     from evidentia.serving.mcp.endpoint import McpEndpoint
 
@@ -33,33 +34,43 @@ _SIGNALLED: Final = 128
 """What shells add to the number of a signal."""
 
 
-def serve_stdio(directory: Path, *, principal: Principal) -> None:
+def serve_stdio(directory: Path, *, principal: Principal, profile: Profile | None = None) -> None:
     """Serve one client over stdin and stdout until it closes them."""
     keep_quiet()
-    asyncio.run(_serve_stdio(directory, principal))
+    asyncio.run(_serve_stdio(directory, principal, profile))
 
 
-def serve_http(directory: Path, listening: socket.socket, *, alone: Principal, grants: Grants, hosts: Sequence[str]) -> None:
+def serve_http(
+    directory: Path,
+    listening: socket.socket,
+    *,
+    alone: Principal,
+    grants: Grants,
+    hosts: Sequence[str],
+    profile: Profile | None = None,
+) -> None:
     """Serve over HTTP until SIGTERM or SIGINT."""
     before = {number: signal.signal(number, _already_stopped) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        asyncio.run(_serve_http(directory, listening, alone=alone, grants=grants, hosts=hosts))
+        asyncio.run(_serve_http(directory, listening, alone=alone, grants=grants, hosts=hosts, profile=profile))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-async def _serve_stdio(directory: Path, principal: Principal) -> None:
-    async with _open(directory) as office:
+async def _serve_stdio(directory: Path, principal: Principal, profile: Profile | None) -> None:
+    async with _open(directory, profile) as office:
         _leave_when_told(office)
         server = make_server(office, principal=principal)
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-async def _serve_http(directory: Path, listening: socket.socket, *, alone: Principal, grants: Grants, hosts: Sequence[str]) -> None:
+async def _serve_http(
+    directory: Path, listening: socket.socket, *, alone: Principal, grants: Grants, hosts: Sequence[str], profile: Profile | None
+) -> None:
     with open_tokens(directory) as (tokens, _):
-        async with _open(directory) as office:
+        async with _open(directory, profile) as office:
             endpoint = mcp_endpoint(office, tokens=tokens, grants=grants, alone=alone, hosts=hosts)
             config = uvicorn.Config(
                 mcp_app(endpoint),
@@ -87,8 +98,8 @@ class _Web(uvicorn.Server):
 
 
 @asynccontextmanager
-async def _open(directory: Path) -> AsyncIterator[Office]:
-    office = await asyncio.to_thread(Office.open, directory)
+async def _open(directory: Path, profile: Profile | None) -> AsyncIterator[Office]:
+    office = await asyncio.to_thread(Office.open, directory, profile=profile)
     try:
         yield office
     finally:

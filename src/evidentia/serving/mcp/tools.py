@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from evidentia.agents.tools import ToolResult
     from evidentia.base.async_base import AsyncBase
+    from evidentia.contracts.protocol import Profile
     from evidentia.contracts.provenance import VerifyReport
     from evidentia.serving.mcp.callers import Caller
     from evidentia.serving.mcp.memory import Memory
@@ -132,7 +133,7 @@ class Desk:
         """Check a reply on a thread: what was retrieved may be long."""
         ask = read(CheckAsk, arguments)
         calls = self._memory.conversation(caller, ask.session).calls_for(ask.question)
-        return await asyncio.to_thread(_checked, ask, calls)
+        return await asyncio.to_thread(_checked, ask, calls, self._office.profile)
 
     def _told(self, name: str, arguments: Mapping[str, Any], result: ToolResult, caller: Caller, *, session: str) -> Outcome:
         given = {key: value for key, value in arguments.items() if key != "session"}
@@ -151,12 +152,12 @@ def failure_text(error: EvidentiaError) -> str:
     return f"Error: {shown}\nHint: {error.hint}"
 
 
-def _checked(ask: CheckAsk, calls: Sequence[KeptCall]) -> Outcome:
+def _checked(ask: CheckAsk, calls: Sequence[KeptCall], profile: Profile) -> Outcome:
     """Go through calls as the protocol would have seen them, then check the reply.
 
     What is wrong with a call that was made can no longer be put right; it is told beside, and does not hold the reply up.
     """
-    session = ProtocolSession(ask.question)
+    session = ProtocolSession(ask.question, profile=profile)
     for call in calls:
         session.answered(session.before(call.name, call.arguments), call.text)
     report = session.check_reply(ask.reply)
