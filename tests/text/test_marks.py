@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.text.disguises import seen
-from evidentia.text.marks import attribute, neutral_line, neutralise, unescaped
+from evidentia.text.marks import neutral_line, neutralise
 
 MARKS: Final = re.compile(
     r"<\s*/?\s*citation|\[(?:extra_)?instruction\]|\[/?evidence|rag_knowledge|table_knowledge|file_ref_table|__src|evidentia-image:"
@@ -62,14 +62,6 @@ def test_ordinary_brackets_stay() -> None:
 
 def test_a_name_stays_on_one_line() -> None:
     assert "a b &#91;INSTRUCTION] c" == neutral_line("a\nb\r\n[INSTRUCTION]\tc\0")
-
-
-@given(st.text(alphabet=st.characters(exclude_categories=["C", "Z"]), max_size=50))
-def test_an_attribute_comes_back(value: str) -> None:
-    written = attribute(value)
-
-    assert not set('"<>') & set(written)
-    assert value == unescaped(written)
 
 
 def test_what_is_seen_has_no_disguise() -> None:

@@ -23,23 +23,7 @@ from evidentia.contracts.policies import (
     Posture,
     StoredPolicy,
 )
-from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
-from evidentia.contracts.runs import (
-    BatchClosed,
-    CheckBypassed,
-    GroundingEntry,
-    LlmCall,
-    Phase,
-    RetrievedDocument,
-    RunFacts,
-    RunId,
-    RunStatus,
-    RunSummary,
-    SpanClosed,
-    SpanOpened,
-    StepCall,
-    ToolCall,
-)
+from evidentia.contracts.runs import Phase, RecordableCall, RunFacts, RunId, RunStatus, RunSummary
 from evidentia.contracts.vocabulary import Vocabulary
 
 TokenId = NewType("TokenId", str)
@@ -233,24 +217,6 @@ class StartReply(msgspec.Struct, frozen=True, kw_only=True):
     is_enforced: bool
     policies: tuple[Policy, ...]
     """Those in scope, in the order in which they are asked; they stay the same for the whole run."""
-
-
-RecordableCall = (
-    RetrievedDocument
-    | BatchClosed
-    | GroundingEntry
-    | ToolCall
-    | LlmCall
-    | StepCall
-    | SpanOpened
-    | SpanClosed
-    | CheckBypassed
-    | TaskOpened
-    | ToolAsked
-    | ToolAnswered
-    | ReplyDrafted
-)
-"""What a client may record; beginning and end have requests of their own."""
 
 
 class NumberedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

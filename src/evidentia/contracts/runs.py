@@ -171,10 +171,8 @@ class RunEnded(RunCall, frozen=True, kw_only=True, tag="end"):
     judgements: Mapping[PolicyId, Judgement] = msgspec.field(default_factory=dict)
 
 
-AnyCall = (
-    RunStarted
-    | PoliciesRecorded
-    | RetrievedDocument
+RecordableCall = (
+    RetrievedDocument
     | BatchClosed
     | GroundingEntry
     | ToolCall
@@ -187,8 +185,9 @@ AnyCall = (
     | ToolAsked
     | ToolAnswered
     | ReplyDrafted
-    | RunEnded
 )
+"""What an agent may record; beginning and end are told otherwise."""
+AnyCall = RunStarted | PoliciesRecorded | RecordableCall | RunEnded
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):

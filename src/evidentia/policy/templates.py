@@ -1,4 +1,4 @@
-"""Policies to start from: three for retrieval, seven for grounding and two for the protocol, each with only the rules that differ from the defaults or matter.
+"""Policies to start from: three for retrieval, seven for grounding, two for the protocol, each with only the rules that matter.
 
 They are bodies as an author writes them; give one a scope and put it in force.
 """

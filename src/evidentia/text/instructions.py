@@ -45,7 +45,8 @@ _FORMS: Final = {
         r"|\b(?:begin|end|start)(?: of)? (?:system|new|user) (?:prompt|instructions?|message)\b"
     ),
     "errand": (
-        rf"\b(?:before|instead of|prior to) (?:you )?(?:can )?(?:solv|answer|do|complete|completing|continu|proceed|respond|reply|summari[sz])\w*\b"
+        rf"\b(?:before|instead of|prior to) (?:you )?(?:can )?(?:solv|answer|do|complete|completing"
+        rf"|continu|proceed|respond|reply|summari[sz])\w*\b"
         rf"[^.\n]{{0,80}}\b(?:please |must |first |should |need to |have to )*(?:do|follow|perform|carry out|complete|execute|send"
         rf"|call|visit)\b"
         rf"[^.\n]{{0,20}}\b(?:following|first|this|these|instead)\b"

@@ -49,17 +49,6 @@ def neutral_line(text: str) -> str:
     return neutralise(" ".join("".join(each if each.isprintable() else " " for each in text).split()))
 
 
-def attribute(text: str) -> str:
-    """Return the text as the value of an attribute in double quotes; `unescaped` gives a printable one back."""
-    printable = "".join(each if each.isprintable() else " " for each in text)
-    return printable.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def unescaped(value: str) -> str:
-    """Return what `attribute` was given."""
-    return value.replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-
-
 def _without_mark(text: str, opener: re.Match[str]) -> str:
     word, is_buried = seen_from(text, opener.end())
     mark = _ANGLE_WORD if opener[0] in ANGLE_OPENERS else _SQUARE_WORD

@@ -9,10 +9,11 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from evidentia.agents.citations import escape
 from evidentia.agents.tools.results import NOTHING_FOUND, ToolResult, failure
 from evidentia.contracts.layout import IMAGE_SCHEME
 from evidentia.text.instructions import ACTIVE_MARKUP, INSTRUCTION_LIKE
-from evidentia.text.marks import INSTRUCTION, RAG_BEGIN, RAG_END, attribute, neutral_line, neutralise
+from evidentia.text.marks import INSTRUCTION, RAG_BEGIN, RAG_END, neutral_line, neutralise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,7 @@ def _piece(fragment: EvidenceFragment, *, number: int) -> str:
     spread = f" pages=[{', '.join(str(page) for page in pages)}]" if len(pages) > 1 else ""
     flags = [flag for flag in fragment.flags if flag in _SHOWN_FLAGS]
     flagged = f' flags="{" ".join(flags)}"' if flags else ""
-    file = f'file="{attribute(fragment.document_id)}" filename="{attribute(file_name(fragment))}"'
+    file = f'file="{escape(fragment.document_id)}" filename="{escape(file_name(fragment))}"'
     heading = f"### [{number}] {file} page={pages[0]}{spread}{flagged}"
     return f"{heading}\n{_illustrated(fragment)}"
 

@@ -22,12 +22,11 @@ from evidentia.contracts.control import (
     EndRequest,
     NumberedCall,
     PolicyPage,
-    RecordableCall,
     StartReply,
     StartRequest,
 )
 from evidentia.contracts.errors import InvalidFieldError, ServiceUnavailableError
-from evidentia.contracts.runs import GroundingEntry
+from evidentia.contracts.runs import GroundingEntry, RecordableCall
 from evidentia.policy.calls import check_call
 from evidentia.policy.evaluator import PolicySet
 

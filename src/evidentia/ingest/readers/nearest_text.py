@@ -24,7 +24,7 @@ _LINE = re.compile(r"[^\n]+")
 _BLOCK_MARK = re.compile(r"(?:#{1,6}|>|[-*+])[ \t]++")
 _HEADING = re.compile(r"#{1,6}[ \t]")
 _FIGURE_WORDS = (
-    r"figure|fig\.?|image|picture|photo|diagram|chart|illustration|screenshot|plate|exhibit|abbildung|abb\.?|bild|foto|grafik|diagramm"  # codespell:ignore foto,diagramm
+    r"figure|fig\.?|image|picture|photo|diagram|chart|illustration|screenshot|plate|exhibit|abbildung|abb\.?|bild|foto|grafik|diagramm"
     r"|figura|imagen|imagem|immagine|schéma|afbeelding|figuur|figur|rysunek|рисунок|рис\.|图|圖|図"
 )
 _CAPTION = re.compile(

@@ -50,17 +50,23 @@ def suites_in(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _read(path: Path) -> str:
+def read_bytes(path: Path, *, most: int = LARGEST_BYTES) -> bytes:
+    """Return a file, or standard input for `-`; one that is too large or cannot be read is a mistake that names it."""
     try:
         if path == STDIN:
-            content = sys.stdin.buffer.read(LARGEST_BYTES + 1)
+            content = sys.stdin.buffer.read(most + 1)
         else:
             with path.open("rb") as file:
-                content = file.read(LARGEST_BYTES + 1)
+                content = file.read(most + 1)
     except OSError as error:
         raise MistakeError(f"'{path}' cannot be read: {os_problem(error)}", hint="check the path and its permissions") from error
-    if len(content) > LARGEST_BYTES:
-        raise MistakeError(f"'{path}' is larger than {LARGEST_BYTES} bytes", hint="split it")
+    if len(content) > most:
+        raise MistakeError(f"'{path}' is larger than {most} bytes", hint="split it")
+    return content
+
+
+def _read(path: Path) -> str:
+    content = read_bytes(path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

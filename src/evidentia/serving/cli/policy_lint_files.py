@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import msgspec
@@ -12,9 +11,9 @@ from evidentia.agents.protocol import lint_trace
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.protocol import AgentTrace, Profile, TraceFinding
 from evidentia.policy.protocol_profiles import PROFILES, profile_of
-from evidentia.serving.cli.complaints import MistakeError, os_problem
+from evidentia.serving.cli.complaints import MistakeError
 from evidentia.serving.cli.output import put, put_table
-from evidentia.serving.cli.policy_files import STDIN, read_document
+from evidentia.serving.cli.policy_files import STDIN, read_bytes, read_document
 from evidentia.serving.cli.progress import Bar
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def _traces(file: Path) -> Iterator[Traced]:
     if file.suffix.lower() in _YAML:
         yield from _documents(file, read_document(file))
         return
-    content = _read(file)
+    content = read_bytes(file, most=LARGEST_BYTES).removeprefix(b"\xef\xbb\xbf")
     if file.suffix.lower() == ".jsonl" or _is_lines(content):
         for number, line in enumerate(content.splitlines(), start=1):
             if line.strip():
@@ -159,20 +158,6 @@ def _is_lines(content: bytes) -> bool:
 def _line_of(content: bytes, problem: str) -> int:
     found = _BYTE.search(problem)
     return content.count(b"\n", 0, int(found[1]) if found else len(content)) + 1
-
-
-def _read(file: Path) -> bytes:
-    try:
-        if file == STDIN:
-            content = sys.stdin.buffer.read(LARGEST_BYTES + 1)
-        else:
-            with file.open("rb") as opened:
-                content = opened.read(LARGEST_BYTES + 1)
-    except OSError as error:
-        raise MistakeError(f"'{file}' cannot be read: {os_problem(error)}", hint="check the path and its permissions") from error
-    if len(content) > LARGEST_BYTES:
-        raise MistakeError(f"'{file}' is larger than {LARGEST_BYTES} bytes", hint="split it")
-    return content.removeprefix(b"\xef\xbb\xbf")
 
 
 def _refuse(file: Path, place: str, problem: str) -> NoReturn:
