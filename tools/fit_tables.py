@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WEIGHTS: Final = ROOT / "src" / "evidentia" / "query" / "tables" / "weights.json"
 BASIS: Final = "the even half of Spider dev's databases, 493 questions"
-WORDS: Final = ("document", "named", "head", "column_named", "name", "column", "file", "saturation", "length")
+WORDS: Final = ("document", "named", "column_named", "name", "column", "file", "saturation", "length")
 VECTORS: Final = ("similarity", "document_similarity", *WORDS)
 STEPS: Final = (600, 300, 150)
 LEAST: Final = 5e-4

@@ -113,13 +113,11 @@ def test_hostile_names_and_values_never_change_the_form_of_a_statement(
     check(plan(question, [opened]), [opened])
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("hostile", [name for name in HOSTILE if name != "__src"])
 def test_a_hostile_name_in_statements_is_quoted(hostile: str) -> None:
     made = table("Prices", [("Product", TEXT), ("Price", INTEGER)], [("Lamp", 5), ("Desk", 9)])
     sql_names = (hostile.replace("\x00", "") or "x", "price")
     columns = tuple(msgspec.structs.replace(column, sql_name=name) for column, name in zip(made.card.columns, sql_names, strict=True))
-    if "__src" in sql_names:
-        pytest.skip("a table never has this column twice")
     opened = msgspec.structs.replace(made, card=msgspec.structs.replace(made.card, columns=columns))
     found = plan("Which product has the highest price?", [opened])
 

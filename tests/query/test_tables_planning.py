@@ -210,6 +210,10 @@ CONTRACT_DECLINED = (
 
 DECLINED = (
     "Which products are popular?",
+    "Which products are out of stock?",
+    "Which products were sold in Hamburg?",
+    "Which products are available in Berlin?",
+    "Which products are missing in Hamburg?",
     "What is the margin of the Desk lamp?",
     "What is the price of the Sofa?",
     "Which products were sold yesterday?",

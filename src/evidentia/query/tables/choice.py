@@ -71,7 +71,6 @@ class _Card(NamedTuple):
     columns: Counter[str]
     values: Counter[str]
     column_names: tuple[tuple[str, ...], ...]
-    heads: frozenset[str]
     width: int
 
 
@@ -123,7 +122,6 @@ class TableIndex:
             columns=Counter(term for terms in columns for term in set(terms)),
             values=Counter(samples),
             column_names=columns,
-            heads=frozenset(terms[-1] for name in names if (terms := self._tokeniser.phrase_terms(name))),
             width=len(columns),
         )
 
@@ -157,8 +155,6 @@ class TableIndex:
         whole = sum(self._idf[term] for term in card.names)
         held = sum(self._idf[term] for term in card.names if term in asked)
         bonus = (held << _BITS) // whole * model.named // _MILLI if whole else 0
-        if any(term in asked for term in card.heads):
-            bonus += (model.head << _BITS) // _MILLI
         complete = sum(
             max(asked[term] for term in terms) for terms in set(card.column_names) if terms and all(term in asked for term in terms)
         )

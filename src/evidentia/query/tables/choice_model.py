@@ -30,8 +30,6 @@ class ChoiceModel(msgspec.Struct, frozen=True, kw_only=True):
     """The share of a table's name that the question holds."""
     column_named: int = 200
     """A column whose whole name the question holds."""
-    head: int = 0
-    """A table whose name ends in a word of the question: the last word says what its rows are."""
     document: int = 500
     """What the tables of the document explain together."""
     similarity: int = 0

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 from evidentia.query.tables.joins import AmbiguousWayError, JoinGraph
 from evidentia.query.tables.resolving import TooManyReadingsError, readings
 from evidentia.query.tables.scopes import CannotBuildError
-from evidentia.query.tables.statements import Built, build
+from evidentia.query.tables.statements import build
 
 if TYPE_CHECKING:
     from evidentia.query.tables.drafts import Draft
+    from evidentia.query.tables.frames import Built
     from evidentia.query.tables.schema import Schema
 
 MOST_BUILT: Final = 400
@@ -45,7 +46,7 @@ def choose(draft: Draft, schema: Schema) -> tuple[int, Built]:
         except AmbiguousWayError:
             reason = "the tables hang together in several ways and the question does not say which is meant"
             continue
-        total = 2 * reading.cost + built.joins
+        total = 2 * reading.cost + built.effort
         if not best or total < best[0][0]:
             best = [(total, built)]
         elif total == best[0][0]:

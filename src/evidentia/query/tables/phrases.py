@@ -124,12 +124,11 @@ GLUE: Final = frozenset(
     "received receive receives made given contained contain contains containing held appear appears exist exists existing "
     "offer offers offered offering serve serves served serving written write wrote writes published publish "
     "publishes posted post presented "
-    "sold sell sells bought buy work works working worked live lives living lived called named titled labelled labeled "
-    "database table sheet file data spreadsheet results result list show give find tell display return get provide please name "
+    "work works working worked live lives living lived called named titled labelled labeled "
+    "database table sheet file data spreadsheet results result list show give find tell display return provide please name "
     "entries entry records record rows row "
-    "much many currently recorded listed available found given whole entire overall overall's out he/she he she him can could would "
-    "get gets got use uses used using one ones "
-    "include includes including included them such where occurred occur occurs happened happen operate operates operated".split()
+    "much many currently recorded listed found given he she he/she him can could would "
+    "include includes including included them where occurred occur occurs happened happen operate operates operated".split()
 )
 """Words that relate things without naming any; a question made of these and of links is explained."""
 

@@ -8,9 +8,9 @@ from evidentia.contracts.tables import SOURCE_COLUMN
 from evidentia.query.tables import phrases as p
 from evidentia.query.tables.choosing import NoReadingError, choose
 from evidentia.query.tables.drafts import Draft, Measure
+from evidentia.query.tables.frames import Built
 from evidentia.query.tables.reading import read
 from evidentia.query.tables.sql_text import quote
-from evidentia.query.tables.statements import Built
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def _of_numbers(upper: Draft, lower: Draft, schema: Schema, *, is_percent: bool)
         parameters=(*above.parameters, *below.parameters),
         support=f"{above.support} UNION ALL {below.support}",
         tables=tuple(dict.fromkeys([*above.tables, *below.tables])),
-        joins=above.joins + below.joins,
+        effort=above.effort + below.effort,
         names=("ratio",),
     )
     return max(above_cost, below_cost), built

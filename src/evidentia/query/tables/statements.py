@@ -2,57 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.tables import SOURCE_COLUMN
 from evidentia.query.tables import phrases as p
-from evidentia.query.tables.resolving import Listed, Term, listed_of
+from evidentia.query.tables.frames import Built, make_frame
+from evidentia.query.tables.resolving import Listed, listed_of
 from evidentia.query.tables.schema import stems
-from evidentia.query.tables.scopes import CannotBuildError, Scopes
-from evidentia.query.tables.sql_text import Expression, all_of, column_text, join_text, quote, source_text
+from evidentia.query.tables.scopes import CannotBuildError
+from evidentia.query.tables.statement_groups import group_statement
+from evidentia.query.tables.statement_rows import row_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evidentia.contracts.tables import CellValue
     from evidentia.query.tables.drafts import Draft
-    from evidentia.query.tables.joins import Edge, JoinGraph
+    from evidentia.query.tables.joins import JoinGraph
     from evidentia.query.tables.resolving import Reading
-    from evidentia.query.tables.schema import Column, Table
+    from evidentia.query.tables.schema import Table
 
-_NAMES: Final = {p.COUNT: "count", p.SUM: "total", p.AVG: "average", p.MAX: "maximum", p.MIN: "minimum"}
-_MOST_SUMMED: Final = 2
 _PEOPLE: Final = frozenset(stems(word) for word in p.PEOPLE)
-
-
-class Built(NamedTuple):
-    """A statement with what it took."""
-
-    statement: str
-    parameters: tuple[CellValue, ...]
-    support: str
-    tables: tuple[Table, ...]
-    joins: int
-    names: tuple[str, ...]
-    """Of the columns, without that of the sources."""
-
-
-@dataclass
-class _Frame:
-    """What all forms of statement share."""
-
-    root: Table
-    tables: list[Table]
-    edges: list[Edge]
-    where: list[Expression]
-    joins: int
-
-    @property
-    def body(self) -> Expression:
-        where = all_of(self.where)
-        return Expression(f" FROM {join_text(self.root, self.edges)}{where.text}", where.parameters)
 
 
 def build(draft: Draft, reading: Reading, graph: JoinGraph) -> Built:
@@ -66,10 +32,10 @@ def build(draft: Draft, reading: Reading, graph: JoinGraph) -> Built:
         raise CannotBuildError("the question does not say what to show")
     if reading.best is not None and draft.order and draft.limit is None:
         raise CannotBuildError("both the end of an order and the whole order are asked for")
-    frame = _frame(reading, graph)
+    frame = make_frame(reading, graph)
     if is_grouped:
-        return _grouped(draft, reading, frame)
-    return _rows(draft, reading, frame)
+        return group_statement(draft, reading, frame)
+    return row_statement(draft, reading, frame)
 
 
 def _with_people(reading: Reading) -> Reading:
@@ -108,193 +74,3 @@ def _is_grouped(draft: Draft, reading: Reading) -> bool:
     if reading.terms or reading.groups or draft.is_distinct:
         return True
     return any(term is not None and term.function for term in (reading.best, *reading.order))
-
-
-def _frame(reading: Reading, graph: JoinGraph) -> _Frame:
-    """Return the tables of FROM, joined by the shortest ways, and the conditions."""
-    terms = [term for term in (*reading.terms, reading.best, *reading.order) if term is not None]
-    wanted = [*(listed.table for listed in (*reading.groups, *reading.outputs)), *(term.table for term in terms)]
-    wanted += [found.table for found in reading.filters if found.column is None]
-    wanted = list(dict.fromkeys(wanted))
-    tables, edges = [wanted[0]], []
-    for table in wanted[1:]:
-        if table in tables:
-            continue
-        ways = [(len(way), place, way) for place, known in enumerate(tables) if (way := graph.way(known.place, table.place))]
-        if not ways:
-            raise CannotBuildError(f"nothing ties '{table.sql_name}' to '{tables[0].sql_name}'")
-        way = min(ways)[2]
-        for one, other in pairwise(way):
-            edge = graph.between(one, other)
-            if edge.right.table not in tables:
-                tables.append(edge.right.table)
-                edges.append(edge)
-    scopes = Scopes(tables, graph)
-    scopes.add_contexts(reading)
-    scopes.add_absent(reading.absent)
-    scopes.add_filters([found for found in reading.filters if found.column is not None])
-    outside = sum(found.table not in tables for found in reading.filters) + 4 * sum(not table.row_count for table in tables)
-    return _Frame(wanted[0], tables, edges, scopes.conditions(), joins=4 * (len(edges) + scopes.count_edges()) + outside)
-
-
-def _rows(draft: Draft, reading: Reading, frame: _Frame) -> Built:
-    """Return a statement over rows: each with its sources, in the order asked for, ties by source."""
-    shown = list(dict.fromkeys(column for listed in reading.outputs for column in listed.columns))
-    order = _row_order(draft, reading)
-    if reading.best is not None and reading.best.column is not None:
-        shown = list(dict.fromkeys([*shown, reading.best.column]))
-    sources = source_text(dict.fromkeys(column.table for column in shown))
-    limit = ""
-    if reading.best is not None:
-        if reading.best.column is None or not (reading.best.column.is_numeric or reading.best.column.is_temporal):
-            raise CannotBuildError("what is to be highest or lowest is no number")
-        measured = column_text(reading.best.column)
-        frame.where.append(Expression(f"{measured} IS NOT NULL"))
-        direction = draft.best[0] if draft.best else p.HIGH
-        if (draft.limit or 1) == 1:
-            inner = frame.body
-            end = "MAX" if direction == p.HIGH else "MIN"
-            frame.where.append(Expression(f"{measured} = (SELECT {end}({measured}){inner.text})", inner.parameters))
-        elif not all(_is_one_row_each(listed, reading.best) for listed in reading.outputs):
-            raise CannotBuildError("several rows are called the same; it is not clear which measure of them is meant")
-        else:
-            order = order or [f"{measured} {'DESC' if direction == p.HIGH else 'ASC'}"]
-            limit = f" LIMIT {draft.limit}"
-    elif draft.limit is not None:
-        if not order:
-            raise CannotBuildError("the question asks for the first rows and not by which order")
-        limit = f" LIMIT {draft.limit}"
-    body = frame.body
-    ordered = f" ORDER BY {', '.join([*order, quote(SOURCE_COLUMN)])}" if order else ""
-    columns = _column_list(shown)
-    text = f"SELECT {', '.join(columns)}, {sources} AS {quote(SOURCE_COLUMN)}{body.text}{ordered}{limit}"
-    return Built(text, body.parameters, "", tuple(frame.tables), frame.joins, _names_of(shown))
-
-
-def _is_one_row_each(listed: Listed, best: Term) -> bool:
-    """Tell whether each row that is measured is another thing of those that are shown."""
-    named = listed.is_entity or listed.columns[0] is listed.table.label or listed.columns[0].is_unique
-    return listed.table is best.table and named
-
-
-def _names_of(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names that columns have in an answer: with that of their table where two would be called the same."""
-    names = [column.sql_name.casefold() for column in columns]
-    return tuple(
-        f"{column.table.sql_name}_{column.sql_name}" if names.count(name) > 1 else column.sql_name
-        for column, name in zip(columns, names, strict=True)
-    )
-
-
-def _column_list(columns: Sequence[Column]) -> list[str]:
-    return [f"{column_text(column)} AS {quote(name)}" for column, name in zip(columns, _names_of(columns), strict=True)]
-
-
-def _row_order(draft: Draft, reading: Reading) -> list[str]:
-    order = []
-    for (direction, _), term in zip(draft.order, reading.order, strict=True):
-        if term is None:
-            column = (reading.best.column if reading.best else None) or reading.outputs[0].columns[0]
-        elif term.function or term.column is None:
-            raise CannotBuildError("the order is by something that the rows do not have")
-        else:
-            column = term.column
-        order.append(f"{column_text(column)} {'DESC' if direction == p.DOWN else 'ASC'}")
-    return order
-
-
-def _grouped(draft: Draft, reading: Reading, frame: _Frame) -> Built:
-    """Return a statement over groups, or over all rows at once, with the statement of the rows that took part."""
-    listed = list(dict.fromkeys([*reading.groups, *reading.outputs]))
-    shown = list(dict.fromkeys(column for each in listed for column in each.columns))
-    keys = list(dict.fromkeys([*shown, *(each.key for each in listed if each.key is not None)]))
-    counted = [Term(p.COUNT, found.table, None) for found in reading.filters if found.column is None]
-    terms = list(dict.fromkeys([*reading.terms, *([reading.best] if reading.best else []), *counted]))
-    _check_sums(terms, listed)
-    if reading.best is not None and not reading.best.function:
-        raise CannotBuildError("a row that is highest or lowest is asked for together with groups")
-    grouping = f" GROUP BY {', '.join(column_text(column) for column in keys)}" if keys else ""
-    body = frame.body
-    having = _having(reading, frame)
-    order, limit = _group_order(draft, reading, terms, keys, frame)
-    if reading.best is not None and (draft.limit or 1) == 1 and not reading.groups:
-        measured = _term_text(reading.best, frame)
-        end = "DESC" if draft.best and draft.best[0] == p.HIGH else "ASC"
-        inner = f"(SELECT {measured}{body.text}{grouping} ORDER BY 1 {end} LIMIT 1)"
-        having.append(Expression(f"{measured} = {inner}", body.parameters))
-    condition = all_of(having)
-    selected = [*_column_list(shown), *(f"{_term_text(term, frame)} AS {quote(_term_name(term))}" for term in terms)]
-    text = f"SELECT {', '.join(selected)}{body.text}{grouping}{condition.text.replace(' WHERE ', ' HAVING ', 1)}"
-    text += f" ORDER BY {', '.join(order)}{limit}" if order else ""
-    names = (*_names_of(shown), *(_term_name(term) for term in terms))
-    taken = [*frame.where, *(Expression("? IS NOT NULL") for _ in condition.parameters)]
-    took_part = dict.fromkeys([*(term.table for term in terms), *(each.table for each in listed)])
-    source = f"{source_text(took_part)} AS {quote(SOURCE_COLUMN)}"
-    support = f"SELECT {source} FROM {join_text(frame.root, frame.edges)}{all_of(taken).text}"  # noqa: S608 - quoted names
-    return Built(text, (*body.parameters, *condition.parameters), support, tuple(frame.tables), frame.joins, names)
-
-
-def _check_sums(terms: Sequence[Term], listed: Sequence[Listed]) -> None:
-    """Refuse sums over rows that a join would repeat: several measured tables, or groups in several directions."""
-    summed = {term.table.place for term in terms if term.function in {p.SUM, p.AVG}}
-    measured = {term.table.place for term in terms}
-    if summed and (len(measured) > 1 or len(measured | {each.table.place for each in listed}) > _MOST_SUMMED):
-        raise CannotBuildError("a sum over several tables would count rows twice")
-
-
-def _having(reading: Reading, frame: _Frame) -> list[Expression]:
-    conditions = []
-    for found in reading.filters:
-        if found.column is None:
-            if found.is_negated or found.alternative:
-                raise CannotBuildError("a number of rows is negated")
-            counted = _term_text(Term(p.COUNT, found.table, None), frame)
-            conditions.append(Expression(found.template.replace("COUNT", counted, 1), found.parameters))
-    if conditions and not (reading.outputs or reading.groups):
-        raise CannotBuildError("a number of rows is compared and nothing is shown")
-    return conditions
-
-
-def _group_order(draft: Draft, reading: Reading, terms: Sequence[Term], keys: Sequence[Column], frame: _Frame) -> tuple[list[str], str]:
-    order: list[str] = []
-    for (direction, _), term in zip(draft.order, reading.order, strict=True):
-        way = "DESC" if direction == p.DOWN else "ASC"
-        order.append(f"{_order_text(term, terms, keys, frame)} {way}")
-    limit = ""
-    if reading.best is not None and not order:
-        order = [f"{_term_text(reading.best, frame)} {'DESC' if draft.best and draft.best[0] == p.HIGH else 'ASC'}"]
-    if draft.limit is not None and (draft.limit > 1 or reading.best is None):
-        if not order:
-            raise CannotBuildError("the question asks for the first rows and not by which order")
-        limit = f" LIMIT {draft.limit}"
-    return [*order, *(column_text(key) for key in keys)], limit
-
-
-def _order_text(term: Term | None, terms: Sequence[Term], keys: Sequence[Column], frame: _Frame) -> str:
-    """Return what groups are ordered by: a measure that is shown, or a column that they are grouped by."""
-    if term is None:
-        return _term_text(terms[0], frame) if terms and not keys else column_text(keys[0])
-    if term.column in keys and not term.function and term.column is not None:
-        return column_text(term.column)
-    same = [each for each in terms if each.column is term.column and each.table is term.table and term.function in {"", each.function}]
-    if same:
-        return _term_text(same[0], frame)
-    if term.function:
-        return _term_text(term, frame)
-    raise CannotBuildError("the order is by something that the groups do not have")
-
-
-def _term_text(term: Term, frame: _Frame) -> str:
-    if term.function == p.COUNT:
-        if term.column is not None:
-            return f"COUNT(DISTINCT {column_text(term.column)})"
-        own = f"{quote(term.table.sql_name)}.{quote(SOURCE_COLUMN)}"
-        return "COUNT(*)" if len(frame.tables) == 1 else f"COUNT(DISTINCT {own})"
-    if term.column is None:
-        raise CannotBuildError("a function has no column")
-    return f"{term.function.upper()}({column_text(term.column)})"
-
-
-def _term_name(term: Term) -> str:
-    name = _NAMES[term.function]
-    return f"{name}_{term.table.sql_name if term.column is None else term.column.sql_name}"
