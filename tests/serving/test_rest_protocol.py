@@ -73,7 +73,7 @@ def test_the_plane_decides_as_the_evaluator_does(plane: Served) -> None:
     ]
     assert decided_here(CALLS[:4]) == verdicts
     assert [[], [], [], [("needless_call", "block")]] == verdicts
-    assert (4, "blocked") == (answers[3]["stopped_at"], answers[3]["status"])
+    assert (4, "running") == (answers[3]["stopped_at"], answers[3]["status"])
 
 
 def test_what_was_decided_stands_in_the_log_of_the_plane(plane: Served) -> None:

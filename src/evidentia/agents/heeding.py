@@ -72,17 +72,22 @@ class Heeding:
         self._offered: list[Evaluation] = []
         self.strongest: Verdict | None = None
         self.violation: PolicyViolationError | None = None
+        self.prevention: PolicyViolationError | None = None
+        """What was raised last about a call that was only announced; nobody has to come to an end for it."""
         self.stop_reason = ""
         self.retry_reasons: list[str] = []
         self.abstention_response: str | None = None
 
-    def heed(self, run: GovernedRun, verdicts: Sequence[Verdict]) -> None:
-        """Take verdicts in, and raise the first of the strongest that stop, unless somebody lets the call go on."""
-        stopping = self.note(verdicts)
-        if stopping is not None:
-            self.stop(run, stopping)
+    def heed(self, run: GovernedRun, verdicts: Sequence[Verdict], *, is_ahead: bool = False) -> None:
+        """Take verdicts in, and raise the first of the strongest that stop, unless somebody lets the call go on.
 
-    def note(self, verdicts: Sequence[Verdict]) -> Verdict | None:
+        A call that is only announced is prevented by it: the run goes on, and whoever catches the error may do otherwise.
+        """
+        stopping = self.note(verdicts, is_ahead=is_ahead)
+        if stopping is not None:
+            self.stop(run, stopping, is_ahead=is_ahead)
+
+    def note(self, verdicts: Sequence[Verdict], *, is_ahead: bool = False) -> Verdict | None:
         """Take verdicts in, and return the first of the strongest that stop."""
         stopping: Verdict | None = None
         for verdict in verdicts:
@@ -90,16 +95,20 @@ class Heeding:
                 self._offer(verdict)
             if verdict.stops and (stopping is None or verdict.decisive.action.rank > stopping.decisive.action.rank):
                 stopping = verdict
-            if verdict.is_enforced and (self.strongest is None or _rank(verdict) > _rank(self.strongest)):
+            counts = verdict.is_enforced and not (is_ahead and verdict.stops)
+            if counts and (self.strongest is None or _rank(verdict) > _rank(self.strongest)):
                 self.strongest = verdict
         return stopping
 
-    def stop(self, run: GovernedRun, verdict: Verdict, *, is_over: bool = False) -> None:
+    def stop(self, run: GovernedRun, verdict: Verdict, *, is_over: bool = False, is_ahead: bool = False) -> None:
         """Raise the violation, after asking whoever may let the call go on; a run that is over only notes that it was let pass."""
         error = PolicyViolationError(verdict.decisive.reason, decision_for(run, verdict))
         before = (self.violation, self.stop_reason)
         # Set before anybody is asked, so that it holds as well when asking fails.
-        self.violation, self.stop_reason = self.violation or error, self.stop_reason or str(error)
+        if is_ahead:
+            self.prevention = error
+        else:
+            self.violation, self.stop_reason = self.violation or error, self.stop_reason or str(error)
         if self._on_policy_block is None or not self._is_approved(self._on_policy_block, run, error, is_over=is_over):
             raise error
         self.violation, self.stop_reason = before

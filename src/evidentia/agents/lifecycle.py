@@ -194,7 +194,7 @@ class RunLifecycle(RetrievalRecorder):
         notes, self._notes = self._notes, []
         stopping: Verdict | None = None
         for call, text in (*deferred, *((note, "") for note in notes)):
-            found = self._heeding.note(run.record(call, text=text))
+            found = self._heeding.note(run.record(call, text=text), is_ahead=call.is_ahead)
             stopping = stopping or found
         return stopping
 
@@ -210,7 +210,8 @@ class RunLifecycle(RetrievalRecorder):
             self._heeding.stop(self._running(), stopping, is_over=True)
 
     def _status_after(self, error: BaseException | None) -> RunStatus:
-        if self._heeding.violation is not None:
+        is_prevented = error is not None and error is self._heeding.prevention  # the agent did not do otherwise
+        if self._heeding.violation is not None or is_prevented:
             return RunStatus.BLOCKED
         # A generator that its consumer leaves early has not failed.
         return RunStatus.SUCCESS if error is None or isinstance(error, GeneratorExit) else RunStatus.ERROR

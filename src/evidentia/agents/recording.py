@@ -163,7 +163,7 @@ class Recorder:
             return
         verdicts = run.record(call, text=text)
         if verdicts:
-            self._heeding.heed(run, verdicts)
+            self._heeding.heed(run, verdicts, is_ahead=call.is_ahead)
 
     def _defer(self, call: AnyCall, text: str) -> None:
         if self._run is None or self._is_over or self._deferred is None:

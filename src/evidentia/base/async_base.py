@@ -303,7 +303,7 @@ class AsyncBase:
         """Say why a chunk is, or is not, in the answer of a receipt, and the smallest change that would have let it in."""
         return await asyncio.to_thread(_why, self._parts, ReceiptId(receipt_id), ChunkId(chunk_id), self._principal)
 
-    async def verify(self, target: str | FragmentExport | EvidenceResponse | None = None) -> VerifyReport:
+    async def verify(self, target: str | FragmentExport | messages.EvidenceResponse | None = None) -> VerifyReport:
         """Recompute custody of the whole base, of a document or chunk by its id, of an exported fragment, or of an answer."""
         if isinstance(target, FragmentExport):
             return verification.verify_export(target)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.base.answers import EvidenceResponse
+    from evidentia.contracts import evidence as messages
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import CommitSummary, StoredChunk
     from evidentia.contracts.evidence import EvidenceRequest
@@ -251,7 +252,7 @@ class Base:
         """Say why a chunk is, or is not, in the answer of a receipt, and the smallest change that would have let it in."""
         return self._portal.run(self._inner.why(receipt_id, chunk_id))
 
-    def verify(self, target: str | FragmentExport | EvidenceResponse | None = None) -> VerifyReport:
+    def verify(self, target: str | FragmentExport | messages.EvidenceResponse | None = None) -> VerifyReport:
         """Recompute custody of the whole base, of a document or chunk by its id, of an exported fragment, or of an answer."""
         return self._portal.run(self._inner.verify(target))
 

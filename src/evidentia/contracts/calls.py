@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NewType
+from typing import Any, ClassVar, NewType
 
 import msgspec
 
@@ -14,6 +14,9 @@ Metadata = Mapping[str, Any]  # Any: numbers, words and lists as the rule says; 
 
 class RunCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
     """One thing a run records."""
+
+    is_ahead: ClassVar[bool] = False
+    """Whether it is said before it happens: what stops it prevents it, and the run goes on."""
 
     span: SpanId | None = None
     """The open span it belongs under; None is the run itself."""

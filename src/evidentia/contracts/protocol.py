@@ -241,6 +241,8 @@ class TaskOpened(RunCall, frozen=True, kw_only=True, tag="task"):
 class ToolAsked(RunCall, frozen=True, kw_only=True, tag="ask"):
     """A tool is about to be called; said before it runs, so that it can be stopped."""
 
+    is_ahead = True
+
     call: int = 0
     """Counts the calls of the run from 1."""
     name: str = ""
@@ -289,6 +291,8 @@ class ReplyFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 class ReplyDrafted(RunCall, frozen=True, kw_only=True, tag="reply"):
     """The reply as it would go out, and what was found in it."""
+
+    is_ahead = True
 
     reply_hash: Sha256 | None = None
     says_not_found: bool = False

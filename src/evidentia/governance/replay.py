@@ -31,6 +31,7 @@ from evidentia.provenance.decision_lines import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from evidentia.contracts.calls import RunCall
     from evidentia.contracts.decisions import Verdict
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.policies import Policy
@@ -95,9 +96,9 @@ class _Run:
         self.policies = policies
         self.stops = 0
 
-    def note(self, verdicts: Sequence[Verdict]) -> None:
-        """Count a call that was stopped."""
-        self.stops += any(verdict.stops for verdict in verdicts)
+    def note(self, call: RunCall, verdicts: Sequence[Verdict]) -> None:
+        """Count a call that was stopped; one that was prevented stopped nothing else."""
+        self.stops += not call.is_ahead and any(verdict.stops for verdict in verdicts)
 
     def lift_stop(self) -> None:
         """Take one stop back, since somebody let the call go on; once all are, what comes is enforced again."""
@@ -140,7 +141,7 @@ class Replaying:
                 continue
             decisions += 1
             if verdicts or header.outcomes:
-                run.note(verdicts)
+                run.note(document, verdicts)
                 self._compare(header, bytes(recorded), verdicts)
             if run.evaluator.count != header.count or header.policies != run.policies:
                 self._compare_header(header, run)
@@ -186,7 +187,7 @@ class Replaying:
         except EvidentiaError as error:
             self._miss(header, "refused", recorded="decided", derived=str(error))
             return
-        run.note(verdicts)
+        run.note(call, verdicts)
         self._compare(header, recorded, verdicts)
         if isinstance(call, RunEnded):
             del self._open[header.run_id]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from evidentia.provenance.decision_chain import Checkpoint
     from evidentia.provenance.decision_lines import Header, Outcome
 
+_AHEAD = frozenset({"ask", "reply"})
+"""Calls that are said before they happen; what stops one prevents it, and the run goes on."""
 _NO_CALLS = frozenset({"policies", "run", "end", "span_end"})
 
 
@@ -59,7 +61,7 @@ class _Summing:
         self.documents += kind == "retrieval"
         self.bypasses += kind == "bypass"
         for outcome in found.header.outcomes:
-            self._count(outcome)
+            self._count(outcome, is_ahead=kind in _AHEAD)
 
     def summary(self) -> RunSummary:
         """Return the line of the run."""
@@ -76,10 +78,10 @@ class _Summing:
             policies=self.first.policies,
         )
 
-    def _count(self, outcome: Outcome) -> None:
+    def _count(self, outcome: Outcome, *, is_ahead: bool) -> None:
         self.bypasses += outcome.status is DecisionStatus.BYPASSED
         if outcome.status is DecisionStatus.EVALUATED:
             self.warnings += outcome.action is PolicyAction.WARN
             self.blocks += outcome.action.stops
-            if outcome.is_enforced and outcome.action.stops and self.end_us is None:
+            if outcome.is_enforced and outcome.action.stops and self.end_us is None and not is_ahead:
                 self.status = RunStatus.BLOCKED

@@ -119,7 +119,7 @@ class LocalRun:
                 call = self._prepared(call, text)
             verdicts = self._evaluate(call)
             if verdicts:
-                self._stopped_calls += any(verdict.stops for verdict in verdicts)
+                self._stopped_calls += not call.is_ahead and any(verdict.stops for verdict in verdicts)
             self._add(
                 LogEntry(
                     at_us=self._zero_us + began // 1_000,

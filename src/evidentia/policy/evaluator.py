@@ -81,7 +81,7 @@ class RunEvaluator:
         self._listeners, self._counters = _listeners(self._groups, self._runs)
         self._last: type[RunCall] | None = None
         self.is_stopped = False
-        """Whether a verdict has stopped the run; later calls are still decided about."""
+        """Whether a verdict has stopped the run; later calls are still decided about. What is prevented stops nothing but itself."""
 
     @property
     def count(self) -> int:
@@ -129,7 +129,8 @@ class RunEvaluator:
                 passed = group.compiled.passed(call, count=self._runs[place].count)
                 if passed is not None:
                     outcomes[place] = passed
-        return self._noted([self._verdict(place, outcomes[place], is_enforced=True) for place in sorted(outcomes)])
+        verdicts = [self._verdict(place, outcomes[place], is_enforced=True) for place in sorted(outcomes)]
+        return tuple(verdicts) if call.is_ahead else self._noted(verdicts)
 
     def _verdict(self, place: int, outcome: Outcome, *, is_enforced: bool) -> Verdict:
         return conclude(self._seats[place], outcome, is_enforced=is_enforced and self._is_enforced)

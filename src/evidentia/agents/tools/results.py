@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from evidentia.base.answers import EvidenceResponse
 from evidentia.contracts.evidence import EvidenceFragment
 from evidentia.contracts.layout import FragmentImage
 from evidentia.contracts.tables import TableAnswer
@@ -16,6 +17,8 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """A result: `text` is for the agent, the rest for whoever checks it."""
 
     text: str
+    response: EvidenceResponse | None = None
+    """The answer it was made from, for `record_retrieval` and `verify`; tables and local files have none."""
     fragments: tuple[EvidenceFragment, ...] = ()
     answer: TableAnswer | None = None
     receipt_id: str | None = None

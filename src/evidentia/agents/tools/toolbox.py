@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Self
 
+import msgspec
+
 from evidentia.agents.tools.local_files import LocalFiles
 from evidentia.agents.tools.results import ToolResult, failure
 from evidentia.agents.tools.table_results import table_result
@@ -52,7 +54,7 @@ class Toolbox:
             raise
         except EvidentiaError as error:
             return failure(str(error))
-        return text_result(response.fragments, receipt_id=response.receipt_id)
+        return msgspec.structs.replace(text_result(response.fragments, receipt_id=response.receipt_id), response=response)
 
     async def table_rag_retrieve(self, query: str) -> ToolResult:
         """Return the rows of spreadsheets that answer a question; where the caller can see none, what `rag_retrieve` finds."""
@@ -66,14 +68,7 @@ class Toolbox:
         if answer.has_tables:
             return table_result(answer)
         found = await self.rag_retrieve(query)
-        return ToolResult(
-            text=f"{NO_SPREADSHEET}\n{found.text}",
-            fragments=found.fragments,
-            answer=answer,
-            receipt_id=found.receipt_id,
-            images=found.images,
-            is_error=found.is_error,
-        )
+        return msgspec.structs.replace(found, text=f"{NO_SPREADSHEET}\n{found.text}", answer=answer)
 
     async def local_file_retrieve(self, query: str, top_k: int = 10) -> ToolResult:
         """Return pieces of files below the allowed root."""

@@ -108,7 +108,7 @@ class Desk:
         if ask.receipt_id is not None:
             return await self._verify_receipt(ask.receipt_id, caller)
         base = self._office.base_for(caller.principal)
-        report: VerifyReport = await base.verify(read_response(ask.response or {}))  # type: ignore[arg-type]  # it takes any answer of the contract
+        report: VerifyReport = await base.verify(read_response(ask.response or {}))
         return _verified(msgspec.to_builtins(report))
 
     async def _verify_receipt(self, receipt_id: str, caller: Caller) -> Outcome:
@@ -116,7 +116,7 @@ class Desk:
         await self._office.receipt(receipt_id, asker=caller.principal)
         base = self._office.base_for(caller.principal)
         again = await base.replay(receipt_id)
-        custody = None if again.hidden else await base.verify(again.response)  # type: ignore[arg-type]  # it takes any answer of the contract
+        custody = None if again.hidden else await base.verify(again.response)
         found: dict[str, Any] = {
             "ok": again.is_same and (custody is None or custody.ok),
             "target": receipt_id,
