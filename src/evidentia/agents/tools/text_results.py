@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.agents.citations import escape
 from evidentia.agents.tools.results import NOTHING_FOUND, ToolResult, failure
 from evidentia.contracts.layout import IMAGE_SCHEME
+from evidentia.text.blocks import image_spans
 from evidentia.text.instructions import ACTIVE_MARKUP, INSTRUCTION_LIKE
 from evidentia.text.marks import INSTRUCTION, RAG_BEGIN, RAG_END, neutral_line, neutralise
 
@@ -58,16 +59,21 @@ def _piece(fragment: EvidenceFragment, *, number: int) -> str:
 
 
 def _illustrated(fragment: EvidenceFragment) -> str:
-    """Return the text with each image after the line that ends its nearest text; images that share it keep their order."""
-    places: dict[int, list[FragmentImage]] = {}
+    """Return the text with its images: each in the place of the reference that names it, else after the line that ends its nearest text.
+
+    Images that share a place keep their order.
+    """
+    places: dict[tuple[int, int], list[FragmentImage]] = {}
+    named = {target: (start, stop) for start, stop, target in image_spans(fragment.content)} if fragment.images else {}
     for image in fragment.images:
-        places.setdefault(_place(fragment.content, image.nearest_text), []).append(image)
+        end = _place(fragment.content, image.nearest_text)
+        places.setdefault(named.get(image.name, (end, end)), []).append(image)
     parts, start = [], 0
-    for place in sorted(places):
-        parts += [neutralise(fragment.content[start:place]).rstrip("\n"), *(_shown(image) for image in places[place])]
-        start = place
+    for (begin, stop), images in sorted(places.items(), key=lambda each: each[0]):
+        parts += [neutralise(fragment.content[start:begin]).rstrip("\n"), *(_shown(image) for image in images)]
+        start = max(start, stop)
     rest = neutralise(fragment.content[start:]).strip("\n")
-    return "\n".join([*parts, *([rest] if rest else ())])
+    return "\n".join([*(part for part in parts if part), *([rest] if rest else ())])
 
 
 def _shown(image: FragmentImage) -> str:
