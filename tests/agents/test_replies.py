@@ -216,11 +216,31 @@ def test_a_reply_that_says_nothing_was_found_uses_nothing(reply: str) -> None:
     assert (True, False, []) == (found.says_not_found, found.uses_evidence, rules(found))
 
 
-@pytest.mark.parametrize("reply", ["Which service do you mean?", "Hello! Let me know if you need more.", ""])
-def test_a_reply_that_asserts_nothing_uses_nothing(reply: str) -> None:
-    found = audit(reply)
+def test_a_question_back_uses_nothing() -> None:
+    found = audit("Which service do you mean?")
 
     assert (False, False, []) == (found.says_not_found, found.uses_evidence, rules(found))
+
+
+@pytest.mark.parametrize("reply", ["Hello! Let me know if you need more.", "", "# Trips"])
+def test_a_reply_that_says_nothing_of_what_was_retrieved_is_none(reply: str) -> None:
+    found = audit(reply)
+
+    assert (False, False, ["citation_missing"]) == (found.says_not_found, found.uses_evidence, rules(found))
+
+
+def test_a_reply_that_asserts_although_nothing_was_found_is_made_up() -> None:
+    nothing = [read_result("rag_retrieve", "Error: no relevant evidence was found")]
+
+    made_up = audit_reply(
+        "Trips are paid for in advance.", question="Who pays?", results=nothing, has_supplement_allowed=False, is_sufficient=False
+    )
+    honest = audit_reply(
+        "No relevant information was found.", question="Who pays?", results=nothing, has_supplement_allowed=False, is_sufficient=False
+    )
+
+    assert ["answer_before_retrieval"] == rules(made_up)
+    assert [] == rules(honest)
 
 
 def test_a_part_that_was_not_found_does_not_make_the_reply_one() -> None:

@@ -6,7 +6,7 @@ the same findings. Findings hold under any profile: which of them count is the p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,7 +19,7 @@ from evidentia.agents.replies_sayings import Act
 from evidentia.agents.replies_supplements import supplement_findings
 from evidentia.agents.replies_tables import instruction_findings, table_findings
 from evidentia.agents.replies_words import NO_TERMS, read_terms
-from evidentia.contracts.protocol import ReplyFinding
+from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from evidentia.agents.replies_layout import Layout, Unit
     from evidentia.agents.replies_words import Terms
     from evidentia.agents.results import ResultFacts
+
+
+_ATTRIBUTION: Final = read_terms("according documentation says puts")
+"""What a reply says of where something stands, as with the name of the file: it is not part of what is said."""
 
 
 class ReplyAudit(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,25 +51,42 @@ def audit_reply(
 
     1. The reply is laid out as units with their citations and images.
     2. Whether it says that nothing was found, and whether it uses what was retrieved.
-    3. Citations; 4. table results; 5. images; 6. supplements; 7. lines of ours that were not followed.
+    3. Citations; 4. table results; 5. images; 6. supplements; 7. lines of ours that were not followed; 8. whether it answers at all.
     """
     layout = lay_out(reply)
     sources = sources_of(results)
-    known = read_terms(question)
+    known = read_terms(question) | _ATTRIBUTION.union(*(read_terms(source.filename) for source in sources))
     says_not_found = _says_not_found(layout, sources, known=known)
     uses_evidence = not says_not_found and any(result.has_evidence for result in results) and _asserts(layout)
     needs_any = uses_evidence and any(result.is_citable for result in results)
     findings = citation_findings(layout, sources=sources, shown=gather(results), known=known, needs_any=needs_any)
     findings += table_findings(layout, results, question=question, uses_evidence=uses_evidence)
-    findings += image_findings(layout, sources) if uses_evidence else []
+    findings += image_findings(layout, sources, known=known) if uses_evidence else []
     findings += supplement_findings(layout, sources, known=known, is_allowed=has_supplement_allowed, is_sufficient=is_sufficient)
     findings += instruction_findings(results, findings)
+    findings += _answer_findings(layout, results, says_not_found=says_not_found)
     return ReplyAudit(
         says_not_found=says_not_found,
         uses_evidence=uses_evidence,
         has_supplement=any(unit.is_supplement for unit in layout.units),
         findings=tuple(findings),
     )
+
+
+def _answer_findings(layout: Layout, results: Sequence[ResultFacts], *, says_not_found: bool) -> list[ReplyFinding]:
+    """Return a finding for a reply that says nothing of what was found, and for one that asserts although nothing was."""
+    if says_not_found or not results:
+        return []
+    asserts = _asserts(layout)
+    has_evidence = any(result.has_evidence for result in results)
+    asks = any(saying.act is Act.QUESTION for unit in layout.units for saying in unit.sayings)
+    if has_evidence and not asserts and not asks and not any(unit.cited or unit.is_supplement for unit in layout.units):
+        reason = "the reply says nothing of what was retrieved"
+        return [ReplyFinding(rule=ProtocolRule.CITATION_MISSING, reason=reason)]
+    if not has_evidence and asserts:
+        reason = "the reply states something although nothing was retrieved"
+        return [ReplyFinding(rule=ProtocolRule.ANSWER_BEFORE_RETRIEVAL, reason=reason)]
+    return []
 
 
 def _says_not_found(layout: Layout, sources: Sequence[Source], *, known: Terms) -> bool:

@@ -151,13 +151,14 @@ def _is_collected(layout: Layout, bare: Sequence[_Need], needs: Sequence[_Need])
     """Tell whether all citations stand at or behind the last unit although earlier ones need theirs."""
     if not bare or not layout.tags:
         return False
-    last = max((need.unit for need in needs), key=lambda unit: unit.number)
+    used = [*(need.unit for need in needs), *(unit for unit in layout.units if unit.cited and unit.claims)]
+    last = max(used, key=lambda unit: unit.number)
     if any(unit.cited for unit in layout.units if unit.number < last.number) or bare[0].unit.number >= layout.units[-1].number:
         return False
     if any(cited.tag.start < last.start for cited in layout.strays):
         return False
     ends = [tag.citation for tag in layout.tags]
-    return len(ends) > 1 or any(citation is None or _names_any(need, citation) for need in bare for citation in ends)
+    return len(ends) > 1 or any(citation is None or need.drawn[0].source.is_named_by(citation) for need in bare for citation in ends)
 
 
 def _names_any(need: _Need, citation: Citation) -> bool:

@@ -24,16 +24,18 @@ class _Image(NamedTuple):
     """An image, the text it belongs to, and the unit that uses that text most; None where none does."""
 
     image: str
+    piece: Piece
     nearest: Terms
+    """Without the words of the question, which every unit may share."""
     user: Unit | None
 
 
-def image_findings(layout: Layout, sources: Sequence[Source]) -> list[ReplyFinding]:
+def image_findings(layout: Layout, sources: Sequence[Source], *, known: Terms) -> list[ReplyFinding]:
     """Return the images that the reply leaves out, or shows away from the text they belong to."""
     pieces = [source.piece for source in sources if source.piece is not None and source.piece.images]
     if not pieces:
         return []
-    images = {found.image: found for piece in reversed(pieces) for found in _images_of(piece, layout.units)}
+    images = {found.image: found for piece in reversed(pieces) for found in _images_of(piece, layout.units, known=known)}
     shown = {image for unit in layout.units for image in (*unit.images, *unit.leads)} | set(layout.stray_images)
     ignored = [found for found in images.values() if found.user is not None and found.image not in shown]
     strayed = [found for found in images.values() if found.image in shown and _is_misplaced(found, layout.units)]
@@ -44,14 +46,14 @@ def image_findings(layout: Layout, sources: Sequence[Source]) -> list[ReplyFindi
     return sorted(findings, key=lambda finding: (finding.rule.value, finding.reason))
 
 
-def _images_of(piece: Piece, units: Sequence[Unit]) -> list[_Image]:
+def _images_of(piece: Piece, units: Sequence[Unit], *, known: Terms) -> list[_Image]:
     candidates = [unit for unit in units if not unit.is_supplement and _may_use(unit, piece)]
     found: list[_Image] = []
     for image in piece.images:
         nearest = piece.nearest.get(image) or piece.terms
         best = max(candidates, key=lambda unit: (_overlap(unit, nearest), -unit.number), default=None)
         is_used = best is not None and (_uses(best, nearest) or _is_all(piece, nearest, best))
-        found.append(_Image(image, nearest, best if is_used else None))
+        found.append(_Image(image, piece, nearest - known or nearest, best if is_used else None))
     return found
 
 
@@ -87,7 +89,13 @@ def _is_misplaced(found: _Image, units: Sequence[Unit]) -> bool:
     neighbours = [unit for unit in units if found.image in unit.images or found.image in unit.leads]
     neighbours += [units[unit.number - 2] for unit in neighbours if not unit.claims and unit.number > 1]
     best = _overlap(found.user, found.nearest)
-    return all(_overlap(unit, found.nearest) * 2 < best for unit in neighbours)
+    return all(_is_elsewhere(unit, found, best) for unit in neighbours)
+
+
+def _is_elsewhere(unit: Unit, found: _Image, best: int) -> bool:
+    """Tell whether a unit speaks of other things than an image belongs to: it shares little, or cites other evidence and shares less."""
+    shared = _overlap(unit, found.nearest)
+    return shared * 2 < best or (shared < best and not _may_use(unit, found.piece))
 
 
 def _are_at_end(layout: Layout) -> bool:

@@ -34,7 +34,8 @@ SCOPE: Final = {
     "fees": r"\b(?:fees?|surcharges?) (?:is|are|of|starts?|applies|apply|amounts?)\b",
     "discounts": r"\bdiscounts? (?:is|are|of|for|applies|apply)\b|\b(?:a|the|get|gets|offers?) [\w-]* ?discounts?\b",
     "rankings": (
-        r"\brank(?:s|ed|ing|ings)\b|\bnumber one\b|#1\b|\btop[- ](?:\d+|three|five|ten)\b|\b(?:best|worst)[- ]sell\w+"
+        r"\brank(?:s|ed|ing|ings)\b|\brank (?:first|second|third|last|among|highest|lowest)\b"
+        r"|\bnumber one\b|#1\b|\btop[- ](?:\d+|three|five|ten)\b|\b(?:best|worst)[- ]sell\w+"
         r"|\b(?:largest|biggest|leading|most popular) (?:\w+ ){0,2}"
         r"(?:company|vendor|provider|product|bank|manufacturer|tool|supplier|in the world)\b"
     ),
@@ -84,6 +85,12 @@ _TIMELY: Final = re.compile(
     r"|so far|to date|as of|trends?|trending|popular)\b",
     re.IGNORECASE,
 )
+_SWEEPING: Final = re.compile(
+    r"\b(?:always|never|everywhere|everyone|everybody|nobody|without exception|in every case|(?:all|most) experts|experts agree"
+    r"|has become the|guaranteed)\b",
+    re.IGNORECASE,
+)
+"""What is said so broadly that it may well be wrong."""
 _HEDGE: Final = re.compile(
     r"\b(?:might|could|perhaps|possibly|probably|likely|unsure|uncertain|uncertainty|not (?:certain|sure|verified|confirmed)|verify"
     r"|double-check|check|confirm|cannot (?:confirm|guarantee)|as far as i know|to (?:the best of )?my knowledge|out[- ]of[- ]date"
@@ -97,6 +104,8 @@ _OWN: Final = re.compile(
     r"(?:documents?|sources?|evidence|results?)\b|\b(?:general|common) knowledge\b",
     re.IGNORECASE,
 )
+_INNER_MARK: Final = re.compile(r"[.!?][*_\"')\]]*\s+[*_]*(?:supplement(?:ary)?|general knowledge)(?: \w+)?[*_ ]*:", re.IGNORECASE)
+"""A mark behind a sentence that ends in bold type or a bracket, where sentences are not told apart."""
 _OWN_HINTS: Final = ("knowledge", "background", "training", "beyond", "outside", "not ")
 _LEAST_TERMS: Final = 6
 
@@ -154,12 +163,12 @@ def _check_supplement(unit: Unit, sources: Sequence[Source], *, known: Terms) ->
     if kinds:
         finding = _finding(ProtocolRule.SELF_KNOWLEDGE_SCOPE, unit, f"the supplement gives {', '.join(kinds)}", kinds=list(kinds))
         findings.append(finding)
-    if _TIMELY.search(text) and not _HEDGE.search(text):
+    if (_TIMELY.search(text) or _SWEEPING.search(text)) and not _HEDGE.search(text):
         findings.append(
             _finding(
                 ProtocolRule.UNCERTAINTY_UNSTATED,
                 unit,
-                "the supplement speaks of what changes over time and does not say that it is uncertain",
+                "the supplement speaks of what changes over time or holds everywhere, and does not say that it is uncertain",
             )
         )
     return findings
@@ -174,7 +183,7 @@ def _is_retrieved(claim: Saying, sources: Sequence[Source], *, known: Terms) -> 
 def _mixed_in(unit: Unit, sources: Sequence[Source], *, known: Terms) -> str:
     """Return why a unit that is no supplement has one in it; empty when it has none."""
     marked = next((saying for saying in unit.sayings[1:] if is_marked(saying.text)), None)
-    if marked is not None:
+    if marked is not None or _INNER_MARK.search(unit.text):
         return f"a supplement begins inside the {unit.kind.value}"
     if not unit.cited:
         return ""

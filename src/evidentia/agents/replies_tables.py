@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
     from evidentia.agents.replies_layout import Layout, Unit
     from evidentia.agents.results import ResultFacts
+    from evidentia.agents.results_tables import TableRow
 
 _CODE: Final = re.compile(r"(?<![A-Za-z0-9])F\d{1,6}S\d{1,6}R\d{1,9}(?![A-Za-z0-9])")
 _ENDINGS: Final = (".xlsx", ".xlsm", ".xls", ".ods", ".csv", ".tsv", ".parquet", ".pdf", ".docx", ".pptx")
 _NAME: Final = re.compile(r"[\w.()-]+")
+_SEVERAL: Final = 2
 _EDGES: Final = ".,;:!?()[]'\"-_"
 _CITE_LINE: Final = re.compile(r"\[INSTRUCTION\] Cite what you use as <CITATION [^\n]*sheet=S")
 _COUNT_LINE: Final = re.compile(r"\[EXTRA_INSTRUCTION\] The result is truncated\. Tell the user:")
@@ -48,6 +50,7 @@ def table_findings(layout: Layout, results: Sequence[ResultFacts], *, question: 
     if uses_evidence:
         findings += [finding for table in tables if (finding := _check_counts(layout, table, tables)) is not None]
         findings += [finding for unit in layout.units if (finding := _check_merged(unit)) is not None]
+        findings += [finding for table in tables if (finding := _check_sheets(layout, table)) is not None]
     return findings
 
 
@@ -137,6 +140,37 @@ def _is_used(layout: Layout, table: ResultFacts, tables: Sequence[ResultFacts]) 
         if isinstance(citation, TableCitation)
     }
     return any(place in table.sheets for place in places) or all(other is table or not other.rows for other in tables)
+
+
+def _check_sheets(layout: Layout, table: ResultFacts) -> ReplyFinding | None:
+    """Return a finding for rows that are shown at a cited unit while their sheet is cited nowhere; each file and sheet has its own."""
+    if len(table.sheets) < _SEVERAL:
+        return None
+    cited = {(one.file, one.sheet) for unit in layout.units for one in valid_citations(unit) if isinstance(one, TableCitation)}
+    if not any(place in table.sheets for place in cited):
+        return None
+    shown = [unit for unit in layout.units if any(isinstance(one, TableCitation) for one in valid_citations(unit))]
+    for row in table.rows:
+        places = [(table.files.get(f"F{place.file}", ("", ""))[0], place.sheet) for place in row.places]
+        if not places or any(place in cited for place in places):
+            continue
+        unit = next((unit for unit in shown if _shows(unit, row)), None)
+        if unit is not None:
+            file, sheet = places[0]
+            reason = (
+                f"the {unit.kind.value} shows rows of sheet {sheet} of {quoted(file)}, which is not cited; each file and sheet has its own"
+            )
+            return ReplyFinding(rule=ProtocolRule.INSTRUCTIONS, reason=reason, block=unit.number)
+    return None
+
+
+def _shows(unit: Unit, row: TableRow) -> bool:
+    """Tell whether a unit shows a row: its first cell with words and one cell more, or its only cell."""
+    cells = [cell for cell in row.cells if cell.strip()]
+    named = next((cell for cell in cells if any(map(str.isalpha, cell))), None)
+    text = f" {' '.join(_NAME.findall(unit.text))} ".casefold()
+    found = [cell for cell in cells if f" {' '.join(_NAME.findall(cell))} ".casefold() in text]
+    return named in found and len(found) >= min(_SEVERAL, len(cells))
 
 
 def _check_merged(unit: Unit) -> ReplyFinding | None:
