@@ -132,6 +132,28 @@ CONTRACTS = table(
         ("C-003", "Initech", "2022-03-15", "2025-03-14", 20000.0, "active"),
     ],
 )
+BIKES = table(
+    "Prices",
+    [
+        ("Bike", TEXT),
+        ("Kind", TEXT),
+        ("Monthly price (EUR)", INTEGER, "EUR"),
+        ("Deposit (EUR)", INTEGER, "EUR"),
+        ("Range (km)", INTEGER, "km"),
+    ],
+    [
+        ("City Classic", "city", 24, 80, None),
+        ("Tour Electric", "electric", 68, 300, 90),
+        ("Cargo Long", "cargo", 75, 350, None),
+        ("Cargo Electric", "electric", 110, 500, 60),
+    ],
+)
+RENTALS = table(
+    "Rentals",
+    [("Model", TEXT), ("Type", TEXT), ("Monthly price", NUMBER, "EUR"), ("Yearly price", NUMBER, "EUR")],
+    [("Fold", "City bike", 19.0, 190.0), ("Long", "Cargo bike", 75.0, 750.0), ("Mini", "Cargo bike", 65.0, 650.0)],
+)
+TEAS = table("Prices", [("Product", TEXT), ("Price", NUMBER), ("Stock", INTEGER)], [("Tea", 4.5, 10), ("Coffee", 7.0, 3)])
 COMPANY = (STAFF, DEPARTMENTS)
 SHOP = (PRODUCTS, STOCK)
 
@@ -152,7 +174,7 @@ def support(plan: TablePlan, tables: Sequence[OpenTable]) -> list[str]:
     with closing(sqlite3.connect(":memory:")) as connection:
         for opened in tables:
             _create(connection, opened)
-        return [source for (source,) in connection.execute(plan.support, plan.parameters)]
+        return [row[0] for row in connection.execute(plan.support, plan.parameters)]
 
 
 def _create(connection: sqlite3.Connection, opened: OpenTable) -> None:

@@ -133,7 +133,7 @@ def test_a_value_that_looks_like_sql_stays_a_value() -> None:
 
     assert isinstance(found, TablePlan)
     assert nasty in found.parameters
-    assert [(3, "F1S1R2")] == run(found, [opened])[1]
+    assert [(nasty, 3, "F1S1R2")] == run(found, [opened])[1]
 
 
 def test_equal_questions_give_equal_plans() -> None:
@@ -165,6 +165,9 @@ def test_long_questions_and_many_tables_are_bounded() -> None:
     many = [table(f"Sheet{number}", [("Name", TEXT), ("Value", INTEGER)], [("a", 1)]) for number in range(100)]
 
     assert isinstance(plan("price " * 1_000, SHOP), PlanDeclined)
+    assert PlanDeclined(reason="the question has more than 80 words", planner="evidentia-schema-planner/1") == plan(
+        f"What is the price {'of the ' * 40}Stool", SHOP
+    )
     assert isinstance(plan("What is the value of each name?", many), PlanDeclined)
     assert isinstance(plan("What is the price?", []), PlanDeclined)
 

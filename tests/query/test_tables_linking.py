@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from table_samples import COMPANY, DATE, INTEGER, SHOP, STAFF, TEXT, table
+from table_samples import BIKES, COMPANY, DATE, INTEGER, RENTALS, SHOP, STAFF, TEXT, table
 
 from evidentia.query.tables.amounts import Amount, Days, read_amount, read_days
 from evidentia.query.tables.joins import AmbiguousWayError, JoinGraph
@@ -47,6 +47,20 @@ def pieces(question: str) -> dict[str, Piece]:
 )
 def test_names_are_found_by_stems_parts_and_synonyms(words: str, expected: list[str]) -> None:
     assert expected == named(words)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("price", ["monthly_price__eur_"]), ("eur", []), ("km", []), ("deposit", ["deposit__eur_"]), ("monthly", [])],
+)
+def test_the_last_word_of_a_measure_names_it_and_its_unit_does_not(word: str, expected: list[str]) -> None:
+    found = Names(Schema([BIKES])).find([word])
+
+    assert expected == [name.column.sql_name for name in found if name.column is not None]
+
+
+def test_the_last_word_of_two_measures_names_neither() -> None:
+    assert () == Names(Schema([RENTALS])).find(["price"])
 
 
 def test_values_are_found_whatever_their_case() -> None:

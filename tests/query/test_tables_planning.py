@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from table_samples import COMPANY, CONTRACTS, SHOP, TRADE, run, support
+from table_samples import BIKES, COMPANY, CONTRACTS, RENTALS, SHOP, TEAS, TRADE, run, support
 
 from evidentia.contracts.tables import CellValue, PlanDeclined, TablePlan
 from evidentia.query.tables.planning import SchemaPlanner
@@ -208,6 +208,89 @@ CONTRACT_DECLINED = (
     "What is the status of contract C-009?",
 )
 
+BESIDE: dict[str, tuple[str, ...]] = {
+    "Which products are in the category Lighting?": ("category",),
+    "List the products in category lighting": ("category",),
+    "List all Seating products": ("category",),
+    "Which Lighting products have a price below 60?": ("category",),
+    "What is the price of the Desk lamp?": ("product",),
+    "What is the price of the desk lamp?": ("product",),
+    'What is the price of the "Office chair"?': ("product",),
+    "What are the price and weight of the Standing desk?": ("product",),
+    "How much does the Desk lamp cost?": ("product",),
+    "Which products in the category Seating have a price below 100?": ("category",),
+    "Which products are in the category Lighting or Seating?": ("category",),
+    "Which is the cheapest product in the category Lighting?": ("category",),
+    "Which products are in the warehouse Munich?": ("warehouse",),
+    "What is the quantity of the Floor lamp in Hamburg?": ("product", "warehouse"),
+    "Which employees were hired in 2021?": ("hire_date",),
+    "Which employees were hired in March 2021?": ("hire_date",),
+    "Who has the lowest salary in New York?": ("city",),
+    "Which employees were hired in 2019 or 2020?": ("hire_date",),
+    "When was Ada Lovelace hired?": ("name",),
+    "In which city does Alan Turing live?": ("name",),
+    "Which employees live in London?": ("city",),
+    "Which employees are based in New York and have an age over 50?": ("city",),
+    "What is the salary of Alan Turing?": ("name",),
+    "What is the salary of Turing?": ("name",),
+    "What are the names and salaries of the employees in London?": ("city",),
+    "What is the budget of the Engineering department?": ("department_name",),
+    "What was the revenue in the North region in Q1?": ("region", "quarter"),
+    "Which region had the highest revenue in Q2?": ("quarter",),
+    "What was the revenue of Ann?": ("sales_rep",),
+    "What is the target of the South region?": ("region",),
+    "What was the revenue in March 2023?": ("closed_on",),
+    "Revenue North Q1": ("region", "quarter"),
+    "Which contracts are active?": ("status",),
+    "Which contracts end in 2024?": ("end_date",),
+    "Which contracts ended on 2022-12-31?": ("end_date",),
+    "What is the value of contract C-002?": ("contract_no",),
+    "Who is the supplier of C-003?": ("contract_no",),
+    "Which suppliers have active contracts?": ("status",),
+    "What is the end date of the Globex contract?": ("supplier",),
+    "Which contracts are with Acme?": ("supplier",),
+}
+"""Columns that stand beside what was asked for, so that a reader sees whose row it is."""
+
+NAMED: dict[str, tuple[tuple[str, ...], Rows]] = {
+    "How high is the deposit for the Tour Electric?": (("bike", "deposit__eur_"), [("Tour Electric", 300)]),
+    "How high are the deposits of the electric bikes?": (
+        ("bike", "kind", "deposit__eur_"), [("Tour Electric", "electric", 300), ("Cargo Electric", "electric", 500)],
+    ),
+    "How long is the range of the Tour Electric?": (("bike", "range__km_"), [("Tour Electric", 90)]),
+    "monthly price of a cargo bike": (("bike", "kind", "monthly_price__eur_"), [("Cargo Long", "cargo", 75)]),
+    "What is the monthly price of the Cargo Long?": (("bike", "monthly_price__eur_"), [("Cargo Long", 75)]),
+    "What is the price of the Cargo Long?": (("bike", "monthly_price__eur_"), [("Cargo Long", 75)]),
+    "How much does the Cargo Long cost per month?": (("bike", "monthly_price__eur_"), [("Cargo Long", 75)]),
+    "Which bikes cost more than 70 EUR a month?": (("bike",), [("Cargo Long",), ("Cargo Electric",)]),
+    "Which bikes cost less than 60 a month?": (("bike",), [("City Classic",)]),
+    "What are the deposits of all bikes?": (
+        ("bike", "deposit__eur_"), [("City Classic", 80), ("Tour Electric", 300), ("Cargo Long", 350), ("Cargo Electric", 500)],
+    ),
+    "Which bike is of the kind cargo?": (("bike", "kind"), [("Cargo Long", "cargo")]),
+    "Which bikes are there?": (("bike",), [("City Classic",), ("Tour Electric",), ("Cargo Long",), ("Cargo Electric",)]),
+}  # fmt: skip
+"""Over a sheet named Prices whose first column names the rows: the columns, and the rows under them."""
+
+RENTED: dict[str, tuple[tuple[str, ...], Rows]] = {
+    "monthly price of a cargo bike": (("type", "monthly_price"), [("Cargo bike", 75.0), ("Cargo bike", 65.0)]),
+    "What is the monthly price of the Fold?": (("model", "monthly_price"), [("Fold", 19.0)]),
+}
+TEA: dict[str, tuple[tuple[str, ...], Rows]] = {
+    "What is the price of tea?": (("product", "price"), [("Tea", 4.5)]),
+    "What does tea cost?": (("product", "price"), [("Tea", 4.5)]),
+    "What are the prices of all products?": (("product", "price"), [("Tea", 4.5), ("Coffee", 7.0)]),
+    "How large is the stock of coffee?": (("product", "stock"), [("Coffee", 3)]),
+    "What are the prices?": (("price",), [(4.5,), (7.0,)]),
+}
+NAMED_DECLINED = (
+    "How high is the Tour Electric?",
+    "How high is the kind of the Tour Electric?",
+    "What is the deposit per month?",
+    "What is the deposit of the Cargo Long per year?",
+)
+RENTED_DECLINED = ("What is the price of the Fold?", "Which models cost more than 60 EUR?")
+
 DECLINED = (
     "Which products are popular?",
     "Which products are out of stock?",
@@ -281,14 +364,31 @@ def is_ordered(question: str) -> bool:
 def test_rows_come_with_their_sources(question: str, tables: Sequence[OpenTable]) -> None:
     expected = (ROWS | STAFF_ROWS | TRADE_ROWS | CONTRACT_ROWS)[question]
     plan, names, rows = answer(question, tables)
-    found = [row[:-1] for row in rows]
+    asked = [place for place, name in enumerate(names[:-1]) if name not in BESIDE.get(question, ())]
+    found = [tuple(row[place] for place in asked) for row in rows]
 
+    assert len(names) - 1 == len(asked) + len(BESIDE.get(question, ()))
     assert names[-1] == "__src"
     assert not plan.support
     assert (expected if is_ordered(question) else sorted(expected, key=repr)) == (
         found if is_ordered(question) else sorted(found, key=repr)
     )
     assert all(str(row[-1]).startswith("F1S1R") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("question", "opened", "expected"),
+    [
+        (question, opened, expected)
+        for opened, cases in ((BIKES, NAMED), (RENTALS, RENTED), (TEAS, TEA))
+        for question, expected in cases.items()
+    ],
+)
+def test_rows_show_whose_they_are(question: str, opened: OpenTable, expected: tuple[tuple[str, ...], Rows]) -> None:
+    _, names, rows = answer(question, [opened])
+
+    assert (*expected[0], "__src") == tuple(names)
+    assert expected[1] == [row[:-1] for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -315,6 +415,8 @@ def test_groups_come_with_the_rows_that_took_part(question: str, tables: Sequenc
         *((each, COMPANY) for each in STAFF_DECLINED),
         *((each, TRADE) for each in TRADE_DECLINED),
         *((each, (CONTRACTS,)) for each in CONTRACT_DECLINED),
+        *((each, (BIKES,)) for each in NAMED_DECLINED),
+        *((each, (RENTALS,)) for each in RENTED_DECLINED),
     ],
 )
 def test_what_cannot_be_explained_is_declined(question: str, tables: Sequence[OpenTable]) -> None:

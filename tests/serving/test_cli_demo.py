@@ -48,6 +48,18 @@ def test_demo_shows_a_conflict_with_its_reason_and_finds_by_meaning(run: Run) ->
     assert "Words alone find 0 fragments. handbook:security-basics.md was found by its meaning: cosine 0." in other_words
 
 
+def test_demo_asks_a_table_and_shows_where_its_rows_stand(run: Run, tmp_path: Path) -> None:
+    asked = run("demo").out.split("  evidentia tables ask ")[1].split("3. Access")[0]
+    (tmp_path / ".demo" / "corpus" / "tables" / "postage.csv").unlink()
+    without = run("demo")
+
+    assert re.search(r"\nservice.*\nDinghy.*\nCutter.*\n\n2 rows\n", asked)
+    assert "source      tables:postage.csv, sheet 1, rows 6, 9\n" in asked
+    assert 0 == without.exit_code
+    assert "declined: " in without.out
+    assert "and nothing is guessed." in without.out
+
+
 def test_demo_stops_an_agent_that_makes_something_up_and_decides_it_all_again(run: Run) -> None:
     governed = run("demo").out.split("6. Govern")[1].split("7. Tamper")[0]
 

@@ -57,5 +57,7 @@ def _scope(parts: EmbeddedParts, principal: Principal) -> AccessScope | None:
 def _check_question(question: object, limit: object) -> None:
     if not isinstance(question, str) or not question.strip():
         raise InvalidFieldError("question", "expected a question about tables")
+    if any("\ud800" <= character <= "\udfff" for character in question):
+        raise InvalidFieldError("question", "holds half of a character (a surrogate), which is no text")
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_ROWS:
         raise InvalidFieldError("limit", f"expected a whole number from 1 to {MOST_ROWS}, not {limit!r:.50}")

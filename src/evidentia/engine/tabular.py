@@ -6,6 +6,7 @@ The tables are those that the caller may see; what a planner writes passes the g
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.ports import TableEngine, TablePlanner
-    from evidentia.contracts.tables import OpenTable, TableCard, TablePlan, TableRows
+    from evidentia.contracts.tables import CellValue, OpenTable, TableCard, TablePlan, TableRows
 
 MOST_TABLES: Final = 6
 """How many tables a planner is shown."""
@@ -29,7 +30,8 @@ MOST_CELLS: Final = 5_000_000
 MOST_SUPPORT: Final = 1_000
 """How many rows behind a sum or a count are named."""
 _NO_FIT: Final = "no table has anything to do with the question"
-_CODE: Final = re.compile(r"F(\d+)(S\d+R\d+)")
+_NO_PLACE: Final = "its rows do not say where they come from"
+_CODE: Final = re.compile(r"F([1-9][0-9]{0,3})S([1-9][0-9]{0,5})R([1-9][0-9]{0,8})")
 
 
 class TableAsker:
@@ -93,8 +95,8 @@ class TableAsker:
         limits = TableLimits(rows=limit, time_ms=self._budget_ms)
         found = self._engine.run(plan.statement, plan.parameters, tables=tables, limits=limits, as_of=as_of)
         places = [place for place, name in enumerate(found.columns) if name == SOURCE_COLUMN]
-        sources = _sources(found, places) or self._supported(plan, tables, found, as_of=as_of)
-        files, sources = _numbered([table.card for table in tables], sources)
+        told = _sources(found, places) if places else self._supported(plan, tables, found, as_of=as_of)
+        files, sources = _numbered(tables, told)
         return msgspec.structs.replace(
             answer,
             plan=plan,
@@ -107,13 +109,12 @@ class TableAsker:
         )
 
     def _supported(self, plan: TablePlan, tables: Sequence[OpenTable], found: TableRows, *, as_of: datetime) -> tuple[tuple[str, ...], ...]:
-        """Return the rows behind a sum or a count; every row of the result rests on all of them."""
+        """Return the rows behind each sum or count."""
         if not plan.support:
             return tuple(() for _ in found.rows)
         limits = TableLimits(rows=MOST_SUPPORT, time_ms=self._budget_ms)
         behind = self._engine.run(plan.support, plan.parameters, tables=tables, limits=limits, as_of=as_of)
-        codes = tuple(dict.fromkeys(code for row in behind.rows for value in row for code in str(value or "").split()))
-        return tuple(codes for _ in found.rows)
+        return _shared_out(found, behind)
 
 
 def _ranked(question: str, cards: Sequence[TableCard]) -> list[TableCard]:
@@ -138,26 +139,49 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def _sources(found: TableRows, places: Sequence[int]) -> tuple[tuple[str, ...], ...]:
-    """Return the codes that stand in the rows themselves; empty when the statement gives none."""
-    if not places:
-        return ()
+    """Return the codes that stand in the rows themselves."""
     return tuple(tuple(dict.fromkeys(code for place in places for code in str(row[place] or "").split())) for row in found.rows)
 
 
+def _shared_out(found: TableRows, behind: TableRows) -> tuple[tuple[str, ...], ...]:
+    """Return for each row the codes behind it: those with its values in the columns that both have; without such columns, all of them."""
+    shared = [name for name in behind.columns if name != SOURCE_COLUMN and name in found.columns]
+    told = [place for place, name in enumerate(behind.columns) if name not in shared]
+    codes: dict[tuple[CellValue, ...], dict[str, None]] = {}
+    for row in behind.rows:
+        named = codes.setdefault(_values(behind, row, shared), {})
+        named.update((code, None) for place in told for code in str(row[place] or "").split())
+    return tuple(tuple(codes.get(_values(found, row, shared), ())) for row in found.rows)
+
+
+def _values(rows: TableRows, row: Sequence[CellValue], names: Iterable[str]) -> tuple[CellValue, ...]:
+    return tuple(row[rows.columns.index(name)] for name in names)
+
+
 def _numbered(
-    cards: Sequence[TableCard], sources: Iterable[Sequence[str]]
+    tables: Sequence[OpenTable], sources: Iterable[Sequence[str]]
 ) -> tuple[tuple[tuple[DocumentId, str], ...], tuple[tuple[str, ...], ...]]:
     """Return the files that the codes speak of, counted anew from 1 in the order in which they come up, and the codes with that count."""
-    documents = list(dict.fromkeys(card.document_id for card in cards))
-    names = {card.document_id: card.file_name for card in cards}
+    documents = list(dict.fromkeys(table.card.document_id for table in tables))
+    names = {table.card.document_id: table.card.file_name for table in tables}
     numbers: dict[DocumentId, int] = {}
 
     def renumbered(code: str) -> str:
         found = _CODE.fullmatch(code)
-        if found is None:
-            raise StatementRefusedError("its rows do not say where they come from")
-        document = documents[int(found[1]) - 1]
-        return f"F{numbers.setdefault(document, len(numbers) + 1)}{found[2]}"
+        if found is None or int(found[1]) > len(documents):
+            raise StatementRefusedError(_NO_PLACE)
+        document, sheet, row = documents[int(found[1]) - 1], int(found[2]), int(found[3])
+        if not any(_holds(table, document, sheet=sheet, row=row) for table in tables):
+            raise StatementRefusedError(_NO_PLACE)
+        return f"F{numbers.setdefault(document, len(numbers) + 1)}S{sheet}R{row}"
 
     counted = tuple(tuple(renumbered(code) for code in codes) for codes in sources)
     return tuple((document, names[document]) for document in numbers), counted
+
+
+def _holds(table: OpenTable, document: DocumentId, *, sheet: int, row: int) -> bool:
+    """Tell whether a table has a row: whoever planned may have written a code by hand."""
+    if (table.card.document_id, table.card.sheet) != (document, sheet):
+        return False
+    place = bisect_left(table.content.rows, row)
+    return place < len(table.content.rows) and table.content.rows[place] == row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ class TableParts:
         self._settings = settings
         self._open_content = open_content
         self._engine = SqliteTables(guard=check_statement, functions=FUNCTIONS)
+        self._closing = ExitStack()
 
     @cached_property
     def asker(self) -> TableAsker:
@@ -40,7 +42,8 @@ class TableParts:
         )
 
     def close(self) -> None:
-        """Give back the databases in memory."""
+        """Give back the databases in memory and the connections to the model."""
+        self._closing.close()
         self._engine.close()
 
     def _planners(self) -> list[TablePlanner]:
@@ -57,4 +60,6 @@ class TableParts:
         from evidentia.backends.llm.planner import LlmPlanner, PlannerSettings
 
         endpoint = EndpointSettings(url=llm.endpoint, model=name, key_variable=llm.key_variable or None)
-        return LlmPlanner(PlannerSettings(endpoint=endpoint))
+        planner = LlmPlanner(PlannerSettings(endpoint=endpoint))
+        self._closing.callback(planner.close)
+        return planner

@@ -22,6 +22,8 @@ NO_ROWS: Final = "no row of the tables answers this"
 MOST_CODES: Final = 20
 _MOST_CARDS: Final = 5
 _MOST_COLUMNS: Final = 40
+_DIGITS: Final = 15
+"""As many as a spreadsheet shows; what sums and averages have beyond them is noise."""
 
 
 def table_result(answer: TableAnswer) -> ToolResult:
@@ -78,6 +80,8 @@ def _cell(value: CellValue) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}"
     return neutral_line(str(value)).replace("|", "\\|")
 
 

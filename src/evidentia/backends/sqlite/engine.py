@@ -60,7 +60,7 @@ class SqliteTables:
                 connection.close()
 
     def _connection(self, tables: Sequence[OpenTable]) -> tuple[WalledConnection, threading.Lock]:
-        key = tuple((each.card.sql_name, each.card.document_id, each.card.sheet, each.card.content) for each in tables)
+        key = tuple(map(_identity, tables))
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -86,6 +86,13 @@ def open_database(path: Path, *, tables: Collection[str], guard: Guard, function
     """Return a walled connection to a database file, opened for reading; whoever asks for it closes it."""
     database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
     return WalledConnection(database, tables=tables, guard=guard, functions=functions)
+
+
+def _identity(table: OpenTable) -> tuple[object, ...]:
+    """Return all that a database is made from; the hash of the cells says nothing of what the columns are called."""
+    card = table.card
+    columns = tuple((column.sql_name, column.kind) for column in card.columns)
+    return (card.sql_name, card.document_id, card.sheet, columns, card.content)
 
 
 def _file_numbers(tables: Sequence[OpenTable]) -> dict[DocumentId, int]:

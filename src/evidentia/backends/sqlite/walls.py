@@ -87,6 +87,8 @@ class WalledConnection:
             return self._fetched(checked.statement, parameters, limits=limits, watch=watch)
         except sqlite3.Error as error:
             raise StatementRefusedError(watch.problem or _told(error)) from error
+        except (OverflowError, UnicodeEncodeError) as error:
+            raise StatementRefusedError("a parameter is a number or a text that the database cannot hold") from error
         finally:
             self._connection.set_progress_handler(None, 0)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evidentia.query.english import FUNCTION_WORDS
 from evidentia.query.tables.amounts import Days, read_amount, read_days
 from evidentia.query.tables.names import LONGEST_NAME, Name, Names
-from evidentia.query.tables.phrases import ADJECTIVES, GLUE, LONGEST_OPERATOR, OPENING, OPERATORS, RECENCY, UNITS
+from evidentia.query.tables.phrases import ADJECTIVES, BEFORE_PERIOD, GLUE, LONGEST_OPERATOR, OPENING, OPERATORS, RATE, RECENCY, UNITS
 from evidentia.query.tables.values import LONGEST_VALUE, Value, Values, plain
 from evidentia.query.words import Word, words_of
 
@@ -25,6 +25,7 @@ _SENTENCE_ENDS: Final = ".?!;"
 _UNLINKED: Final = FUNCTION_WORDS | GLUE
 _NEVER_NAMES: Final = (FUNCTION_WORDS | OPENING) - {"name"}
 _COUNTED: Final = frozenset(("number", "count", "amount", "total", "quantity", "sum"))
+_RATE_LENGTH: Final = 2
 _STRONG_VALUE: Final = frozenset(("may", "no", "yes"))
 
 
@@ -118,6 +119,8 @@ class _Linker:
             values = self.values.find(plain(forms[0])) if len(words) == 1 else ()
             return Piece(words, values=values) if values else None
         phrase = tuple(forms)
+        if len(phrase) == _RATE_LENGTH and phrase[0] in BEFORE_PERIOD and (rates := self._names.find_rates(phrase[1])):
+            return Piece(words, operator=RATE, names=rates)
         if (operator := OPERATORS.get(phrase)) is not None:
             return Piece(words, operator=operator, adjective=" ".join(phrase) if " ".join(phrase) in RECENCY else "")
         joined = " ".join(phrase).replace("-", " ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.query.tables.phrases import SYNONYMS
+from evidentia.query.tables.phrases import GENERIC, PERIODS, SYNONYMS, UNITS
 from evidentia.query.tables.schema import Column, Schema, Table, squash, stems
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ _PARTIAL: Final = 2
 _SYNONYM: Final = 3
 _TURNED: Final = 1
 _BESIDE_TABLE: Final = 2
+_HEAD: Final = 3
+_GENERIC_HEADS: Final = frozenset(stems(word) for word in (*GENERIC, *UNITS))
 _DULL: Final = frozenset(term for word in "list table overview sheet data file report the of and info".split() for term in stems(word))  # noqa: SIM905
 _STEMMED_SYNONYMS: Final = {stems(word): tuple(stems(other) for other in others) for word, others in SYNONYMS.items()}
 
@@ -38,10 +40,12 @@ class Names:
     def __init__(self, schema: Schema) -> None:
         self._terms: dict[tuple[str, ...], dict[tuple[int, int], Name]] = {}
         self._joined: dict[str, dict[tuple[int, int], Name]] = {}
+        self._columns = schema.columns
         for table in schema.tables:
             self._add_table(table)
         for column in schema.columns:
             self._add_column(column)
+        self._add_heads(schema)
 
     def find(self, words: Sequence[str]) -> tuple[Name, ...]:
         """Return what the words name, the surest first; of one thing the surest reading alone."""
@@ -57,6 +61,15 @@ class Names:
         if named:
             found = {place: _less_sure(name, named) for place, name in found.items()}
         return tuple(sorted(found.values(), key=lambda name: name.sort_key))
+
+    def find_rates(self, period: str) -> tuple[Name, ...]:
+        """Return the measures that are told by a period, as `monthly price` is; none where a column is that period itself."""
+        if period not in PERIODS or any(name.column is not None for name in self._terms.get(stems(period), {}).values() if not name.cost):
+            return ()
+        words = {term for word in PERIODS[period] for term in stems(word)}
+        measures = [column for column in self._columns if column.is_numeric and not column.is_key_like]
+        told = [column for column in measures if any(len(terms) > 1 and words & set(terms) for terms in column.terms)]
+        return tuple(Name(column.table, column, 0) for column in told)
 
     def _add_table(self, table: Table) -> None:
         for terms in table.terms:
@@ -89,6 +102,19 @@ class Names:
             self._put(core, Name(table, column, _PARTIAL))
         for form in column.squashed:
             _keep(self._joined.setdefault(form, {}), (table.place, column.place), Name(table, column, 0))
+
+    def _add_heads(self, schema: Schema) -> None:
+        """Add the last word of a measure's name, where nothing else is called so: the price, of `monthly price`."""
+        heads: dict[tuple[str, ...], dict[tuple[int, int], Column]] = {}
+        for column in schema.columns:
+            if column.is_numeric and not column.is_key_like:
+                # The shortest form has neither what stands in brackets nor the unit.
+                heads.setdefault(min(column.terms, key=len)[-1:], {})[column.sort_key] = column
+        for head, columns in heads.items():
+            named = [name for name in self._terms.get(head, {}).values() if name.column is not None]
+            if head and len(columns) == 1 and not named and head not in _GENERIC_HEADS:
+                column = next(iter(columns.values()))
+                self._put(head, Name(column.table, column, _HEAD))
 
     def _put(self, terms: tuple[str, ...], name: Name) -> None:
         place = (name.table.place, -1 if name.column is None else name.column.place)

@@ -12,7 +12,7 @@ from typing import Final
 COUNT, AVG, SUM, MAX, MIN = "count", "avg", "sum", "max", "min"
 HIGH, LOW, TOP, EACH, ORDER = "high", "low", "top", "each", "order"
 UP, DOWN, NOT, OR, AND, BETWEEN = "up", "down", "not", "or", "and", "between"
-DISTINCT, RATIO, START, TRUTH = "distinct", "ratio", "start", "truth"
+DISTINCT, RATIO, START, TRUTH, RATE = "distinct", "ratio", "start", "truth", "rate"
 OVER, UNDER, LEAST, MOST, EQUAL = ">", "<", ">=", "<=", "="
 
 _OPERATORS: Final[dict[str, str]] = {
@@ -215,6 +215,18 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "size": ("area",),
 }
 """Words of questions and the words of names that mean the same; few, and none that is often wrong."""
+
+PERIODS: Final[dict[str, tuple[str, ...]]] = {
+    "hour": ("hour", "hourly"),
+    "day": ("day", "daily"),
+    "night": ("night", "nightly"),
+    "week": ("week", "weekly"),
+    "month": ("month", "monthly"),
+    "quarter": ("quarter", "quarterly"),
+    "year": ("year", "yearly", "annual"),
+}
+"""What a measure is told by, and the words of names that say so: a month, and `monthly price`."""
+BEFORE_PERIOD: Final = frozenset(("a", "an", "per", "each", "every"))
 
 NUMBER_WORDS: Final = {
     word: number

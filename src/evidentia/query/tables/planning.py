@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 from evidentia.contracts.tables import PlanDeclined, TablePlan
 from evidentia.query.normalisation import normalise_text
 from evidentia.query.tables.choosing import NoReadingError, choose
-from evidentia.query.tables.linking import link
+from evidentia.query.tables.linking import MOST_WORDS, link
 from evidentia.query.tables.ratios import plan_ratio
 from evidentia.query.tables.reading import read
 from evidentia.query.tables.schema import Schema
+from evidentia.query.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,8 @@ class SchemaPlanner:
         """Return the one plan that explains every word, or why there is none."""
         if len(question) > LONGEST_QUESTION:
             return self._declined(f"the question is longer than {LONGEST_QUESTION} characters")
+        if len(words_of(question, limit=MOST_WORDS + 1)) > MOST_WORDS:
+            return self._declined(f"the question has more than {MOST_WORDS} words")
         schema = Schema(tables)
         pieces = link(normalise_text(question), schema)
         try:

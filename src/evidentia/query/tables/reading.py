@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _AGAIN: Final = frozenset(("their", "its", "his", "her", "which", "what", "corresponding"))
 """Words after which things are asked for again."""
+_DEGREES: Final = frozenset(("high", "large", "big", "great", "low", "small", "long"))
 _ASKING_AGAIN: Final = frozenset(("give", "show", "return", "include", "list", "display", "provide", "tell", "also"))
 
 
@@ -64,6 +65,7 @@ class _Reader(MeasureReader):
             p.OR: self._read_or,
             p.AND: self.skip,
             p.NOT: self._read_not,
+            p.RATE: self._read_rate,
         }
         while self.place < len(self.pieces):
             piece = self.pieces[self.place]
@@ -84,6 +86,11 @@ class _Reader(MeasureReader):
             self.draft.unexplained.append("or")
         if self.conditions.is_negated:
             self.draft.unexplained.append("not")
+
+    def _read_rate(self) -> None:
+        """Take `a month` as a word of the measure that is told by the month; it has to be used elsewhere."""
+        self.draft.contexts.append(self.pieces[self.place])
+        self.place += 1
 
     def _read_or(self) -> None:
         self.conditions.is_alternative = self.pieces[self.place].text == "or"
@@ -216,10 +223,14 @@ class _Reader(MeasureReader):
             self.is_asking = True
         elif word in p.CONTEXT_STARTS and (self.draft.outputs or self.draft.measures):
             self.is_asking = False
-        is_opening = not (self.draft.outputs or self.draft.measures) and word in p.OPENING
+        is_opening = not (self.draft.outputs or self.draft.measures) and (word in p.OPENING or self._asks_how_much(word, before, after))
         if not (is_opening or word in p.GLUE or word in {"terms"}):
             self.draft.unexplained.append(word)
         self.place += 1
+
+    def _asks_how_much(self, word: str, before: Piece | None, after: Piece | None) -> bool:
+        """Tell whether `how high` and the like ask for a measure that is named itself: the deposit, and not a mountain."""
+        return word in _DEGREES and before is not None and before.text == "how" and after is not None and after.is_measure
 
     def _groups_by(self, before: Piece | None) -> bool:
         return bool(self.draft.measures) and before is not None and bool(before.names or before.values or before.number is not None)

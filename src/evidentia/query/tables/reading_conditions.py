@@ -93,7 +93,8 @@ class ConditionReader:
         noun = self._measured_before(place)
         after = self._pieces[at + 1] if at + 1 < len(self._pieces) else None
         length = at + 1 - place
-        if noun is None and not is_time and after is not None and after.names and not amount.tail and not amount.unit:
+        is_counted = after is not None and bool(after.names) and not after.operator
+        if noun is None and not is_time and is_counted and not amount.tail and not amount.unit:
             self._add(Condition(after, operator, numbers=(amount.number,), is_count=True, text=amount.text))
             return length + 1
         if noun is None and not is_time and not amount.unit:

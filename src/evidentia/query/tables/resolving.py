@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from evidentia.query.tables.drafts import Draft, Measure
     from evidentia.query.tables.linking import Piece
+    from evidentia.query.tables.names import Name
     from evidentia.query.tables.schema import Column, Schema, Table
 
 MOST_READINGS: Final = 20_000
@@ -37,6 +38,8 @@ class Listed(NamedTuple):
     columns: tuple[Column, ...]
     key: Column | None
     is_entity: bool
+    measure: Column | None = None
+    """Of a table, a column of numbers that the same words may name."""
 
 
 class Reading(NamedTuple):
@@ -106,8 +109,18 @@ def listed_of(table: Table, column: Column | None) -> Listed:
 
 def _listed(piece: Piece) -> list[tuple[Listed, int]]:
     """Return what is meant; of a table and a column of it that are called the same, rather the column."""
-    own = {name.table.place for name in piece.names if name.column is not None and not name.cost}
-    return [(listed_of(name.table, name.column), name.cost + (name.column is None and name.table.place in own)) for name in piece.names]
+    own: dict[int, Name] = {}
+    for name in piece.names:
+        if name.column is not None:
+            own.setdefault(name.table.place, name)
+    listed = []
+    for name in piece.names:
+        meant = listed_of(name.table, name.column)
+        rival = own.get(name.table.place) if name.column is None else None
+        if rival is not None and rival.column is not None and rival.column.is_numeric and not rival.column.is_key_like:
+            meant = meant._replace(measure=rival.column)
+        listed.append((meant, name.cost + (rival is not None and rival.cost <= name.cost)))
+    return listed
 
 
 def _contexts(piece: Piece) -> list[tuple[Listed, int]]:

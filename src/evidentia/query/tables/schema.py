@@ -158,6 +158,13 @@ class Table:
         return named[0] if named else None
 
     @cached_property
+    def thing(self) -> Column | None:
+        """Return the column that stands for the rows: what they are called, else a first column of text in which no two are the same."""
+        first = self.columns[0] if self.columns else None
+        is_name = first is not None and first.kind == ColumnKind.TEXT and not first.is_key_like and first.is_unique
+        return self.label or (first if is_name else None)
+
+    @cached_property
     def is_bridge(self) -> bool:
         """Tell whether it does nothing but tie others together: two or three columns, all identifiers."""
         return 1 < len(self.columns) <= 3 and all(column.is_key_like for column in self.columns)  # noqa: PLR2004

@@ -61,11 +61,11 @@ class Scopes:
         return [expression for node in self.roots for expression in node.conditions()] + self.loose
 
     def add_contexts(self, reading: Reading) -> None:
-        """Add the tables that are merely named; a column that is merely named must be used elsewhere, or say yes or no."""
+        """Add the tables that are merely named, or the column that stands for their rows; any other must be used, or say yes or no."""
         used = used_columns(reading)
         negated = [found.table for found in reading.filters if found.is_negated]
         for context in reading.contexts:
-            if context.is_entity:
+            if context.is_entity or context.columns[0] is context.table.thing:
                 if context.table not in negated:
                     self._node(context.table)
             elif context.columns[0] not in used:

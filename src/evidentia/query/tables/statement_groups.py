@@ -1,4 +1,4 @@
-"""Statements over groups, or over all rows at once, with a second one that names the rows that took part."""
+"""Statements over groups, or over all rows at once, with a second one that names the rows that took part, each with its group."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def group_statement(draft: Draft, reading: Reading, frame: Frame) -> Built:
     taken = [*frame.where, *(Expression("? IS NOT NULL") for _ in condition.parameters)]
     took_part = dict.fromkeys([*(term.table for term in terms), *(each.table for each in listed)])
     source = f"{source_text(took_part)} AS {quote(SOURCE_COLUMN)}"
-    support = f"SELECT {source} FROM {join_text(frame.root, frame.edges)}{all_of(taken).text}"  # noqa: S608 - quoted names
+    support = f"SELECT {', '.join([source, *column_list(shown)])} FROM {join_text(frame.root, frame.edges)}{all_of(taken).text}"  # noqa: S608 - quoted names
     return Built(text, (*body.parameters, *condition.parameters), support, tuple(frame.tables), frame.effort, names)
 
 

@@ -11,13 +11,16 @@ from evidentia.query.tables.scopes import CannotBuildError
 from evidentia.query.tables.sql_text import Expression, column_text, quote, source_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evidentia.query.tables.drafts import Draft
     from evidentia.query.tables.resolving import Listed, Reading, Term
+    from evidentia.query.tables.schema import Column
 
 
 def row_statement(draft: Draft, reading: Reading, frame: Frame) -> Built:
-    """Return a statement over rows: each with its sources, in the order asked for, ties by source."""
-    shown = list(dict.fromkeys(column for listed in reading.outputs for column in listed.columns))
+    """Return a statement over rows: each with what names it and its sources, in the order asked for, ties by source."""
+    shown = _shown([column for listed in reading.outputs for column in listed.columns], reading, frame)
     order = _row_order(draft, reading)
     if reading.best is not None and reading.best.column is not None:
         shown = list(dict.fromkeys([*shown, reading.best.column]))
@@ -47,6 +50,21 @@ def row_statement(draft: Draft, reading: Reading, frame: Frame) -> Built:
     columns = column_list(shown)
     text = f"SELECT {', '.join(columns)}, {sources} AS {quote(SOURCE_COLUMN)}{body.text}{ordered}{limit}"
     return Built(text, body.parameters, "", tuple(frame.tables), frame.effort, names_of(shown))
+
+
+def _shown(asked: Sequence[Column], reading: Reading, frame: Frame) -> list[Column]:
+    """Return what was asked for, and what tells whose row it is: columns that name the thing, and those compared by equality.
+
+    They stand before measures; beside other columns, what names the thing is first and what was compared last.
+    """
+    compared = [each.column for each in reading.filters if each.is_equality and not each.is_negated and each.column is not None]
+    named = [each.table.thing for each in reading.contexts if each.is_entity or each.columns[0] is each.table.thing]
+    present = [column for column in (*named, *compared) if column is not None and column.table in frame.tables]
+    names = [column for column in present if column is column.table.thing and column not in asked]
+    if all(column.is_numeric or column.is_temporal for column in asked):
+        return list(dict.fromkeys((*names, *(column for column in present if column not in asked), *asked)))
+    is_named = any(column is column.table.thing for column in asked)
+    return list(dict.fromkeys((*asked, *present) if is_named else (*names, *asked, *present)))
 
 
 def _is_one_row_each(listed: Listed, best: Term) -> bool:

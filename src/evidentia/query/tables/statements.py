@@ -30,6 +30,8 @@ def build(draft: Draft, reading: Reading, graph: JoinGraph) -> Built:
     is_grouped = _is_grouped(draft, reading) or bool(having)
     if not (reading.outputs or reading.terms or reading.groups):
         raise CannotBuildError("the question does not say what to show")
+    if any(_means_measure(listed, reading) for listed in reading.outputs):
+        raise CannotBuildError("a column is called like its table, and is meant where something else of the table is named")
     if reading.best is not None and draft.order and draft.limit is None:
         raise CannotBuildError("both the end of an order and the whole order are asked for")
     frame = make_frame(reading, graph)
@@ -48,6 +50,14 @@ def _with_people(reading: Reading) -> Reading:
     if len(people) != 1 or reading.terms or reading.groups:
         raise CannotBuildError("no table of people fits the question")
     return reading._replace(outputs=(listed_of(people[0], None), *reading.outputs))
+
+
+def _means_measure(listed: Listed, reading: Reading) -> bool:
+    """Tell whether a table is shown although its words also name a measure of it, and a value or another column says of which rows."""
+    if listed.measure is None:
+        return False
+    others = [*(each.table for each in reading.contexts), *(each.table for each in reading.filters)]
+    return listed.table in [*others, *(each.table for each in reading.outputs if each is not listed)]
 
 
 def _is_measured(listed: Listed) -> bool:

@@ -23,6 +23,7 @@ from evidentia.serving.cli import (
     serve,
     show,
     sources,
+    tables,
     tokens,
     trace,
     verify,
@@ -88,6 +89,7 @@ app.command("export")(export.export)
 app.command("gc")(gc.gc)
 app.command("doctor")(doctor.doctor)
 app.add_typer(sources.group, name="sources")
+app.add_typer(tables.group, name="tables")
 app.add_typer(memory.group, name="memory")
 app.add_typer(cache.group, name="cache")
 app.add_typer(policy.group, name="policy")

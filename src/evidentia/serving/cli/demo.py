@@ -25,7 +25,7 @@ def demo(
 ) -> None:
     """Build a base from sample documents and show it.
 
-    The tour goes through ingest, two questions, access, verification, export, policies and tampering.
+    The tour goes through ingest, two questions and one of a table, access, verification, export, policies and tampering.
     Nothing outside DIR is touched. Run it again to see that what is unchanged is skipped.
     """
     from evidentia.serving.cli.demo_tour import walk_through

@@ -14,6 +14,7 @@ from evidentia.provenance.verify import verify_export
 from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES, copy_samples
 from evidentia.serving.cli.demo_policies import govern
 from evidentia.serving.cli.demo_questions import ask, ask_as_two, check_answer
+from evidentia.serving.cli.demo_tables import ask_a_table
 from evidentia.serving.cli.export_files import write_export
 from evidentia.serving.cli.output import put, put_table
 from evidentia.serving.cli.progress import EmbedBar
@@ -35,14 +36,16 @@ SHOWN_SENTENCE = re.compile(r"expire after \d+ days")
 def walk_through(directory: Path, *, is_quiet: bool = False) -> None:
     """Build the base and show what it is good for.
 
-    1. ingest the sample corpus and embed it  2. ask two questions  3. look at access, and ask for a secret as two people
-    4. verify the whole base, and the answer again  5. export a fragment and check it offline
-    6. govern an agent's run by policies  7. tamper with copies and have it found  8. say what to try next
+    1. ingest the sample corpus and embed it  2. ask two questions, and a table a third
+    3. look at access, and ask for a secret as two people  4. verify the whole base, and the answer again
+    5. export a fragment and check it offline  6. govern an agent's run by policies
+    7. tamper with copies and have it found  8. say what to try next
     """
     with connect(directory / "base", init=True) as base:
         _ingest(base, corpus=directory / "corpus")
         _embed(base, is_quiet=is_quiet)
         answer = ask(base)
+        ask_a_table(base)
         _look_at_access(base)
         ask_as_two(base)
         _verify(base)
@@ -157,6 +160,7 @@ def _say_what_is_next(directory: Path, *, receipt_id: str) -> None:
     put("Next")
     put(f"  evidentia --base {base} search 'what to do when the scan queue stalls' --facet source_id")
     put(f"  evidentia --base {base} replay {receipt_id}")
+    put(f"  evidentia --base {base} tables ask 'How many services are there in each zone?'")
     put(f"  evidentia --base {base} documents")
     put(f"  evidentia --base {base} show {SHOWN_DOCUMENT}")
     put(f"  evidentia --base {base} verify")
