@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.agents.protocol import prepare_query
-from evidentia.agents.protocol_queries import even, explained_stems, judge_query, widen, works_raw
+from evidentia.agents.protocol_queries import even, explained_stems, judge_query, works_raw
 from evidentia.agents.protocol_questions import read_question
+from evidentia.agents.protocol_rewriting import rewrite
 from evidentia.contracts.evidence import Turn
 from evidentia.contracts.protocol import QuestionType
 from evidentia.query.synonym_file import parse_synonyms
@@ -37,6 +39,33 @@ def test_question_that_is_a_query_stays_as_it_is() -> None:
 
     assert (True, "VPN error 809 Windows 11") == (prepared.is_question, prepared.query)
     assert not works_raw(read_question("How do I fix VPN error 809?"))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which bikes cost more than 60 EUR a month?", "list bikes cost more than 60 EUR a month"),
+        ("Could you please tell me what is the price of tea?", "price of tea"),
+        ("What is the deposit for the Tour Electric?", "deposit for the Tour Electric"),
+        ("How high is the deposit for the Tour Electric?", "list how high is the deposit for the Tour Electric"),
+        ("How many products are not in Hamburg?", "number of products are not in Hamburg"),
+        ("How much does the Falcon plan cost per month?", "Falcon plan cost per month"),
+        ("Please show me the 3 cheapest products, cheapest first.", "3 cheapest products, cheapest first"),
+        ("Who was hired after 2020?", "list who was hired after 2020"),
+        ("Revenue North Q1", "Revenue North Q1"),
+    ],
+)
+def test_query_for_tables_keeps_every_condition_and_drops_only_how_it_is_asked(question: str, expected: str) -> None:
+    prepared = prepare_query(question, for_tables=True)
+
+    assert expected == prepared.query
+    assert not judge_query(prepared.query, facts=read_question(question), explained=()).is_raw or prepared.is_question
+
+
+def test_query_for_tables_takes_its_subject_from_the_conversation() -> None:
+    turns = (Turn(role="user", text="What does the Falcon plan include?"),)
+
+    assert "Falcon" in prepare_query("And how much does it cost?", turns=turns, for_tables=True).query
 
 
 def test_synonyms_of_a_file_and_other_names_become_variants_and_keep_the_entity() -> None:
@@ -99,7 +128,7 @@ def test_widened_query_is_another_one_than_those_that_were_asked() -> None:
     prepared = prepare_query("How much does the Falcon plan cost per month?")
     asked: list[str] = []
     for _ in range(3):
-        asked.append(widen(facts, prepared, asked=asked))
+        asked.append(rewrite(facts, prepared, asked=asked))
 
     assert 3 == len({even(query) for query in asked})
     assert all("falcon" in even(query) for query in asked)

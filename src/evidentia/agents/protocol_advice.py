@@ -8,7 +8,7 @@ from evidentia.agents.protocol_tools import TOOL_OF_ROLE
 from evidentia.contracts.protocol import Breadth, FirstRetry, NextStep, Shortfall, ToolRole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from evidentia.contracts.protocol import Profile, QuestionType
 
@@ -42,17 +42,26 @@ def first_step(profile: Profile, *, kind: QuestionType, breadth: Breadth, skills
     return Step(NextStep.SWITCH, tool, _top_k(profile, tool, (), breadth), "nothing was asked yet")
 
 
-def next_step(profile: Profile, tried: Sequence[Tried], *, kind: QuestionType, breadth: Breadth, skills: Sequence[str]) -> Step:
-    """Return what to do after the last of the calls."""
+def next_step(
+    profile: Profile,
+    tried: Sequence[Tried],
+    *,
+    kind: QuestionType,
+    breadth: Breadth,
+    skills: Sequence[str],
+    spent: Collection[str] = (),
+) -> Step:
+    """Return what to do after the last of the calls; `spent` are tools to which nothing new can be said."""
     last = tried[-1]
     if any(each.is_sufficient for each in tried):
         return Step(NextStep.ANSWER, reason="what was found is enough")
     lacks = ", ".join(each.value for each in last.shortfalls)
     if profile.call_cap is not None and len(tried) >= profile.call_cap:
         return _end(tried, f"the result is insufficient ({lacks}) and {profile.call_cap} calls were made")
-    if profile.first_retry is FirstRetry.SAME_TOOL and sum(each.tool == last.tool for each in tried) < _TRIES:
+    is_tried = sum(each.tool == last.tool for each in tried) >= _TRIES or last.tool in spent
+    if profile.first_retry is FirstRetry.SAME_TOOL and not is_tried:
         return Step(NextStep.REWRITE, last.tool, _top_k(profile, last.tool, tried, breadth), f"the result is insufficient ({lacks})")
-    asked = {each.tool for each in tried}
+    asked = {*(each.tool for each in tried), *spent}
     left = [tool for tool in sources_of(profile, kind=kind, skills=skills) if tool not in asked]
     if left:
         return Step(NextStep.SWITCH, left[0], _top_k(profile, left[0], tried, breadth), f"the result is insufficient ({lacks})")

@@ -56,6 +56,8 @@ def probe_of(word: str) -> Probe:
         return Probe(stem=lowered, start=lowered, spellings=_spellings(lowered))
     stem = stem_of(lowered)
     shared = next((place for place, letter in enumerate(stem) if letter != lowered[place : place + 1]), len(stem))
+    if shared == len(stem) and stem.endswith("i"):
+        shared -= 1  # the stem of `ferry` and of `ferries` is `ferri`: what they share ends before it
     is_short = word.isupper() and 1 < len(word) <= LONGEST_SHORT
     return Probe(stem=stem, start=lowered[:shared] or lowered, short=lowered if is_short else "")
 

@@ -11,8 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec import structs
+
 from evidentia.agents.protocol_probes import probe_of, relatives, stem_of, words_near
 from evidentia.agents.protocol_questions import read_question, times_of
+from evidentia.agents.protocol_table_query import table_query
 from evidentia.agents.protocol_tasks import question_type
 from evidentia.agents.protocol_vocabulary import COMMON, GENERIC
 from evidentia.contracts.protocol import PreparedQuery, QuestionType
@@ -37,13 +40,15 @@ MOST_VARIANTS: Final = 4
 MOST_VARIANTS_EXPANDED: Final = 10
 MOST_WORKING_WORDS: Final = 12
 LEAST_STRAYS: Final = 5
-"""Unexplained words that make another topic."""
+"""Unexplained words that make another topic, where they are twice as many as the others."""
+MANY_STRAYS: Final = 6
+"""Unexplained words that make another topic, where they are as many as the others."""
 LONGEST_QUERY: Final = 2_000
 """Characters of a query that are looked at."""
 _LEAST_SHARED: Final = 4
 """Letters that two words have to share at their beginning to be one family."""
 _EXPANDED: Final = frozenset((QuestionType.LIST, QuestionType.EXTRACTION, QuestionType.SUMMARY, QuestionType.HISTORY, QuestionType.TABLE))
-_INTENT_WORDS: Final = {
+INTENT_WORDS: Final = {
     QuestionType.LIST: ("list", "overview", "catalogue"),
     QuestionType.EXTRACTION: ("list", "details"),
     QuestionType.SUMMARY: ("summary", "overview"),
@@ -60,6 +65,7 @@ _INTENT_WORDS: Final = {
     QuestionType.EXPLANATION: ("reason", "cause"),
     QuestionType.MIXED: ("explanation",),
 }
+"""What is added to a query by what the question is after."""
 _WORDS: Final = re.compile(r"\w+(?:['.-]\w+)*")
 _ASKING: Final = QUESTION_WORDS | AUXILIARIES | PERSONAL | frozenset(("i", "we", "you", "me", "us", "please", "my", "our", "your"))
 # ruff: noqa: SIM905 - a list of words reads as words
@@ -86,16 +92,24 @@ def prepare_query(
     synonyms: AnySynonyms | None = None,
     lexicon: Lexicon | None = None,
     kind: QuestionType | None = None,
+    for_tables: bool = False,
 ) -> PreparedQuery:
-    """Return a query for a question, with what was read in it; a question that works as it is stays as it is."""
-    return prepare(read_question(question, turns=turns), kind=kind or question_type(question), synonyms=synonyms, lexicon=lexicon)
+    """Return a query for a question, with what was read in it; a question that works as it is stays as it is.
+
+    One for tables keeps the conditions, comparisons and orders of the question, and is given no variants: a planner explains every word.
+    """
+    facts, kind = read_question(question, turns=turns), kind or question_type(question)
+    prepared = prepare(facts, kind=kind, synonyms=synonyms, lexicon=lexicon)
+    if not for_tables:
+        return prepared
+    return structs.replace(prepared, query=facts.text if prepared.is_question else table_query(facts), variants=())
 
 
 def prepare(
     facts: QuestionFacts, *, kind: QuestionType, synonyms: AnySynonyms | None = None, lexicon: Lexicon | None = None
 ) -> PreparedQuery:
     """Return a query for a question that was read before."""
-    core = _core(facts)
+    core = core_words(facts)
     variants = _variants(facts, core, kind=kind, synonyms=synonyms, lexicon=lexicon)
     is_question = works_raw(facts)
     named = tuple(entity.text for entity in facts.entities) or tuple(word for word in core if word.casefold() not in GENERIC)
@@ -108,22 +122,6 @@ def prepare(
         variants=variants,
         is_question=is_question,
     )
-
-
-def widen(facts: QuestionFacts, prepared: PreparedQuery, *, asked: Sequence[str]) -> str:
-    """Return another query for the same question than those that were asked: more variants first, then fewer words."""
-    core = _core(facts)
-    names = list(prepared.entities)
-    near = _category_terms(core, each=3)[:MOST_VARIANTS_EXPANDED]
-    choices = (
-        prepared.query if not prepared.is_question else " ".join((*core, *prepared.variants)),
-        " ".join(dict.fromkeys((*names, *facts.attributes, *prepared.variants, *near))),
-        " ".join(dict.fromkeys((*names, *facts.attributes))),
-        " ".join(names),
-        " ".join(core),
-    )
-    known = {even(query) for query in asked}
-    return next((choice for choice in choices if choice and even(choice) not in known), prepared.query)
 
 
 def works_raw(facts: QuestionFacts) -> bool:
@@ -139,6 +137,18 @@ def works_raw(facts: QuestionFacts) -> bool:
 def even(text: str) -> str:
     """Return a text without regard to case, spaces and punctuation."""
     return " ".join(_WORDS.findall(text[:LONGEST_QUERY].casefold()))
+
+
+def core_words(facts: QuestionFacts) -> tuple[str, ...]:
+    """Return the words of substance of a question in their order, and those of the conversation."""
+    kept = (word.text.strip('"') for word in facts.words if word.is_content and (word.is_quoted or word.plain not in _FILLERS))
+    return tuple(dict.fromkeys((*kept, *facts.subject))) or tuple(word.text for word in facts.words)
+
+
+def category_terms(core: Sequence[str], *, each: int) -> list[str]:
+    """Return words of the groups that the subject's words stand in; names and words that only ask have none."""
+    plain = [word for word in core if word.islower() and word not in GENERIC]
+    return [near for word in plain for near in words_near(stem_of(word))[:each]]
 
 
 def explained_stems(facts: QuestionFacts, *, synonyms: AnySynonyms | None = None, lexicon: Lexicon | None = None) -> frozenset[str]:
@@ -172,12 +182,6 @@ def judge_query(
     )
 
 
-def _core(facts: QuestionFacts) -> tuple[str, ...]:
-    """Return the words of substance of a question in their order, and those of the conversation."""
-    kept = (word.text.strip('"') for word in facts.words if word.is_content and (word.is_quoted or word.plain not in _FILLERS))
-    return tuple(dict.fromkeys((*kept, *facts.subject))) or tuple(word.text for word in facts.words)
-
-
 def _variants(
     facts: QuestionFacts, core: Sequence[str], *, kind: QuestionType, synonyms: AnySynonyms | None, lexicon: Lexicon | None
 ) -> tuple[str, ...]:
@@ -189,8 +193,8 @@ def _variants(
     if synonyms is not None:
         found += _synonym_terms(facts.text, synonyms)
     found += [entity.initials for entity in facts.entities if entity.initials]
-    found += _INTENT_WORDS.get(kind, ())
-    found += _category_terms(core, each=2 if kind in _EXPANDED else 1)
+    found += INTENT_WORDS.get(kind, ())
+    found += category_terms(core, each=2 if kind in _EXPANDED else 1)
     there = {stem_of(word) for text in core for word in even(text).split()}
     fresh: dict[str, str] = {}
     for word in found:
@@ -198,12 +202,6 @@ def _variants(
         if stem not in there:
             fresh.setdefault(stem, word)
     return tuple(fresh.values())[:most]
-
-
-def _category_terms(core: Sequence[str], *, each: int) -> list[str]:
-    """Return words of the groups that the subject's words stand in; names and words that only ask have none."""
-    plain = [word for word in core if word.islower() and word not in GENERIC]
-    return [near for word in plain for near in words_near(stem_of(word))[:each]]
 
 
 def _synonym_terms(text: str, synonyms: AnySynonyms) -> list[str]:
@@ -223,15 +221,17 @@ def _containment(query: str, facts: QuestionFacts, synonyms: AnySynonyms | None)
     if facts.entities:
         kept = sum(entity.occurs(lowered) or _is_renamed(entity.text, lowered, synonyms) for entity in facts.entities)
         return kept / len(facts.entities)
-    if not facts.topic:
+    asked = {probe.stem for part in facts.parts for probe in part}
+    topic = tuple(probe for probe in facts.topic if probe.stem in asked) or facts.topic
+    if not topic:
         return 1.0
     shared = sum(
         probe.occurs(lowered)
         or any(other.occurs(lowered) for other in relatives(probe.stem))
         or _is_renamed(probe.start, lowered, synonyms)
-        for probe in facts.topic
+        for probe in topic
     )
-    return min(1.0, 2 * shared / len(facts.topic))
+    return min(1.0, 2 * shared / len(topic))
 
 
 def _is_renamed(name: str, lowered: str, synonyms: AnySynonyms | None) -> bool:
@@ -239,7 +239,7 @@ def _is_renamed(name: str, lowered: str, synonyms: AnySynonyms | None) -> bool:
 
 
 def _strays(evened: str, facts: QuestionFacts, explained: Collection[str], evidence: Sequence[str]) -> int:
-    """Return how many words of substance nothing explains, where they are several and twice as many as those that are explained.
+    """Return how many words of substance nothing explains, where they are several and twice as many as those that are explained, or many.
 
     Fewer are words of the agent's own for the same thing: nobody can know all of them, so they are no strays.
     """
@@ -253,7 +253,9 @@ def _strays(evened: str, facts: QuestionFacts, explained: Collection[str], evide
             known += 1
         elif word.isalpha():
             strays.add(stem)
-    return len(strays) if len(strays) >= max(LEAST_STRAYS, 2 * known) else 0
+    count = len(strays)
+    is_topic = count >= max(LEAST_STRAYS, 2 * known) or count >= max(MANY_STRAYS, known)
+    return count if is_topic else 0
 
 
 def _is_kin(word: str, facts: QuestionFacts) -> bool:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.agents.protocol_probes import Probe, probe_of, stem_of
 from evidentia.agents.protocol_tasks import is_code_file
-from evidentia.agents.protocol_vocabulary import ATTRIBUTES, GENERIC, MONTHS
+from evidentia.agents.protocol_vocabulary import ATTRIBUTES, COMMON, GENERIC, MONTHS
 from evidentia.query.comparison import split_comparison
 from evidentia.query.context import leans, subject_words
-from evidentia.query.english import FUNCTION_WORDS
+from evidentia.query.english import AUXILIARIES, FUNCTION_WORDS, QUESTION_WORDS
 from evidentia.query.normalisation import normalise_text
 from evidentia.query.verbatim import is_identifier
 from evidentia.query.words import Word, words_of
@@ -50,16 +50,20 @@ class Entity(NamedTuple):
     text: str
     probes: tuple[Probe, ...]
     initials: str = ""
+    weak: tuple[Probe, ...] = ()
+    """Words of it that any text may have, such as `small` and `team`: beside others they do not show that it is meant."""
 
     def occurs(self, text: str) -> bool:
-        """Tell whether a text, in lower case, speaks of it: what has digits as it is, of other words at least half."""
+        """Tell whether a text, in lower case, speaks of it: what has digits as it is, of other words at least half, one of them telling."""
         found = 0
+        is_told = len(self.weak) == len(self.probes)
         for probe in self.probes:
             if probe.occurs(text):
                 found += 1
+                is_told = is_told or probe not in self.weak
             elif probe.spellings:
                 return False
-        return 2 * found >= len(self.probes) or (bool(self.initials) and probe_of(self.initials).occurs(text))
+        return (is_told and 2 * found >= len(self.probes)) or (bool(self.initials) and probe_of(self.initials).occurs(text))
 
 
 class QuestionFacts(NamedTuple):
@@ -80,6 +84,8 @@ class QuestionFacts(NamedTuple):
     attributes: tuple[str, ...]
     sides: tuple[Entity, ...]
     """The two sides of a comparison."""
+    parts: tuple[tuple[Probe, ...], ...] = ()
+    """The subjects of what is asked, one for each question in it; what is only told or ordered is not among them."""
 
 
 def read_question(question: str, *, turns: Sequence[Turn] = ()) -> QuestionFacts:
@@ -99,6 +105,7 @@ def read_question(question: str, *, turns: Sequence[Turn] = ()) -> QuestionFacts
         years=tuple(dict.fromkeys(_YEAR.findall(text))),
         attributes=tuple(dict.fromkeys(word.plain for word in words if word.plain in ATTRIBUTES)),
         sides=sides,
+        parts=tuple(_parts_asked(words)),
     )
 
 
@@ -118,7 +125,9 @@ def entity_of(text: str) -> Entity:
     is_title = len(kept) >= _LEAST_INITIALS and all(part[:1].isupper() and part.isalpha() for part in kept)
     initials = "".join(part[0] for part in kept) if is_title else ""
     words = [each for part in kept for each in _parts(part.strip(".,;:!?()'"))]
-    return Entity(text.strip('"'), tuple(map(probe_of, words)), initials.upper())
+    probes = tuple(map(probe_of, words))
+    weak = tuple(probe for word, probe in zip(words, probes, strict=True) if word.casefold() in _WEAK)
+    return Entity(text.strip('"'), probes, initials.upper(), weak)
 
 
 def _entities(words: Sequence[Word], sides: Sequence[Entity]) -> Iterator[Entity]:
@@ -162,7 +171,7 @@ def _is_named(words: Sequence[Word], place: int) -> bool:
     if word.plain in _QUARTERS or (word.plain in GENERIC and not _is_inside_name(words, place)):
         return False
     if is_identifier(word.text) or _NUMBERED.fullmatch(word.text):
-        return not _YEAR.match(word.text) and not is_code_file(word.text)
+        return not _YEAR.match(word.text) and not is_code_file(word.text) and not _is_of_code(words, word)
     if not word.is_name or word.plain in FUNCTION_WORDS:
         return False
     is_first = not place or words[place - 1].tail[-1:] in {".", "?", "!", ":"}
@@ -171,6 +180,37 @@ def _is_named(words: Sequence[Word], place: int) -> bool:
     is_marked = (word.text.isupper() and len(word.text) > 1) or word.text.endswith("'s")
     is_led = place + 1 < len(words) and words[place + 1].is_name and not word.tail
     return is_marked or is_led or len(words) == 1
+
+
+def _is_of_code(words: Sequence[Word], word: Word) -> bool:
+    """Tell whether a word is a name of code in a question that speaks of a file of code: it belongs to the work, not to the knowledge."""
+    return "_" in word.text and any(is_code_file(other.text) for other in words)
+
+
+def _parts_asked(words: Sequence[Word]) -> Iterator[tuple[Probe, ...]]:
+    """Yield the subject of each question: sentences that ask, divided where `and` is followed by a word that asks."""
+    part: list[Word] = []
+    is_asked = False
+    for place, word in enumerate(words):
+        following = words[place + 1].plain if place + 1 < len(words) else ""
+        if word.plain == "and" and following in QUESTION_WORDS and part:
+            subject = _subject(part)
+            if subject and (is_asked or part[0].plain in _ASKERS):
+                yield subject
+            part, is_asked = [], True
+            continue
+        part.append(word)
+        if word.tail[-1:] in _ENDS or place + 1 == len(words):
+            subject = _subject(part)
+            if subject and (is_asked or "?" in word.tail or part[0].plain in _ASKERS):
+                yield subject
+            part, is_asked = [], False
+
+
+def _subject(part: Sequence[Word]) -> tuple[Probe, ...]:
+    """Return the words that a question is about, general ones among them; none where it only leans on what was said before."""
+    spoken = [word.text for word in part if word.is_content]
+    return _probes(spoken) if any(word.casefold() not in GENERIC for word in spoken) else ()
 
 
 def _is_inside_name(words: Sequence[Word], place: int) -> bool:
@@ -182,6 +222,9 @@ def _is_inside_name(words: Sequence[Word], place: int) -> bool:
     return any(other.is_name and other.plain not in FUNCTION_WORDS and other.plain not in MONTHS for other in near)
 
 
+_WEAK: Final = COMMON | GENERIC | frozenset(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"))
+_ENDS: Final = frozenset((".", "?", "!"))
+_ASKERS: Final = QUESTION_WORDS | AUXILIARIES
 _QUARTERS: Final = frozenset(("q1", "q2", "q3", "q4", "h1", "h2"))
 
 
@@ -189,7 +232,11 @@ def _topic(spoken: Sequence[str]) -> tuple[Probe, ...]:
     """Return the words that tell the subject; those that only tell how it is asked when there are no others."""
     plain = [word.strip('"').removesuffix("'s") for word in spoken]
     specific = [word for word in plain if (low := word.casefold()) not in GENERIC and low not in _QUARTERS and not _YEAR.fullmatch(word)]
-    parts = [part for word in specific or plain for part in _parts(word)]
+    return _probes(specific or plain)
+
+
+def _probes(words: Sequence[str]) -> tuple[Probe, ...]:
+    parts = [part for word in words for part in _parts(word.strip('"'))]
     return tuple({probe.stem: probe for probe in map(probe_of, parts[:_MOST_TERMS]) if probe.start}.values())
 
 

@@ -124,6 +124,11 @@ class Reading:
             strays=judged.strays,
         )
 
+    def fits(self, query: str, *, least: float, evidence: Sequence[str]) -> bool:
+        """Tell whether nothing is to be said against a query: it is not the bare question, and keeps its subject and to its topic."""
+        judged = judge_query(query, facts=self.facts, explained=self._explained(), evidence=evidence, synonyms=self._synonyms)
+        return (self.is_query or not judged.is_raw) and judged.containment >= least and not judged.strays
+
     def _registered(self, name: str) -> str:
         """Return the name under which a skill's tool is registered, whatever prefix it was called with."""
         return next((skill for skill in self._skills if role_of(name, skills=(skill,)) is ToolRole.SKILL), name)

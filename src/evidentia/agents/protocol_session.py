@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -12,10 +10,11 @@ from evidentia.agents.checks import checked_text, plain
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.agents.protocol_advice import Step, Tried, first_step, next_step
 from evidentia.agents.protocol_ledger import Ledger
-from evidentia.agents.protocol_queries import widen
 from evidentia.agents.protocol_reading import Reading
+from evidentia.agents.protocol_rewriting import rewrite
 from evidentia.agents.protocol_sufficiency import evidence_text, shortfalls
 from evidentia.agents.protocol_tools import TOOL_OF_ROLE, query_of, suits
+from evidentia.agents.protocol_wrapping import wrapped
 from evidentia.agents.recording import hash_of
 from evidentia.agents.replies import audit_reply
 from evidentia.agents.results import read_result
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.protocol import Breadth, PreparedQuery, Profile, QuestionType, TaskKind, ToolAsked, TraceFinding
 
 _ACTIONS: Final = ("warn", "block")
-_FAILED: Final = "Error: the tool failed"
+_ASKS: Final = frozenset((NextStep.REWRITE, NextStep.SWITCH))
 
 
 class ProtocolSession:
@@ -81,7 +80,8 @@ class ProtocolSession:
         self._has_self_knowledge = self_knowledge
         self._numbers = 0
         self._open: dict[int, ToolAsked] = {}
-        self._queries: list[str] = []
+        self._queries: dict[str, list[str]] = {}
+        """What each tool was asked."""
         self._tried: list[Tried] = []
         self._results: list[ResultFacts] = []
         self._evidence: list[str] = []
@@ -129,11 +129,16 @@ class ProtocolSession:
     def advice(self) -> Advice:
         """Return what to do now: what to begin with, or what follows from the last result."""
         read = self._reading
-        if not self._tried:
-            step = first_step(self.profile, kind=read.question_type, breadth=read.breadth, skills=read.skills)
-        else:
-            step = next_step(self.profile, self._tried, kind=read.question_type, breadth=read.breadth, skills=read.skills)
-        return self._advice(step)
+        spent: list[str] = []
+        while True:
+            if not self._tried:
+                step = first_step(self.profile, kind=read.question_type, breadth=read.breadth, skills=read.skills)
+            else:
+                step = next_step(self.profile, self._tried, kind=read.question_type, breadth=read.breadth, skills=read.skills, spent=spent)
+            query = self._query(step.tool) if step.step in _ASKS else ""
+            if query or step.step not in _ASKS or step.tool in spent:
+                return self._advice(step, query)
+            spent.append(step.tool)
 
     def suits(self, skill: SkillTool | str) -> bool:
         """Tell whether a skill's tool is good for the question; a name stands for a tool without topics or description."""
@@ -160,7 +165,7 @@ class ProtocolSession:
         self._found += self._ledger.record(asked)
         self._open[asked.call] = asked
         if asked.role.retrieves and (query := query_of(given)) is not None:
-            self._queries.append(query)
+            self._queries.setdefault(self._tool(asked), []).append(query)
         return asked.call
 
     def after(self, call: int, result: object) -> Advice:
@@ -198,33 +203,7 @@ class ProtocolSession:
 
         It takes keywords. What the tool raises goes on to the caller, and counts as an error of the tool.
         """
-        if not inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            def run(**arguments: Any) -> Any:  # noqa: ANN401 - whatever the tool takes and gives
-                call = self.before(name, arguments)
-                try:
-                    result = function(**arguments)
-                except BaseException:
-                    self.answered(call, _FAILED)
-                    raise
-                self.after(call, result)
-                return result
-
-            return run
-
-        @functools.wraps(function)
-        async def run_async(**arguments: Any) -> Any:  # noqa: ANN401 - whatever the tool takes and gives
-            call = self.before(name, arguments)
-            try:
-                result = await function(**arguments)
-            except BaseException:
-                self.answered(call, _FAILED)
-                raise
-            self.after(call, result)
-            return result
-
-        return run_async
+        return wrapped(self, name, function)
 
     def check_reply(self, text: str) -> ReplyReport:
         """Check a reply before it goes out; a report that is not `ok` has the list for the agent. Nothing is stopped here.
@@ -268,15 +247,24 @@ class ProtocolSession:
             is_checked=is_checked,
         )
 
-    def _advice(self, step: Step) -> Advice:
-        asks = step.step in {NextStep.REWRITE, NextStep.SWITCH}
+    def _query(self, tool: str) -> str:
+        """Return a query that a tool was not asked and that no rule is against; empty where there is none."""
+        return rewrite(
+            self._reading.facts,
+            self.prepared,
+            asked=self._queries.get(tool, ()),
+            for_tables=tool == TOOL_OF_ROLE[ToolRole.TABLE],
+            is_fit=lambda query: self._reading.fits(query, least=self.profile.least_containment, evidence=self._evidence),
+        )
+
+    def _advice(self, step: Step, query: str) -> Advice:
         return Advice(
             step=step.step,
             is_sufficient=self.is_sufficient,
             shortfalls=self._tried[-1].shortfalls if self._tried else (),
             tool=step.tool,
             top_k=step.top_k,
-            query=widen(self._reading.facts, self.prepared, asked=self._queries) if asks else "",
+            query=query,
             reason=step.reason,
         )
 

@@ -16,7 +16,7 @@ from evidentia.contracts.protocol import QuestionType, Shortfall
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.agents.protocol_questions import QuestionFacts
+    from evidentia.agents.protocol_questions import Entity, QuestionFacts
     from evidentia.agents.results import ResultFacts
 
 MOST_CHARS: Final = 200_000
@@ -27,12 +27,13 @@ _LEAST_WORDS: Final = 3
 _YEAR: Final = re.compile(r"(?<![\w.,-])(?:19|20)\d\d(?![\w%]|[.,]\d)")
 _COVERED: Final = frozenset((QuestionType.LIST, QuestionType.HISTORY, QuestionType.COMPARISON, QuestionType.MIXED))
 """What asks for all of something."""
-_LISTED: Final = _COVERED | {QuestionType.TABLE, QuestionType.EXTRACTION}
+_LISTED: Final = _COVERED | {QuestionType.TABLE, QuestionType.EXTRACTION, QuestionType.RANKING}
 """Where a table that was cut short lacks something that was asked for."""
 
 _CHOSEN: Final = frozenset((QuestionType.LIST, QuestionType.TABLE, QuestionType.EXTRACTION, QuestionType.RANKING, QuestionType.QUANTITY))
 """Where rows are chosen by a name that they need not repeat."""
 _PROSE_WORDS: Final = 6
+_SEVERAL: Final = 2
 
 
 def evidence_text(result: ResultFacts) -> str:
@@ -62,7 +63,9 @@ def shortfalls(
     whole = "\n".join((*earlier, said)) if earlier else said
     if not _leaves_names_out(result, kind) and _misses_entity(facts, whole):
         found.append(Shortfall.MISSING_ENTITY)
-    if kind in _COVERED and _is_partial(facts, result, whole, kind=kind, has_earlier=bool(earlier)):
+    if (not _leaves_names_out(result, kind) and _leaves_part_open(facts, whole)) or (
+        kind in _COVERED and _is_partial(facts, result, whole, kind=kind, has_earlier=bool(earlier))
+    ):
         found.append(Shortfall.PARTIAL)
     if result.omitted and kind in _LISTED:
         found.append(Shortfall.TRUNCATED)
@@ -85,7 +88,8 @@ def _is_off_topic(facts: QuestionFacts, said: str) -> bool:
         return False
     if any(probe.occurs(said) for probe in facts.topic) or any(entity.occurs(said) for entity in facts.entities):
         return False
-    return not any(other.occurs(said) for probe in facts.topic for other in relatives(probe.stem))
+    related = sum(any(other.occurs(said) for other in relatives(probe.stem)) for probe in facts.topic)
+    return 2 * related <= len(facts.topic)
 
 
 def _misses_entity(facts: QuestionFacts, whole: str) -> bool:
@@ -112,16 +116,35 @@ def _is_outside(years: set[str], facts: QuestionFacts) -> bool:
     return not any((first <= year or is_before) and (year <= last or is_open) for year in years)
 
 
+def _leaves_part_open(facts: QuestionFacts, whole: str) -> bool:
+    """Tell whether one of several questions in one is not touched at all."""
+    if len(facts.parts) < _SEVERAL:
+        return False
+    return any(
+        not any(probe.occurs(whole) or any(other.occurs(whole) for other in relatives(probe.stem)) for probe in part)
+        for part in facts.parts
+    )
+
+
 def _is_partial(facts: QuestionFacts, result: ResultFacts, whole: str, *, kind: QuestionType, has_earlier: bool) -> bool:
     if any(not side.occurs(whole) for side in facts.sides):
         return True
-    if not _leaves_names_out(result, kind) and any(not entity.occurs(whole) for entity in facts.entities):
+    if not _leaves_names_out(result, kind) and any(not _is_told_apart(entity, facts, whole) for entity in facts.entities):
         return True
     if kind is QuestionType.HISTORY and len(facts.years) > 1:
         return any(year not in whole for year in (min(facts.years), max(facts.years)))
     if kind is QuestionType.MIXED and not has_earlier:
         return not any(map(str.isdigit, whole)) or (bool(result.rows) and not _has_prose(result))
     return False
+
+
+def _is_told_apart(entity: Entity, facts: QuestionFacts, whole: str) -> bool:
+    """Tell whether a text speaks of an entity and not only of another that shares a word with it, as `Plan Large` does of `Plan Small`."""
+    if not entity.occurs(whole):
+        return False
+    shared = {probe for other in facts.entities if other is not entity for probe in other.probes}
+    own = [probe for probe in entity.probes if probe not in shared]
+    return len(own) == len(entity.probes) or not own or any(probe.occurs(whole) for probe in own)
 
 
 def _leaves_names_out(result: ResultFacts, kind: QuestionType) -> bool:

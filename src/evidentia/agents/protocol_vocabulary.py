@@ -27,6 +27,7 @@ GENERIC: Final = (
     ATTRIBUTES
     | MONTHS
     | frozenset(
+        "noted recorded mentioned stated sheet sheets spreadsheet spreadsheets workbook "
         "list lists table tables tabular tabulate show shows give gives find finds tell get gets got getting return look looking "
         "need needs want wants wanted say says said know known make makes made work works use uses used using apply applies take "
         "takes come comes go goes run runs put pull extract collect gather summarise summarize summary sum overview outline recap "

@@ -247,7 +247,31 @@ _HINTS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "tool": (("call ", "use ", "invoke", "execute", "run ", "trigger"), (" tool", " function", " plugin", " api", " command", "_")),
 }
 """Of every group one stands in whatever the form finds; most texts lack one, and cost no more than the look."""
-_ACTIVE_HINTS: Final = ("<script", "script:", "script :", "text/html", "](", "=")
+_WORDS: Final = {
+    "override": b"ignore ignores disregard disregards forget override overrides overrule overrules bypass discard skip aside rule rules"
+    b" direction directions guideline guidelines directive directives instruction instructions prompt prompts orders command commands"
+    b" constraints safeguards"
+    b" filters",
+    "addressed": b"ai ais llm llms language assistant assistants chatbot bot bots agent agents gpt"
+    b" claud\x65 gemini copilo\x74 model models message you",
+    "turn": b"system assistant human user developer prompt instruction instructions message",
+    "errand": b"you your solve solving answer answering do doing complete completing continue continuing proceed proceeding"
+    b" respond responding reply"
+    b" replying summarise summarising summarize summarizing instruction instructions prompt prompts rule rules guideline guidelines"
+    b" direction"
+    b" directions directive directives orders command commands constraints safeguards filters training context task",
+    "secrecy": b"user human owner customer operator anyone anybody them message instruction note text",
+    "disclosure": b"prompt your instructions conversation chat session context inbox",
+    "tool": b"tool plugin",
+}
+"""Of these words, or of the signs below, one stands in whatever the form of that name finds."""
+_SIGNS: Final = {"<": "turn", "]": "turn", "_": "tool"}
+_KINDS_OF: Final = {
+    word: tuple(kind for kind, words in _WORDS.items() if word in words.split()) for words in _WORDS.values() for word in words.split()
+}
+_TELLING: Final = frozenset(_KINDS_OF)
+_LETTERS: Final = bytes(letter if chr(letter).isalpha() and letter < 128 else 32 for letter in range(256))  # noqa: PLR2004 - ASCII
+_ACTIVE_HINTS: Final = ("<script", "script:", "script :", "text/html", "](")
 _UNSEEN: Final = re.compile(f"[{INVISIBLE}]")
 _SPACES: Final = re.compile(r"[^\S\n]+")
 _REMEMBERED: Final = 4096
@@ -259,15 +283,26 @@ def instruction_marks(text: str) -> tuple[str, ...]:
     """Return what kinds of address to its reader a text holds, by name; empty for most."""
     plain = _even(text)
     lowered = f" {plain.lower()} "
-    return tuple(kind for kind, form in _COMPILED.items() if _is_hinted(kind, lowered) and form.search(plain) is not None)
+    likely = _likely(lowered)
+    return tuple(kind for kind, form in _COMPILED.items() if kind in likely and _is_hinted(kind, lowered) and form.search(plain))
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def hostile_flags(text: str) -> tuple[str, ...]:
     """Return the flags a fragment with this text carries."""
     lowered = text.lower()
-    is_active = any(hint in lowered for hint in _ACTIVE_HINTS) and _ACTIVE.search(text[:_LONGEST]) is not None
+    is_hinted = any(hint in lowered for hint in _ACTIVE_HINTS) or ("=" in text and "<" in text)
+    is_active = is_hinted and _ACTIVE.search(text[:_LONGEST]) is not None
     return ((INSTRUCTION_LIKE,) if instruction_marks(text) else ()) + ((ACTIVE_MARKUP,) if is_active else ())
+
+
+def _likely(lowered: str) -> set[str]:
+    """Return the kinds of which a word or a sign stands in the text; the look costs a tenth of what the forms cost."""
+    words = lowered.encode("ascii", "replace").translate(_LETTERS).split()
+    signs = {kind for sign, kind in _SIGNS.items() if sign in lowered}
+    if _TELLING.isdisjoint(words):
+        return signs
+    return signs.union(*(_KINDS_OF[word] for word in _TELLING.intersection(words)))
 
 
 def _is_hinted(kind: str, lowered: str) -> bool:
