@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evidentia import EvidenceResponse
 from evidentia.agents.citations import DocumentCitation, TableCitation
-from evidentia.agents.citations_parse import find_citations
+from evidentia.agents.citations.parse import find_citations
 from evidentia.agents.results_tables import read_code
 from evidentia.grounding.score import ground_answer
 

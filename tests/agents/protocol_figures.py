@@ -1,6 +1,6 @@
 """Prints the figures of docs/protocol.md: labels found on labelled questions, queries judged, and CPU time per trace.
 
-Run as `python tests/agents/protocol_figures.py`; the third-party questions are counted where EVIDENTIA_DATA holds them.
+Run as `python tests/agents/protocol/figures.py`; the third-party questions are counted where EVIDENTIA_DATA holds them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import yaml
 from protocol_traces import NOTHING, ask, text_result
 
 from evidentia.agents.protocol import breadth, classify_task, lint_trace, prepare_query, question_type
-from evidentia.agents.protocol_queries import explained_stems, judge_query
-from evidentia.agents.protocol_questions import read_question
+from evidentia.agents.protocol.queries import explained_stems, judge_query
+from evidentia.agents.protocol.questions import read_question
 from evidentia.contracts.protocol import AgentTrace, QuestionType
 from evidentia.policy.protocol_profiles import PROFILES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from evidentia.agents.replies import ReplyAudit, audit_reply
+from evidentia.agents.replies.audit import ReplyAudit, audit_reply
 from evidentia.agents.results import ResultFacts, read_result
 
 IMAGE = "ab" * 32

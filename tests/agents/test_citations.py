@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.agents.citations import DocumentCitation, TableCitation, WebCitation, cite_piece, cite_rows, cite_url, escape, unescape
-from evidentia.agents.citations_parse import find_citations, parse_citation
+from evidentia.agents.citations.parse import find_citations, parse_citation
 from evidentia.agents.results import Piece
 from evidentia.contracts.errors import InvalidFieldError
 

@@ -16,7 +16,7 @@ import pytest
 
 from evidentia import connect
 from evidentia.agents.citations import DocumentCitation, TableCitation
-from evidentia.agents.citations_parse import find_citations
+from evidentia.agents.citations.parse import find_citations
 from evidentia.governance.expanding import expand
 from evidentia.governance.log_care import verify
 from evidentia.governance.log_scan import scan

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from evidentia import aconnect
-from evidentia.agents.citations_parse import find_citations
+from evidentia.agents.citations.parse import find_citations
 from evidentia.agents.results import read_result
 from evidentia.agents.tools import Toolbox, ToolResult
 from evidentia.text.instructions import INSTRUCTION_LIKE

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from protocol_traces import NOTHING, PRICE
 
 from evidentia.agents.protocol import ProtocolSession, prepare_query
-from evidentia.agents.protocol_advice import Tried, next_step
-from evidentia.agents.protocol_queries import even
-from evidentia.agents.protocol_questions import read_question
-from evidentia.agents.protocol_rewriting import rewrite
+from evidentia.agents.protocol.advice import Tried, next_step
+from evidentia.agents.protocol.queries import even
+from evidentia.agents.protocol.questions import read_question
+from evidentia.agents.protocol.rewriting import rewrite
 from evidentia.contracts.evidence import Turn
 from evidentia.contracts.protocol import Advice, Breadth, NextStep, QuestionType, Shortfall, SkillTool, ToolRole
 from evidentia.policy.protocol_profiles import PROFILES

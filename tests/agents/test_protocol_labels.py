@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from evidentia.agents.protocol import breadth, classify_task, explicit_file, question_type
-from evidentia.agents.protocol_queries import explained_stems, judge_query
-from evidentia.agents.protocol_questions import read_question
+from evidentia.agents.protocol.queries import explained_stems, judge_query
+from evidentia.agents.protocol.questions import read_question
 from evidentia.contracts.protocol import Breadth, QuestionType, TaskKind
 
 HERE = Path(__file__).parent

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.agents.protocol import prepare_query
-from evidentia.agents.protocol_queries import even, explained_stems, judge_query, works_raw
-from evidentia.agents.protocol_questions import read_question
-from evidentia.agents.protocol_rewriting import rewrite
+from evidentia.agents.protocol.queries import even, explained_stems, judge_query, works_raw
+from evidentia.agents.protocol.questions import read_question
+from evidentia.agents.protocol.rewriting import rewrite
 from evidentia.contracts.evidence import Turn
 from evidentia.contracts.protocol import QuestionType
 from evidentia.query.synonym_file import parse_synonyms

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from protocol_traces import NOTHING, table_result, text_result
 
-from evidentia.agents.protocol_questions import read_question
-from evidentia.agents.protocol_sufficiency import shortfalls
-from evidentia.agents.protocol_tasks import question_type
+from evidentia.agents.protocol.questions import read_question
+from evidentia.agents.protocol.sufficiency import shortfalls
+from evidentia.agents.protocol.tasks import question_type
 from evidentia.agents.results import read_result
 from evidentia.contracts.protocol import Shortfall
 

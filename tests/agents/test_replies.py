@@ -25,9 +25,9 @@ from reply_samples import (
 )
 
 from evidentia.agents.citations import DocumentCitation, escape
-from evidentia.agents.replies import ReplyAudit, audit_reply
-from evidentia.agents.replies_supplements import scope_of
-from evidentia.agents.replies_words import counts_in, read_terms
+from evidentia.agents.replies.audit import ReplyAudit, audit_reply
+from evidentia.agents.replies.supplements import scope_of
+from evidentia.agents.replies.words import counts_in, read_terms
 from evidentia.agents.results import read_result
 
 PLANTS = "Photosynthesis turns light into chemical energy inside the chloroplasts of green plants."

@@ -15,9 +15,9 @@ import test_tables_planning as asked
 from table_samples import BIKES, COMPANY, CONTRACTS, RENTALS, SHOP, TEAS, TRADE, run
 
 from evidentia.agents.protocol import prepare_query
-from evidentia.agents.protocol_queries import even
-from evidentia.agents.protocol_questions import read_question
-from evidentia.agents.protocol_table_query import terse_table_query
+from evidentia.agents.protocol.queries import even
+from evidentia.agents.protocol.questions import read_question
+from evidentia.agents.protocol.table_query import terse_table_query
 from evidentia.contracts.tables import TablePlan
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from evidentia.agents.citations import unescape
-from evidentia.agents.replies_words import Terms, read_terms
+from evidentia.agents.replies.words import Terms, read_terms
 from evidentia.agents.results_tables import TableRow, TableText, read_table
 from evidentia.contracts.layout import IMAGE_SCHEME
 from evidentia.text.blocks import image_spans

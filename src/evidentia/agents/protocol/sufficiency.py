@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from evidentia.agents.protocol_probes import relatives
-from evidentia.agents.protocol_questions import times_of
+from evidentia.agents.protocol.probes import relatives
+from evidentia.agents.protocol.questions import times_of
 from evidentia.contracts.protocol import QuestionType, Shortfall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.agents.protocol_questions import Entity, QuestionFacts
+    from evidentia.agents.protocol.questions import Entity, QuestionFacts
     from evidentia.agents.results import ResultFacts
 
 MOST_CHARS: Final = 200_000

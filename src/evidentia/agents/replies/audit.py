@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.agents.citations_resolve import gather
-from evidentia.agents.replies_citations import citation_findings
-from evidentia.agents.replies_evidence import drawn_on, sources_of
-from evidentia.agents.replies_images import image_findings
-from evidentia.agents.replies_layout import lay_out
-from evidentia.agents.replies_sayings import Act
-from evidentia.agents.replies_supplements import supplement_findings
-from evidentia.agents.replies_tables import instruction_findings, table_findings
-from evidentia.agents.replies_words import NO_TERMS, read_terms
+from evidentia.agents.citations.resolve import gather
+from evidentia.agents.replies.citations import citation_findings
+from evidentia.agents.replies.evidence import drawn_on, sources_of
+from evidentia.agents.replies.images import image_findings
+from evidentia.agents.replies.layout import lay_out
+from evidentia.agents.replies.sayings import Act
+from evidentia.agents.replies.supplements import supplement_findings
+from evidentia.agents.replies.tables import instruction_findings, table_findings
+from evidentia.agents.replies.words import NO_TERMS, read_terms
 from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.agents.replies_evidence import Source
-    from evidentia.agents.replies_layout import Layout, Unit
-    from evidentia.agents.replies_words import Terms
+    from evidentia.agents.replies.evidence import Source
+    from evidentia.agents.replies.layout import Layout, Unit
+    from evidentia.agents.replies.words import Terms
     from evidentia.agents.results import ResultFacts
 
 

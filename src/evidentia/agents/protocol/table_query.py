@@ -16,7 +16,7 @@ from evidentia.query.words import words_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.agents.protocol_questions import QuestionFacts
+    from evidentia.agents.protocol.questions import QuestionFacts
     from evidentia.query.words import Word
 
 _POLITE: Final = re.compile(

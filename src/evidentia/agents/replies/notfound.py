@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evidentia.agents.replies_words import read_terms
+from evidentia.agents.replies.words import read_terms
 
 _WHAT: Final = (
     r"(?:information|info|evidence|results?|records?|documents?|documentation|data|details?|mentions?|references?|answers?|entry|entries"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from evidentia.agents.protocol_session import ProtocolSession
+from evidentia.agents.protocol.session import ProtocolSession
 from evidentia.contracts.errors import InvalidFieldError
 
 if TYPE_CHECKING:

@@ -8,19 +8,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from evidentia.agents.replies_citations import valid_citations
-from evidentia.agents.replies_evidence import drawn_on
-from evidentia.agents.replies_layout import is_marked
-from evidentia.agents.replies_sayings import Act
+from evidentia.agents.replies.citations import valid_citations
+from evidentia.agents.replies.evidence import drawn_on
+from evidentia.agents.replies.layout import is_marked
+from evidentia.agents.replies.sayings import Act
 from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.agents.replies_evidence import Source
-    from evidentia.agents.replies_layout import Layout, Unit
-    from evidentia.agents.replies_sayings import Saying
-    from evidentia.agents.replies_words import Terms
+    from evidentia.agents.replies.evidence import Source
+    from evidentia.agents.replies.layout import Layout, Unit
+    from evidentia.agents.replies.sayings import Saying
+    from evidentia.agents.replies.words import Terms
 
 _MONTHS: Final = "(?:january|february|march|april|may|june|july|august|september|october|november|december)"
 _APOSTROPHE_S: Final = "(?:['\u2019]s)?"

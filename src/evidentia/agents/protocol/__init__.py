@@ -5,12 +5,12 @@ What is said of a question and a query are rules over words, measured in docs/pr
 
 from __future__ import annotations
 
-from evidentia.agents.protocol_lint import lint_trace
-from evidentia.agents.protocol_queries import prepare_query
-from evidentia.agents.protocol_session import ProtocolSession
-from evidentia.agents.protocol_sufficiency import shortfalls
-from evidentia.agents.protocol_tasks import breadth, classify_task, explicit_file, question_type
-from evidentia.agents.protocol_tools import role_of
+from evidentia.agents.protocol.lint import lint_trace
+from evidentia.agents.protocol.queries import prepare_query
+from evidentia.agents.protocol.session import ProtocolSession
+from evidentia.agents.protocol.sufficiency import shortfalls
+from evidentia.agents.protocol.tasks import breadth, classify_task, explicit_file, question_type
+from evidentia.agents.protocol.tools import role_of
 
 __all__ = [
     "ProtocolSession",

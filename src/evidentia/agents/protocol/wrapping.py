@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evidentia.agents.protocol_session import ProtocolSession
+    from evidentia.agents.protocol.session import ProtocolSession
 
 _FAILED: Final = "Error: the tool failed"
 

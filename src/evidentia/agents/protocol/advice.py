@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.agents.protocol_tools import TOOL_OF_ROLE
+from evidentia.agents.protocol.tools import TOOL_OF_ROLE
 from evidentia.contracts.protocol import Breadth, FirstRetry, NextStep, Shortfall, ToolRole
 
 if TYPE_CHECKING:

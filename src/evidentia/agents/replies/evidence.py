@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.agents.citations import DocumentCitation, TableCitation
-from evidentia.agents.replies_words import NO_TERMS, Terms, is_strong
+from evidentia.agents.replies.words import NO_TERMS, Terms, is_strong
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

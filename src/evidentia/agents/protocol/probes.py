@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from evidentia.agents.protocol_vocabulary import GROUPS
+from evidentia.agents.protocol.vocabulary import GROUPS
 from evidentia.text.tokens import Tokeniser
 
 MOST_OCCURRENCES: Final = 64

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
 
-from evidentia.agents.protocol_probes import probe_of, relatives, stem_of, words_near
-from evidentia.agents.protocol_questions import read_question, times_of
-from evidentia.agents.protocol_table_query import table_query
-from evidentia.agents.protocol_tasks import question_type
-from evidentia.agents.protocol_vocabulary import COMMON, GENERIC
+from evidentia.agents.protocol.probes import probe_of, relatives, stem_of, words_near
+from evidentia.agents.protocol.questions import read_question, times_of
+from evidentia.agents.protocol.table_query import table_query
+from evidentia.agents.protocol.tasks import question_type
+from evidentia.agents.protocol.vocabulary import COMMON, GENERIC
 from evidentia.contracts.protocol import PreparedQuery, QuestionType
 from evidentia.query.abbreviations import expand_abbreviations
 from evidentia.query.english import AUXILIARIES, FUNCTION_WORDS, PERSONAL, QUESTION_WORDS
@@ -29,7 +29,7 @@ from evidentia.text.tokens import Tokeniser
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from evidentia.agents.protocol_questions import QuestionFacts
+    from evidentia.agents.protocol.questions import QuestionFacts
     from evidentia.contracts.evidence import Turn
     from evidentia.contracts.ports import Lexicon
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from evidentia.agents.protocol_probes import probe_of
-from evidentia.agents.protocol_tasks import is_code_file
+from evidentia.agents.protocol.probes import probe_of
+from evidentia.agents.protocol.tasks import is_code_file
 from evidentia.contracts.protocol import TaskKind, ToolRole
 from evidentia.query.english import FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from evidentia.agents.protocol_questions import QuestionFacts
+    from evidentia.agents.protocol.questions import QuestionFacts
     from evidentia.contracts.protocol import SkillTool
 
 _ROLES: Final = {

@@ -8,15 +8,15 @@ import msgspec
 
 from evidentia.agents.checks import checked_text, plain
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.agents.protocol_advice import Step, Tried, first_step, next_step
-from evidentia.agents.protocol_ledger import Ledger
-from evidentia.agents.protocol_reading import Reading
-from evidentia.agents.protocol_rewriting import rewrite
-from evidentia.agents.protocol_sufficiency import evidence_text, shortfalls
-from evidentia.agents.protocol_tools import TOOL_OF_ROLE, query_of, suits
-from evidentia.agents.protocol_wrapping import wrapped
+from evidentia.agents.protocol.advice import Step, Tried, first_step, next_step
+from evidentia.agents.protocol.ledger import Ledger
+from evidentia.agents.protocol.reading import Reading
+from evidentia.agents.protocol.rewriting import rewrite
+from evidentia.agents.protocol.sufficiency import evidence_text, shortfalls
+from evidentia.agents.protocol.tools import TOOL_OF_ROLE, query_of, suits
+from evidentia.agents.protocol.wrapping import wrapped
 from evidentia.agents.recording import hash_of
-from evidentia.agents.replies import audit_reply
+from evidentia.agents.replies.audit import audit_reply
 from evidentia.agents.results import read_result
 from evidentia.agents.selfcheck import list_for_agent, self_check
 from evidentia.contracts.protocol import Advice, NextStep, ReplyDrafted, ReplyReport, SkillTool, ToolAnswered, ToolRole
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evidentia.agents.context import Context
-    from evidentia.agents.protocol_queries import AnySynonyms
+    from evidentia.agents.protocol.queries import AnySynonyms
     from evidentia.agents.results import ResultFacts
     from evidentia.contracts.evidence import Turn
     from evidentia.contracts.ports import Lexicon

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.agents.citations import DocumentCitation, WebCitation
-from evidentia.agents.replies_citations import valid_citations
+from evidentia.agents.replies.citations import valid_citations
 from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.agents.replies_evidence import Source
-    from evidentia.agents.replies_layout import Layout, Unit
-    from evidentia.agents.replies_words import Terms
+    from evidentia.agents.replies.evidence import Source
+    from evidentia.agents.replies.layout import Layout, Unit
+    from evidentia.agents.replies.words import Terms
     from evidentia.agents.results import Piece
 
 _LEAST_SHARED: Final = 2

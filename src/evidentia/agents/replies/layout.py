@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from evidentia.agents.citations_parse import FoundCitation, find_citations
-from evidentia.agents.replies_sayings import LEAST_TERMS, Act, Saying, read_sayings
-from evidentia.agents.replies_words import Terms
+from evidentia.agents.citations.parse import FoundCitation, find_citations
+from evidentia.agents.replies.sayings import LEAST_TERMS, Act, Saying, read_sayings
+from evidentia.agents.replies.words import Terms
 from evidentia.contracts.layout import IMAGE_SCHEME
 from evidentia.text.blocks import TAG, Block, BlockKind, blocks, image_spans, without_mark
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evidentia.agents.protocol_queries import even, explained_stems, judge_query, prepare, works_raw
-from evidentia.agents.protocol_questions import read_question
-from evidentia.agents.protocol_tasks import LONGEST_QUESTION, breadth, classify_task, explicit_file, question_type
-from evidentia.agents.protocol_tools import label_of, query_of, reads_file, role_of, serves_knowledge, suits, top_k_of
+from evidentia.agents.protocol.queries import even, explained_stems, judge_query, prepare, works_raw
+from evidentia.agents.protocol.questions import read_question
+from evidentia.agents.protocol.tasks import LONGEST_QUESTION, breadth, classify_task, explicit_file, question_type
+from evidentia.agents.protocol.tools import label_of, query_of, reads_file, role_of, serves_knowledge, suits, top_k_of
 from evidentia.agents.recording import hash_of
 from evidentia.contracts.protocol import TaskKind, TaskOpened, ToolAsked, ToolRole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.agents.protocol_queries import AnySynonyms
-    from evidentia.agents.protocol_questions import QuestionFacts
+    from evidentia.agents.protocol.queries import AnySynonyms
+    from evidentia.agents.protocol.questions import QuestionFacts
     from evidentia.contracts.evidence import Turn
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.ports import Lexicon

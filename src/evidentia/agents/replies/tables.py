@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evidentia.agents.citations import TableCitation
-from evidentia.agents.citations_resolve import quoted
-from evidentia.agents.replies_citations import valid_citations
-from evidentia.agents.replies_sayings import is_about_counts
-from evidentia.agents.replies_words import counts_in
+from evidentia.agents.citations.resolve import quoted
+from evidentia.agents.replies.citations import valid_citations
+from evidentia.agents.replies.sayings import is_about_counts
+from evidentia.agents.replies.words import counts_in
 from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
 from evidentia.contracts.tables import SOURCE_COLUMN
 from evidentia.text.blocks import BlockKind
@@ -17,7 +17,7 @@ from evidentia.text.blocks import BlockKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.agents.replies_layout import Layout, Unit
+    from evidentia.agents.replies.layout import Layout, Unit
     from evidentia.agents.results import ResultFacts
     from evidentia.agents.results_tables import TableRow
 

@@ -9,12 +9,12 @@ import re
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.agents.replies_notfound import says_nothing_found
-from evidentia.agents.replies_words import is_strong, read_terms
+from evidentia.agents.replies.notfound import says_nothing_found
+from evidentia.agents.replies.words import is_strong, read_terms
 from evidentia.text.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from evidentia.agents.replies_words import Terms
+    from evidentia.agents.replies.words import Terms
 
 LEAST_TERMS: Final = 2
 """Words with content that a sentence needs to assert something; one is enough when it has a digit."""

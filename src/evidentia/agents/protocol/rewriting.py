@@ -9,13 +9,13 @@ from __future__ import annotations
 from itertools import chain, permutations
 from typing import TYPE_CHECKING, Final
 
-from evidentia.agents.protocol_queries import INTENT_WORDS, MOST_VARIANTS_EXPANDED, category_terms, core_words, even
-from evidentia.agents.protocol_table_query import table_query, terse_table_query
+from evidentia.agents.protocol.queries import INTENT_WORDS, MOST_VARIANTS_EXPANDED, category_terms, core_words, even
+from evidentia.agents.protocol.table_query import table_query, terse_table_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from evidentia.agents.protocol_questions import QuestionFacts
+    from evidentia.agents.protocol.questions import QuestionFacts
     from evidentia.contracts.protocol import PreparedQuery
 
 _GENERAL: Final = ("overview", "details", "information", "summary", "description", "data", "documentation", "guide", "records", "reference")

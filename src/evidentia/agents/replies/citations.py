@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.agents.citations import TableCitation
-from evidentia.agents.citations_resolve import quoted, what_is_wrong
-from evidentia.agents.replies_evidence import Drawn, drawn_on, shares
+from evidentia.agents.citations.resolve import quoted, what_is_wrong
+from evidentia.agents.replies.evidence import Drawn, drawn_on, shares
 from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
 from evidentia.text.blocks import BlockKind
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.agents.citations import Citation
-    from evidentia.agents.citations_resolve import Shown
-    from evidentia.agents.replies_evidence import Source
-    from evidentia.agents.replies_layout import Cited, Layout, Unit
-    from evidentia.agents.replies_words import Terms
+    from evidentia.agents.citations.resolve import Shown
+    from evidentia.agents.replies.evidence import Source
+    from evidentia.agents.replies.layout import Cited, Layout, Unit
+    from evidentia.agents.replies.words import Terms
 
 _COUNTED: Final = 2
 _SHORT_LEAD: Final = 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.agents.protocol_probes import Probe, probe_of, stem_of
-from evidentia.agents.protocol_tasks import is_code_file
-from evidentia.agents.protocol_vocabulary import ATTRIBUTES, COMMON, GENERIC, MONTHS
+from evidentia.agents.protocol.probes import Probe, probe_of, stem_of
+from evidentia.agents.protocol.tasks import is_code_file
+from evidentia.agents.protocol.vocabulary import ATTRIBUTES, COMMON, GENERIC, MONTHS
 from evidentia.query.comparison import split_comparison
 from evidentia.query.context import leans, subject_words
 from evidentia.query.english import AUXILIARIES, FUNCTION_WORDS, QUESTION_WORDS
