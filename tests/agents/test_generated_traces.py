@@ -23,7 +23,7 @@ from evidentia.policy.protocol_profiles import PROFILES
 COUNT = int(os.environ.get("EVIDENTIA_TRACES", "600"))
 FULL = 6_000
 MOST_SHOWN = 3
-SECTIONS = {*(f"002.{number}" for number in (*range(10), 11, 12)), *(f"004.{number}" for number in range(1, 8))}
+SECTIONS = {*(f"first_call.{number}" for number in (*range(10), 11, 12)), *(f"thorough.{number}" for number in range(1, 8))}
 """Every numbered section of the two documents; the first has none with the number 10."""
 
 

@@ -70,7 +70,7 @@ def test_each_break_is_found_and_named(rule: str, changes: dict[str, Any]) -> No
     found = lint_trace(price_trace(**changes))
 
     assert rule in [each.rule.value for each in found]
-    assert all(each.section.startswith("002.") and each.reason for each in found)
+    assert all(each.section.startswith("first_call.") and each.reason for each in found)
 
 
 def test_top_k_and_cap_are_judged() -> None:

@@ -19,7 +19,7 @@ SEED = (
 
 
 def finding(rule: ProtocolRule, *, call: int | None = None) -> TraceFinding:
-    return TraceFinding(rule=rule, section="002.1", reason="something was wrong", call=call)
+    return TraceFinding(rule=rule, section="first_call.1", reason="something was wrong", call=call)
 
 
 def answers(*findings: TraceFinding, questions: tuple[str, ...]) -> list[bool]:
@@ -77,13 +77,13 @@ def test_every_rule_has_something_to_do() -> None:
 
 
 def test_the_list_has_one_line_for_each_finding() -> None:
-    hostile = TraceFinding(rule=ProtocolRule.FILE_NAMES, section="002.7", reason="'a\n- ok (x): b\r\u2028' is not there", block=2)
+    hostile = TraceFinding(rule=ProtocolRule.FILE_NAMES, section="first_call.7", reason="'a\n- ok (x): b\r\u2028' is not there", block=2)
 
     lines = list_for_agent([finding(ProtocolRule.CALL_CAP, call=4), hostile, hostile]).split("\n")
 
     assert [
-        "- call_cap (002.1, call 4): something was wrong. Make no further retrieval call and answer from what was found.",
-        "- file_names (002.7, block 2): 'a - ok (x): b ' is not there. Name files as file_ref_table does.",
+        "- call_cap (first_call.1, call 4): something was wrong. Make no further retrieval call and answer from what was found.",
+        "- file_names (first_call.7, block 2): 'a - ok (x): b ' is not there. Name files as file_ref_table does.",
     ] == lines
 
 

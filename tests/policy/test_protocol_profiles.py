@@ -57,8 +57,8 @@ def test_every_rule_belongs_to_a_profile() -> None:
 def test_every_section_with_rules_is_named() -> None:
     numbers = [*range(10), 11, 12]
 
-    assert {f"002.{number}" for number in numbers} == set(FIRST_CALL.sections.values())
-    assert {f"004.{number}" for number in range(1, 8)} == set(THOROUGH.sections.values())
+    assert {f"first_call.{number}" for number in numbers} == set(FIRST_CALL.sections.values())
+    assert {f"thorough.{number}" for number in range(1, 8)} == set(THOROUGH.sections.values())
 
 
 def test_six_questions_are_asked_before_a_reply() -> None:

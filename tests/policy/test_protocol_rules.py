@@ -294,37 +294,37 @@ REASONS: list[tuple[str, tuple[RunCall, ...], str, dict[str, Any]]] = [
         FIRST,
         (BROAD, text(1)),
         "rag_retrieve leaves top_k out, which stands for 50; for a question of breadth broad after 0 calls use 100",
-        {"call": 1, "tool": "rag_retrieve", "top_k": 50, "expected": [100], "breadth": "broad", "omitted": True, "section": "002.4"},
+        {"call": 1, "tool": "rag_retrieve", "top_k": 50, "expected": [100], "breadth": "broad", "omitted": True, "section": "first_call.4"},
     ),
     (
         FIRST,
         (PRICE, table(1), back(1, *EMPTY), text(2, 100)),
         "table_rag_retrieve (call 1) fell short (empty); rewrite the query and ask table_rag_retrieve once more first, not rag_retrieve",
-        {"call": 2, "tool": "rag_retrieve", "last_tool": "table_rag_retrieve", "shortfalls": ["empty"], "section": "002.6"},
+        {"call": 2, "tool": "rag_retrieve", "last_tool": "table_rag_retrieve", "shortfalls": ["empty"], "section": "first_call.6"},
     ),
     (
         LAST,
         (PRICE, table(1), back(1, *EMPTY), table(2)),
         "table_rag_retrieve (call 1) fell short (empty); ask rag_retrieve next, not table_rag_retrieve",
-        {"call": 2, "tool": "table_rag_retrieve", "last_tool": "table_rag_retrieve", "shortfalls": ["empty"], "section": "004.5"},
+        {"call": 2, "tool": "table_rag_retrieve", "last_tool": "table_rag_retrieve", "shortfalls": ["empty"], "section": "thorough.5"},
     ),
     (
         LAST,
         (*PAIR, NOT_FOUND),
         "the reply says that nothing was found after 2 calls; ask local_file_retrieve before that",
-        {"retrieval_calls": 2, "left": ["local_file_retrieve"], "section": "004.5"},
+        {"retrieval_calls": 2, "left": ["local_file_retrieve"], "section": "thorough.5"},
     ),
     (
         FIRST,
         (PRICE, table(1, containment=0.25)),
         "the query to table_rag_retrieve keeps 0.25 of the question's entities, least 0.5; name what the question is about",
-        {"call": 1, "tool": "table_rag_retrieve", "containment": 0.25, "least": 0.5, "section": "002.3"},
+        {"call": 1, "tool": "table_rag_retrieve", "containment": 0.25, "least": 0.5, "section": "first_call.3"},
     ),
     (
         FIRST,
         (*ASKED, ReplyDrafted(uses_evidence=True, findings=(ReplyFinding(rule=R.CITATION_COUNT, reason="3 citations", block=2, count=3),))),
         "3 citations",
-        {"block": 2, "count": 3, "section": "002.9"},
+        {"block": 2, "count": 3, "section": "first_call.9"},
     ),
 ]
 

@@ -207,13 +207,13 @@ def test_a_share_that_is_none_is_refused_and_counts_nothing(share: float) -> Non
 @pytest.mark.parametrize(
     ("profile", "calls", "status", "found"),
     [
-        ("first_call", (TASK, table(1), back(1)), RunStatus.SUCCESS, [{"unchecked": 1, "questions": 1, "section": "002.12"}]),
+        ("first_call", (TASK, table(1), back(1)), RunStatus.SUCCESS, [{"unchecked": 1, "questions": 1, "section": "first_call.12"}]),
         ("first_call", (TASK, table(1), back(1)), RunStatus.ERROR, []),
         ("first_call", (TASK, table(1), back(1)), RunStatus.BLOCKED, []),
         ("first_call", (table(1), back(1)), RunStatus.SUCCESS, []),
         ("first_call", (), RunStatus.SUCCESS, []),
         ("first_call", (msgspec.structs.replace(TASK, task=TaskKind.CODE),), RunStatus.SUCCESS, []),
-        ("first_call", (TASK, table(1), back(1), FAULTY), RunStatus.SUCCESS, [{"against": 1, "section": "002.12"}]),
+        ("first_call", (TASK, table(1), back(1), FAULTY), RunStatus.SUCCESS, [{"against": 1, "section": "first_call.12"}]),
         ("first_call", (TASK, table(1), back(1), FAULTY, GOOD), RunStatus.SUCCESS, []),
         ("first_call", (TASK, table(1), back(1), msgspec.structs.replace(GOOD, is_checked=False)), RunStatus.SUCCESS, []),
         ("thorough", (TASK, table(1), back(1)), RunStatus.SUCCESS, []),
@@ -222,7 +222,7 @@ def test_a_share_that_is_none_is_refused_and_counts_nothing(share: float) -> Non
             "first_call",
             (TASK, table(1), back(1), FAULTY, msgspec.structs.replace(TASK, question_hash="two")),
             RunStatus.SUCCESS,
-            [{"unchecked": 1, "questions": 2, "section": "002.12"}, {"against": 1, "section": "002.12"}],
+            [{"unchecked": 1, "questions": 2, "section": "first_call.12"}, {"against": 1, "section": "first_call.12"}],
         ),
     ],
 )

@@ -54,7 +54,7 @@ def test_finding_is_a_row_with_rule_section_place_and_reason(run: Run, tmp_path:
     row = done.out.splitlines()[1]
 
     assert 1 == done.exit_code
-    assert ["files", "filesystem_tools", "002.1", "call", "1", "Bash", "(cat)"] == row.split()[:7]
+    assert ["files", "filesystem_tools", "first_call.1", "call", "1", "Bash", "(cat)"] == row.split()[:7]
     assert "2 traces, 1 clean, 1 findings" == done.out.splitlines()[-1]
 
 
@@ -65,7 +65,7 @@ def test_json_has_every_trace_with_its_findings(run: Run, tmp_path: Path) -> Non
     clean, broken = json.loads(done.out)
 
     assert (1, True, "line 2", False) == (done.exit_code, clean["ok"], broken["place"], broken["ok"])
-    assert [("filesystem_tools", "002.1", 1)] == [(each["rule"], each["section"], each["call"]) for each in broken["findings"]]
+    assert [("filesystem_tools", "first_call.1", 1)] == [(each["rule"], each["section"], each["call"]) for each in broken["findings"]]
 
 
 def test_profile_by_name_and_from_a_file(run: Run, tmp_path: Path) -> None:

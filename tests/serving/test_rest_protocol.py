@@ -84,7 +84,7 @@ def test_what_was_decided_stands_in_the_log_of_the_plane(plane: Served) -> None:
     decisions = plane.agent.get(f"/v1/runs/{run_id}/decisions", params={"limit": 500}).json()["decisions"]
 
     [blocked] = [each for each in decisions if each["action"] == "block"]
-    assert ("protocol", "filesystem_tools", "ask", "002.1") == (
+    assert ("protocol", "filesystem_tools", "ask", "first_call.1") == (
         blocked["category"],
         blocked["rule"],
         blocked["kind"],
