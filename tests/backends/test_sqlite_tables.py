@@ -192,7 +192,7 @@ def test_no_hostile_statement_gets_through_guard_and_walls(shop: Path) -> None:
         assert not [row for row in found.rows if row[0] not in {"tea", "milk"}], statement
     walled.close()
 
-    assert 900 <= refused
+    assert 1_100 <= refused
     assert before == shop.read_bytes()
     assert [shop] == list(shop.parent.iterdir())
 

@@ -122,3 +122,19 @@ def test_hostile_names_reach_no_terminal(run: Run, tmp_path: Path) -> None:
 
         assert 1 == done.exit_code
         assert "\x1b" not in done.out + done.err
+
+
+def test_a_profile_is_printed_as_a_prompt(run: Run) -> None:
+    lines = run("policy", "prompt", "--profile", "thorough", "--skill", "crm_search").out.splitlines()
+    told = json.loads(run("policy", "prompt", "--profile", "thorough", "--skill", "crm_search", "--json").out)
+
+    assert "thorough" == told["profile"]
+    assert lines == told["text"].splitlines()
+    assert any("crm_search" in line for line in lines)
+
+
+def test_a_profile_that_is_not_there_is_a_mistake(run: Run) -> None:
+    done = run("policy", "prompt", "--profile", "nope")
+
+    assert 2 == done.exit_code
+    assert "there is no profile 'nope'" in done.err

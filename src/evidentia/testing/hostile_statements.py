@@ -185,7 +185,50 @@ NOTHING = (
     "\N{FULLWIDTH LATIN CAPITAL LETTER D}ROP TABLE prices",
 )
 
-HOSTILE = (*WRITES, *PRAGMAS, *ATTACHMENTS, *SECRETS, *FUNCTIONS, *SEVERAL, *NOTHING)
+INJECTIONS = (
+    "SELECT product FROM prices WHERE product = '' UNION SELECT token FROM secrets --'",
+    "SELECT product FROM prices WHERE product = 'x' OR (SELECT count(*) FROM secrets) > 0",
+    "SELECT product FROM prices WHERE product = '' OR EXISTS (SELECT * FROM sqlite_master) --'",
+    "SELECT product FROM prices WHERE 1 = (SELECT 1 FROM secrets WHERE token LIKE 'a%')",
+    "SELECT product FROM prices WHERE price = 1 UNION ALL SELECT sql FROM sqlite_master",
+    "SELECT product FROM prices WHERE price = 1; UPDATE prices SET price = 0 --",
+    "SELECT product FROM prices WHERE price = 1) UNION SELECT token FROM secrets --",
+    "SELECT product FROM prices WHERE price IN (1) OR token IN (SELECT token FROM secrets)",
+    "SELECT CASE WHEN (SELECT substr(token, 1, 1) FROM secrets) = 'a' THEN 1 ELSE 2 END FROM prices",
+    "SELECT product || (SELECT group_concat(token) FROM secrets) FROM prices",
+    "SELECT hex((SELECT token FROM secrets)) FROM prices",
+    "SELECT quote((SELECT token FROM secrets)) FROM prices",
+    "SELECT iif((SELECT 1 FROM secrets), 1, 2) FROM prices",
+    "SELECT coalesce(NULL, (SELECT token FROM secrets)) FROM prices",
+    "SELECT count(*) FROM prices, secrets",
+    "SELECT count(*) FROM prices CROSS JOIN secrets",
+    "SELECT p.product FROM prices p, (SELECT token FROM secrets) s",
+    "SELECT product FROM prices WHERE (product, 1) IN (SELECT token, 1 FROM secrets)",
+    "WITH RECURSIVE r AS (SELECT token FROM secrets UNION ALL SELECT token FROM r) SELECT * FROM r, prices",
+    "WITH a AS (SELECT 1), b AS (SELECT token FROM secrets) SELECT * FROM a, b, prices",
+    "WITH a AS MATERIALIZED (SELECT token FROM secrets) SELECT * FROM a, prices",
+    "WITH a AS (WITH b AS (SELECT token FROM secrets) SELECT * FROM b) SELECT * FROM a, prices",
+    "SELECT * FROM prices INTERSECT SELECT * FROM secrets",
+    "SELECT product FROM prices UNION SELECT name FROM pragma_table_list",
+    "SELECT product FROM prices UNION SELECT load_extension('x')",
+    "SELECT product FROM prices ORDER BY load_extension('x')",
+    "SELECT product FROM prices GROUP BY randomblob(1000000)",
+    "SELECT product FROM prices LIMIT random()",
+    "SELECT sum(zeroblob(100000000)) OVER () FROM prices",
+    "SELECT product FROM prices WHERE writefile('x', product)",
+    "SELECT fts5(product) FROM prices",
+    "SELECT json_extract(readfile('/etc/passwd'), '$') FROM prices",
+    "SELECT lo_export(1, '/tmp/x') FROM prices",
+    "SELECT sys_eval('id') FROM prices",
+    "SELECT shell('id') FROM prices",
+    "SELECT * FROM shell('id'), prices",
+    "SELECT * FROM sqlite_stmt, prices",
+    "SELECT * FROM bytecode('SELECT 1'), prices",
+    "SELECT * FROM completion('SEL'), prices",
+    "SELECT * FROM wholenumber, prices",
+)
+
+HOSTILE = (*WRITES, *PRAGMAS, *ATTACHMENTS, *SECRETS, *FUNCTIONS, *SEVERAL, *NOTHING, *INJECTIONS)
 
 
 def varied(statement: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evidentia.serving.cli import policy_lint, policy_log, policy_trials
+from evidentia.serving.cli import policy_lint, policy_log, policy_prompt, policy_trials
 from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption, invocation
 
 if TYPE_CHECKING:
@@ -212,6 +212,7 @@ group.command("shadow")(policy_trials.shadow)
 group.command("calibrate")(policy_trials.calibrate)
 group.command("analyze")(policy_trials.analyze)
 group.command("lint-trace")(policy_lint.lint_trace)
+group.command("prompt")(policy_prompt.prompt)
 group.add_typer(policy_log.group, name="log")
 
 
