@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 BESIDE := $(VENV)/integrations
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-full test-integrations test-mcp check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol traces fit docs clean
+.PHONY: beside demo test test-full test-integrations test-mcp check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol traces fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -19,6 +19,8 @@ $(BESIDE)/.installed: pyproject.toml
 	$(BESIDE)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BESIDE)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[haystack,langchain,llamaindex]" --group integrations
 	@touch $(BESIDE)/.installed
+
+beside: $(BESIDE)/.installed
 
 demo: $(STAMP)
 	$(BIN)/evidentia demo --fresh
