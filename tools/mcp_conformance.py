@@ -52,6 +52,7 @@ INSPECTOR: Final = "@modelcontextprotocol/inspector"
 PACKAGES: Final = (f"{SUITE}@0.2.0-alpha.12", f"{INSPECTOR}@2.12.0")
 REVISIONS: Final = ("2025-11-25", "2026-07-28")
 PATIENCE_S: Final = 300
+CERTIFICATES: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 NOTHING: Final = "nothing was checked"
 """What the suite skips unless a server offers it; for a required scenario that is not enough."""
 _RESULT: Final = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[0-9-]+Z")
@@ -80,13 +81,23 @@ class Row(NamedTuple):
     note: str = ""
 
 
+class UnreachableError(Exception):
+    """What is needed could not be fetched."""
+
+
 def main() -> int:
     """Set up, run everything, print a table, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--directory", type=Path, default=DEFAULT_DIRECTORY, help="where Node and the packages are put")
+    parser.add_argument("--required", action="store_true", help="fail when what is needed cannot be fetched")
     parser.add_argument("--report", type=Path, help="also write the table here, as JSON")
     chosen = parser.parse_args()
-    installed = set_up(chosen.directory)
+    try:
+        installed = set_up(chosen.directory)
+    except UnreachableError as error:
+        print(f"not run: {error}", file=sys.stderr)
+        print("not run: Node or the packages could not be fetched; set up pip and npm for your index, or give --required to fail")
+        return 1 if chosen.required else 0
     expected = json.loads(EXPECTED.read_text(encoding="utf-8"))
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -112,13 +123,20 @@ def set_up(directory: Path) -> Installed:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
         _run([*pip, "--target", str(directory / "node"), NODE])
         npm = [str(node / "bin" / "node"), str(node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-        _run([*npm, "install", "--prefix", str(directory), "--ignore-scripts", "--no-audit", "--no-fund", "--silent", *PACKAGES])
+        quietly = ("--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--fetch-retries=1")
+        _run([*npm, "install", "--prefix", str(directory), *quietly, *PACKAGES], env=_trusting())
         stamp.write_text(wanted, encoding="utf-8")
     return Installed(
         node=node / "bin" / "node",
         suite=modules / SUITE / "dist" / "index.js",
         inspector=modules / INSPECTOR / "clients" / "launcher" / "build" / "index.js",
     )
+
+
+def _trusting() -> dict[str, str]:
+    """Return the environment with the certificates that the rest of the machine trusts; Node comes with a list of its own."""
+    found = next((path for path in (os.environ.get("SSL_CERT_FILE"), *CERTIFICATES) if path and Path(path).is_file()), None)
+    return {**os.environ, **({} if found is None else {"NODE_EXTRA_CA_CERTS": os.environ.get("NODE_EXTRA_CA_CERTS") or found})}
 
 
 def make_base(directory: Path) -> Path:
@@ -222,9 +240,12 @@ def show(rows: Sequence[Row]) -> None:
 
 
 def _run(command: Sequence[str], *, may_fail: bool = False, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[Any]:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=env, stdin=subprocess.DEVNULL)  # noqa: S603 - fixed programs
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=env, stdin=subprocess.DEVNULL)  # noqa: S603 - fixed programs
+    except subprocess.TimeoutExpired as error:
+        raise UnreachableError(f"{' '.join(command[:4])} ... took longer than {PATIENCE_S} s") from error
     if done.returncode and not may_fail:
-        sys.exit(f"{' '.join(command[:4])} ... failed:\n{(done.stderr or done.stdout)[-2000:]}")
+        raise UnreachableError(f"{' '.join(command[:4])} ... failed:\n{(done.stderr or done.stdout)[-2000:]}")
     return done
 
 

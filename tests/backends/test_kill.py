@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-KILLS = 200
+KILLS = 200 if os.environ.get("EVIDENTIA_SOAK") == "full" else 60
 SHARDS = 2
 
 
