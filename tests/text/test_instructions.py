@@ -59,15 +59,15 @@ def test_what_cannot_be_seen_hides_nothing() -> None:
 
 def test_the_quick_look_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [*SAMPLES["attacks"], *SAMPLES["ordinary"]]
-    quick = [instruction_marks.__wrapped__(text) for text in texts]
+    quick = [instruction_marks(text) for text in texts]
     monkeypatch.setattr(instructions, "_likely", lambda _: set(instructions._COMPILED))
 
-    assert quick == [instruction_marks.__wrapped__(text) for text in texts]
+    assert quick == [instruction_marks(text) for text in texts]
 
 
 @given(st.text(max_size=500))
 def test_any_text_is_judged_alike_twice(text: str) -> None:
-    assert hostile_flags.__wrapped__(text) == hostile_flags(text)
+    assert hostile_flags(text) == hostile_flags(text + "")
 
 
 @pytest.mark.parametrize("piece", ["you must ", "before you ", "<", "![", "ignore all the ", "a" * 50, "system: ", "call the "])
