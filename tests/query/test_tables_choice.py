@@ -17,15 +17,21 @@ from table_samples import COMPANY, DEPARTMENTS, PRODUCTS, SHOP, STAFF, STOCK
 
 from evidentia.contracts.ids import DocumentId
 from evidentia.contracts.tables import TableId
-from evidentia.query.tables.choice import TableVectors, card_text, rank_tables
+from evidentia.query.tables.choice import RankedTable, TableIndex, TableVectors, card_text
 from evidentia.query.tables.choice_model import packaged_models
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evidentia.contracts.tables import OpenTable, TableCard
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DATA: Final = Path(os.environ.get("EVIDENTIA_DATA", ROOT.parent / "shared" / "data"))
 CARDS = [opened.card for opened in (*COMPANY, *SHOP)]
+
+
+def rank_tables(question: str, cards: Sequence[TableCard], *, vectors: TableVectors | None = None) -> tuple[RankedTable, ...]:
+    return TableIndex(cards).rank(question, vectors=vectors)
 
 
 def best(question: str) -> TableId:

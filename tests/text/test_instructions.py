@@ -66,8 +66,8 @@ def test_the_quick_look_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.text(max_size=500))
-def test_any_text_is_judged_alike_twice(text: str) -> None:
-    assert hostile_flags(text) == hostile_flags(text + "")
+def test_an_attack_is_seen_behind_any_text(text: str) -> None:
+    assert INSTRUCTION_LIKE in hostile_flags(f"{text}\n{SAMPLES['attacks'][0]}")
 
 
 @pytest.mark.parametrize("piece", ["you must ", "before you ", "<", "![", "ignore all the ", "a" * 50, "system: ", "call the "])

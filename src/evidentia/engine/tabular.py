@@ -13,7 +13,7 @@ import msgspec
 
 from evidentia.contracts.errors import StatementRefusedError
 from evidentia.contracts.tables import SOURCE_COLUMN, PlanDeclined, TableAnswer, TableLimits
-from evidentia.query.tables.choice import rank_tables
+from evidentia.query.tables.choice import TableIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,6 +44,8 @@ class TableAsker:
         self._engine = engine
         self._open = open_table
         self._budget_ms = budget_ms
+        self._indexed: tuple[Sequence[TableCard], TableIndex] | None = None
+        """The cards that were asked last, and their words: the next question mostly meets the very same ones."""
 
     def ask(self, question: str, cards: Sequence[TableCard], *, as_of: datetime, limit: int) -> TableAnswer:
         """Return the rows that answer the question, or why there are none.
@@ -52,7 +54,7 @@ class TableAsker:
         """
         if not cards:
             return TableAnswer(question=question, has_tables=False)
-        ranked = _ranked(question, cards)
+        ranked = self._ranked(question, cards)
         answer = TableAnswer(question=question, tables=tuple(ranked[:MOST_SHOWN]))
         if not ranked:
             return msgspec.structs.replace(answer, tables=tuple(cards[:MOST_SHOWN]), declined=_NO_FIT)
@@ -64,6 +66,13 @@ class TableAsker:
             return self._answered(answer, plan, tables, as_of=as_of, limit=limit)
         except StatementRefusedError as error:
             return msgspec.structs.replace(answer, plan=plan, declined=error.problem)
+
+    def _ranked(self, question: str, cards: Sequence[TableCard]) -> list[TableCard]:
+        indexed = self._indexed
+        if indexed is None or indexed[0] is not cards:
+            indexed = self._indexed = (cards, TableIndex(cards))
+        by_id = {card.table_id: card for card in cards}
+        return [by_id[each.table_id] for each in indexed[1].rank(question) if each.score > 0]
 
     def _opened(self, ranked: Sequence[TableCard]) -> list[OpenTable]:
         """Return the best tables with their cells, as many as fit, each under a name of its own."""
@@ -115,11 +124,6 @@ class TableAsker:
         limits = TableLimits(rows=MOST_SUPPORT, time_ms=self._budget_ms)
         behind = self._engine.run(plan.support, plan.parameters, tables=tables, limits=limits, as_of=as_of)
         return _shared_out(found, behind)
-
-
-def _ranked(question: str, cards: Sequence[TableCard]) -> list[TableCard]:
-    by_id = {card.table_id: card for card in cards}
-    return [by_id[each.table_id] for each in rank_tables(question, cards) if each.score > 0]
 
 
 def _narrowed(opened: Sequence[OpenTable]) -> Iterator[Sequence[OpenTable]]:

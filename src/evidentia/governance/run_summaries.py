@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.policies import PolicyAction
-from evidentia.contracts.runs import RunEnded, RunFacts, RunStarted, RunStatus, RunSummary
+from evidentia.contracts.runs import RecordableCall, RunEnded, RunFacts, RunStarted, RunStatus, RunSummary
 from evidentia.governance.expanding import moment
 from evidentia.governance.log_scan import Found
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evidentia.provenance.decision_chain import Checkpoint
     from evidentia.provenance.decision_lines import Header, Outcome
 
-_AHEAD = frozenset({"ask", "reply"})
+_AHEAD = frozenset(call.__struct_config__.tag for call in get_args(RecordableCall) if call.is_ahead)
 """Calls that are said before they happen; what stops one prevents it, and the run goes on."""
 _NO_CALLS = frozenset({"policies", "run", "end", "span_end"})
 

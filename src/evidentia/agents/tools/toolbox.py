@@ -38,11 +38,6 @@ class Toolbox:
         self._token_budget = token_budget
         self._local = LocalFiles(root) if root is not None else None
 
-    @property
-    def has_local_files(self) -> bool:
-        """Tell whether `local_file_retrieve` may be called."""
-        return self._local is not None
-
     async def rag_retrieve(self, query: str, top_k: int = DEFAULT_TOP_K) -> ToolResult:
         """Return the pieces of documents that answer a query best, with pages, images, and how to cite them."""
         _check(query, top_k)

@@ -50,13 +50,6 @@ class RankedTable(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def rank_tables(
-    question: str, cards: Sequence[TableCard], *, vectors: TableVectors | None = None, model: ChoiceModel | None = None
-) -> tuple[RankedTable, ...]:
-    """Return all tables, best first; equal scores by id."""
-    return TableIndex(cards).rank(question, vectors=vectors, model=model)
-
-
 def card_text(card: TableCard) -> str:
     """Return what an encoder is shown of a card."""
     named = " ".join(dict.fromkeys(part for part in (card.file_name, card.sheet_name, card.title) if part))
