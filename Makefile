@@ -35,7 +35,7 @@ test-mcp: $(STAMP)
 	$(BIN)/python tools/mcp_conformance.py --directory $(VENV)/mcp-conformance
 
 test-full: $(STAMP)
-	EVIDENTIA_SCIFACT=full EVIDENTIA_SOAK=full $(BIN)/python -m pytest -n 2 --dist worksteal tests/engine tests/backends/test_kill.py
+	EVIDENTIA_SCIFACT=full EVIDENTIA_SOAK=full $(BIN)/python -m pytest -n 2 --dist worksteal tests/engine tests/backends/test_kill.py tests/ranking/test_packing.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.embedded_samples import Asked, DemoBase, SciFact, build_demo, build_scifact, hybrid_hashes
+from engine.embedded_samples import QUERIES, Asked, DemoBase, SciFact, build_demo, build_scifact, hybrid_hashes
 from evidentia import connect
 from evidentia.evaluation.datasets import load_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-QUERIES = 300
 
 
 @pytest.fixture(scope="session")
@@ -33,10 +32,10 @@ def scifact(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> SciF
 
 
 @pytest.fixture(scope="session")
-def asked(scifact: SciFact) -> Asked:
+def asked(scifact: SciFact, tmp_path_factory: pytest.TempPathFactory) -> Asked:
     """Return the hashes of one plain run over the test queries, which every other run is compared with."""
-    with connect(scifact.path) as base:
-        hashes = hybrid_hashes(base, scifact.texts)
+    made = _made_once(tmp_path_factory, "asked", lambda target: _write_hashes(target, scifact))
+    hashes = json.loads((made / "hashes.json").read_text(encoding="utf-8"))
 
     assert QUERIES == len(set(hashes))
     return Asked(scifact.path, scifact.corpus, scifact.texts, hashes)
@@ -49,6 +48,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> DemoBase:
     with connect(path) as base:
         chunks = {chunk.chunk_id: chunk for document_id, _, _ in base.documents() for chunk in base.chunks(document_id)}
     return DemoBase(path, chunks)
+
+
+def _write_hashes(target: Path, scifact: SciFact) -> None:
+    target.mkdir()
+    with connect(scifact.path) as base:
+        (target / "hashes.json").write_text(json.dumps(hybrid_hashes(base, scifact.texts)), encoding="utf-8")
 
 
 def _made_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Path:

@@ -1,4 +1,4 @@
-"""Every receipt of SciFact's 300 test queries gives its answer again, from the stored vectors, whatever became of the base since."""
+"""Every receipt of SciFact's test queries gives its answer again, from the stored vectors, whatever became of the base since."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from evidentia import Base
     from evidentia.contracts.receipts import EngineConfig
 
-QUERIES = 300
 ADDED, REMOVED, NARROWED, EMBEDDED = 400, 200, 100, 250
 NO_ENCODER = '[embedding]\nencoder = "none"\n'
 
@@ -40,6 +39,8 @@ NO_ENCODER = '[embedding]\nencoder = "none"\n'
 @pytest.mark.slow
 def test_every_receipt_replays_after_the_base_has_moved_on(asked: Asked, tmp_path: Path) -> None:
     """Documents come and go, access changes, vectors are added, another encoder takes over, the encoder is removed, versions are."""
+    asked = asked.part(0)
+    count = len(asked.texts)
     path = tmp_path / "base"
     shutil.copytree(asked.path, path, ignore=shutil.ignore_patterns("receipts"))
     with connect(path) as base:
@@ -47,24 +48,24 @@ def test_every_receipt_replays_after_the_base_has_moved_on(asked: Asked, tmp_pat
         receipts = [answer.receipt_id or "" for answer in answers]
 
         assert [] == differing(asked.hashes, [answer.result_hash for answer in answers])
-        assert QUERIES == len(set(receipts))
-        assert QUERIES == _replayed(base, receipts)
+        assert count == len(set(receipts))
+        assert count == _replayed(base, receipts)
         _move_on(base, asked, tmp_path)
         changed = _hashes(base, asked.texts)
-        assert QUERIES == len(differing(asked.hashes, changed))
-        assert QUERIES == _replayed(base, receipts)
+        assert count == len(differing(asked.hashes, changed))
+        assert count == _replayed(base, receipts)
 
     _let_another_encoder_rule(asked.path, path)
     with connect(path) as base:
         assert _says_so(base, "dense: the vectors are of another encoder")
-        assert QUERIES == _replayed(base, receipts)
+        assert count == _replayed(base, receipts)
 
     (path / "evidentia.toml").write_text(NO_ENCODER)
     with connect(path) as base:
         assert _says_so(base, "dense: the settings name no encoder")
-        assert QUERIES == _replayed(base, receipts)
+        assert count == _replayed(base, receipts)
         base.gc(keep_versions=base.head().sequence)
-        assert QUERIES == _replayed(base, receipts)
+        assert count == _replayed(base, receipts)
         base.gc(keep_versions=1)
         for receipt in receipts:
             with pytest.raises(VersionCollectedError, match="was removed by gc"):

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from evidentia.serving.cli import main
+from serving.cli_runs import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,22 +20,40 @@ if TYPE_CHECKING:
 CHANGING = re.compile(r"r-[0-9a-f]{12}-\d|\d+(\.\d)? ms|byte \d+")
 
 
-def test_demo_builds_verifies_exports_and_finds_tampering(run: Run, tmp_path: Path) -> None:
-    outcome = run("demo")
+class Told(NamedTuple):
+    """What a first demo said, and the directory that it left."""
+
+    outcome: Outcome
+    directory: Path
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Return one demo that several tests read; those that change something have their own, since a base knows where its files are."""
+    directory = tmp_path_factory.mktemp("demo")
+    out, err = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patch, chdir(directory), redirect_stdout(out), redirect_stderr(err):
+        patch.delenv("EVIDENTIA_BASE", raising=False)
+        exit_code = main(["demo"])
+    return Told(Outcome(exit_code, out.getvalue(), err.getvalue()), directory / ".demo")
+
+
+def test_demo_builds_verifies_exports_and_finds_tampering(run: Run, told: Told) -> None:
+    outcome, directory = told
 
     assert (0, "") == (outcome.exit_code, outcome.err)
     assert 4 == outcome.out.count("everything holds")
     assert 2 == outcome.out.count("  check    ")
     assert "security:signing-key-custody.md  confidential    group:security" in outcome.out
     assert "'expire after 30 days' becomes 'expire after 90 days'" in outcome.out
-    assert run("verify", "--base", ".demo/base").exit_code == 0
-    assert run("verify", "--base", ".demo/tampered").exit_code == 1
-    assert run("verify", tmp_path / ".demo" / "fragment.json").exit_code == 0
-    assert run("verify", tmp_path / ".demo" / "fragment-tampered.json").exit_code == 1
+    assert run("verify", "--base", directory / "base").exit_code == 0
+    assert run("verify", "--base", directory / "tampered").exit_code == 1
+    assert run("verify", directory / "fragment.json").exit_code == 0
+    assert run("verify", directory / "fragment-tampered.json").exit_code == 1
 
 
-def test_demo_asks_as_two_people_and_only_one_learns_of_the_page(run: Run) -> None:
-    out = run("demo").out
+def test_demo_asks_as_two_people_and_only_one_learns_of_the_page(told: Told) -> None:
+    out = told.outcome.out
     *_, insider, outsider = out.split("  evidentia search ")[:5]
 
     assert "security:signing-key-custody.md" in insider
@@ -37,8 +62,8 @@ def test_demo_asks_as_two_people_and_only_one_learns_of_the_page(run: Run) -> No
     assert ": the same answer, result " in out
 
 
-def test_demo_shows_a_conflict_with_its_reason_and_finds_by_meaning(run: Run) -> None:
-    asked = run("demo").out.split("2. Ask")[1].split("3. Access")[0]
+def test_demo_shows_a_conflict_with_its_reason_and_finds_by_meaning(told: Told) -> None:
+    asked = told.outcome.out.split("2. Ask")[1].split("3. Access")[0]
     conflict, other_words = asked.split('  evidentia search "stolen credentials"')
 
     assert re.search(r"\n1 .* handbook:key-rotation\.md .* holds ", conflict)
@@ -60,13 +85,13 @@ def test_demo_asks_a_table_and_shows_where_its_rows_stand(run: Run, tmp_path: Pa
     assert "and nothing is guessed." in without.out
 
 
-def test_demo_stops_an_agent_that_makes_something_up_and_decides_it_all_again(run: Run) -> None:
-    governed = run("demo").out.split("6. Govern")[1].split("7. Tamper")[0]
+def test_demo_stops_an_agent_that_makes_something_up_and_decides_it_all_again(run: Run, told: Told) -> None:
+    governed = told.outcome.out.split("6. Govern")[1].split("7. Tamper")[0]
 
     assert "below threshold (0.5)" in governed
     assert "everything holds" in governed
     assert "0 came out differently" in governed
-    assert 0 == run("policy", "replay", "--base", ".demo/base").exit_code
+    assert 0 == run("policy", "replay", "--base", told.directory / "base").exit_code
 
 
 def test_demo_says_the_same_every_time_but_for_receipts_and_times(run: Run) -> None:

@@ -41,14 +41,22 @@ def test_help_imports_nothing_heavy() -> None:
     assert set() == HEAVY & set(ran.stderr.split())
 
 
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a base whose list of documents is longer than a pipe holds; nobody changes it."""
+    directory = tmp_path_factory.mktemp("crowded")
+    big = directory / "big.jsonl"
+    big.write_text("".join(json.dumps({"_id": f"d{n:06}", "text": "x"}) + "\n" for n in range(3_000)), encoding="utf-8")
+    environment = {**os.environ, "EVIDENTIA_BASE": str(directory / "base")}
+    subprocess.run([*COMMAND, "--quiet", "init"], check=True, env=environment, stdout=subprocess.DEVNULL)
+    subprocess.run([*COMMAND, "ingest", "--no-embed", str(big)], check=True, env=environment, stdout=subprocess.DEVNULL)
+    return directory / "base"
+
+
 @pytest.mark.parametrize("is_unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_closed_pipe_is_silent(tmp_path: Path, is_unbuffered: str, form: str) -> None:
-    big = tmp_path / "big.jsonl"
-    big.write_text("".join(json.dumps({"_id": f"d{n:06}", "text": "x"}) + "\n" for n in range(3_000)), encoding="utf-8")
-    environment = {**os.environ, "EVIDENTIA_BASE": str(tmp_path / "base"), "PYTHONUNBUFFERED": is_unbuffered}
-    subprocess.run([*COMMAND, "--quiet", "init"], check=True, env=environment, stdout=subprocess.DEVNULL)
-    subprocess.run([*COMMAND, "ingest", str(big)], check=True, env=environment, stdout=subprocess.DEVNULL)
+def test_closed_pipe_is_silent(crowded: Path, is_unbuffered: str, form: str) -> None:
+    environment = {**os.environ, "EVIDENTIA_BASE": str(crowded), "PYTHONUNBUFFERED": is_unbuffered}
     arguments = [*COMMAND, "documents", *(["--json"] if form == "json" else [])]
 
     with subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
