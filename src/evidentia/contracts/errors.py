@@ -10,6 +10,7 @@
     │   ├── DuplicateDocumentError      two roots or records give one document id
     │   ├── NotAllowedError             the caller is not the owner of the base
     │   ├── NotFoundError               a document, chunk, version or receipt the caller may see is not there
+    │   ├── BackupRefusedError          a backup cannot be taken or restored there, or is none
     │   ├── StatementRefusedError       a statement over tables is not one that may run
     │   ├── PolicyInvalidError          a policy's body cannot be put in force; names every field (HTTP 422)
     │   ├── PolicyConflictError         somebody else changed the policy meanwhile (HTTP 409)
@@ -17,6 +18,7 @@
     ├── BaseStateError              the base cannot be used as it is (exit code 3, HTTP 503)
     │   ├── BaseMissingError            there is no base at this path
     │   ├── BaseDamagedError            stored bytes are not what they were
+    │   ├── BackupDamagedError          the bytes of a backup are not what they were
     │   ├── BaseVersionError            the base was written by a newer Evidentia
     │   ├── BaseBusyError               another process is writing
     │   ├── BaseFullError               no room left to write
@@ -140,6 +142,13 @@ class NotFoundError(InputError):
         super().__init__(f"no {kind} '{name}'")
 
 
+class BackupRefusedError(InputError):
+    """A backup cannot be taken or restored there, or what was named is none; nothing was written."""
+
+    code = "backup_refused"
+    hint = "see docs/backup.md for where a backup can be and what it restores to"
+
+
 class StatementRefusedError(InputError):
     """A statement over tables is not a single read of the tables it was given, or costs more than it may; nothing was run to its end."""
 
@@ -187,6 +196,18 @@ class BaseDamagedError(BaseStateError):
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where}: {problem}")
+        self.where = where
+        self.problem = problem
+
+
+class BackupDamagedError(BaseStateError):
+    """The bytes of a backup are not what they were; nothing was restored."""
+
+    code = "backup_damaged"
+    hint = "fetch the backup again from where it is kept, or restore an older one"
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"backup, {where}: {problem}")
         self.where = where
         self.problem = problem
 

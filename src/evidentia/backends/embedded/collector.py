@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evidentia.backends.embedded import attachments
-from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_writing, storage_errors, sync_directory
+from evidentia.backends.embedded.database import SEGMENTS_NAME, fold_log, open_for_writing, storage_errors, sync_directory
 from evidentia.backends.embedded.merging import LARGEST_MERGED, merge
 from evidentia.backends.embedded.seal import seal, stored_head
 from evidentia.backends.embedded.segments import Segment, write_segment
@@ -123,7 +123,7 @@ class EmbeddedCollector:
         if keep_versions is not None and (versions or swept.is_changed):
             remove_graphs(self._directory)  # they may hold vectors of what is gone; the next search builds them again
         database.execute("PRAGMA incremental_vacuum").fetchall()
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        fold_log(database)
         return GcReport(
             versions_removed=versions,
             chunks_removed=chunks,

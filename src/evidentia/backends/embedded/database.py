@@ -117,8 +117,15 @@ def select_in(
 def close_after_writing(database: sqlite3.Connection) -> None:
     """Close a connection that wrote, and fold the log into the file; commits are durable in the log, so that can also wait."""
     with suppress(sqlite3.Error):
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        fold_log(database)
     database.close()
+
+
+def fold_log(database: sqlite3.Connection) -> None:
+    """Fold the log into the file, unless a reader holds an older version: then the next writer does, and nobody waits for it."""
+    database.execute("PRAGMA busy_timeout = 0")
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
 
 
 def sync_directory(directory: Path) -> None:
