@@ -19,7 +19,7 @@ from evidentia.agents import Context
 from evidentia.agents.failover import FailoverGovernor
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import PolicyBody, Posture
-from evidentia.serving.rest.app import make_app
+from evidentia.serving.hosting.app import make_app
 from evidentia.wiring.control import Control, remote_governor
 from evidentia.wiring.system import SystemClock, SystemEntropy
 

@@ -29,7 +29,7 @@ from evidentia.contracts.runs import (
     RunStarted,
     RunStatus,
 )
-from evidentia.serving.rest.app import make_app
+from evidentia.serving.hosting.app import make_app
 from evidentia.wiring.control import Control
 from evidentia.wiring.embedded import create
 

@@ -19,8 +19,9 @@ from evidentia.base.sync_base import connect
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.governance.governor import LocalGovernor
-from evidentia.serving.rest.app import make_app
+from evidentia.serving.hosting.app import make_app
 from evidentia.wiring.control import Control
+from served_doors import WithGrpc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,8 +49,9 @@ class JudgedControl(Control):
 class ServedPlane:
     """A plane that runs, whose token an agent finds in its environment, and an administrator who keeps its policies."""
 
-    def __init__(self, url: str, control: JudgedControl, admin: httpx2.Client) -> None:
+    def __init__(self, url: str, control: JudgedControl, admin: httpx2.Client, *, grpc_address: str = "") -> None:
         self.url = url
+        self.grpc_address = grpc_address
         self.judge = control.judge
         self.admin = admin
 
@@ -64,14 +66,14 @@ class ServedPlane:
         for each in self.admin.get("/v1/policies", params={"limit": 500}).json()["policies"]:
             self.admin.delete(f"/v1/policies/{each['policy']['policy_id']}").raise_for_status()
 
-    def play(self, case: Case) -> Played:
-        """Return what comes of a case whose policies are kept by the plane."""
+    def play(self, case: Case, *, url: str = "") -> Played:
+        """Return what comes of a case whose policies are kept by the plane; `url` is another address of it."""
         self.remove_all()
-        return play_sync(case, base=self.url, judge=self.judge, keeper=self)
+        return play_sync(case, base=url or self.url, judge=self.judge, keeper=self)
 
-    def play_with_given(self, case: Case) -> Played:
-        """Return what comes of a case whose policies come with the run."""
-        return play_sync(case, base=self.url, judge=self.judge)
+    def play_with_given(self, case: Case, *, url: str = "") -> Played:
+        """Return what comes of a case whose policies come with the run; `url` as with `play`."""
+        return play_sync(case, base=url or self.url, judge=self.judge)
 
     def play_async_with_given(self, case: Case) -> Played:
         """Return the same from within an event loop."""
@@ -87,12 +89,14 @@ def served_plane(directory: Path) -> Iterator[ServedPlane]:
         # Named as TCP, so that the event loop sends each answer at once; unnamed, every answer would wait for an acknowledgement.
         listening = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP))
         listening.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(make_app(control), log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
-        server = uvicorn.Server(config)
+        app = make_app(control)
+        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
+        ports: list[int] = []
+        server = WithGrpc(config, app.state.plane, ports)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
-            while not server.started:
+            while not (server.started and ports):
                 time.sleep(0.005)
                 assert thread.is_alive()
             url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -100,7 +104,7 @@ def served_plane(directory: Path) -> Iterator[ServedPlane]:
             admin = stack.enter_context(httpx2.Client(base_url=url, headers=headers, timeout=30, trust_env=False))
             with pytest.MonkeyPatch.context() as environment:
                 environment.setenv(TOKEN_VARIABLE, _token(control, Role.AGENT))
-                yield ServedPlane(url, control, admin)
+                yield ServedPlane(url, control, admin, grpc_address=f"127.0.0.1:{ports[0]}")
         finally:
             server.should_exit = True
             thread.join()

@@ -13,6 +13,7 @@ from random_traces import as_agents_see_it, world_of
 from scenario_checks import check_played, check_problems, label_of
 from scenario_plane import served_plane
 from test_governance_oracle import TRACES, check_same, told_by_agent, told_by_table
+from translating import ByGrpc, ByJsonRpc, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,12 +59,27 @@ def test_cases_over_http(start: int, plane: ServedPlane) -> None:
             raise
 
 
+@pytest.mark.parametrize("door", ["jsonrpc", "grpc"])
+@pytest.mark.parametrize("start", range(0, len(RUNS), 4 * TOGETHER))
+def test_cases_through_other_doors(start: int, door: str, plane: ServedPlane) -> None:
+    with translated(ByJsonRpc(plane.url) if door == "jsonrpc" else ByGrpc(plane.grpc_address)) as url:
+        for case in RUNS[start : start + 4 * TOGETHER]:
+            plane.remove_all()
+            try:
+                check_played(case, plane.play(case, url=url) if case.theme in KEPT else plane.play_with_given(case, url=url))
+            except AssertionError as error:
+                error.add_note(f"{case.label}, {door}")
+                raise
+
+
 @pytest.mark.parametrize("case", [case for case in BODIES if "problems" in case.then], ids=label_of)
 def test_a_bad_policy_is_refused_over_http(case: Case, keeping_plane: ServedPlane) -> None:
     reply = keeping_plane.admin.post("/v1/policies", json=case.body)
 
     assert 422 == reply.status_code
     check_problems(case, [(each["path"], each.get("suggestion", "")) for each in reply.json()["error"]["problems"]])
+    called = keeping_plane.admin.post("/rpc", json={"jsonrpc": "2.0", "id": 1, "method": "create_policy", "params": case.body})
+    assert reply.json()["error"] == called.json()["error"]["data"]
 
 
 @pytest.mark.parametrize("case", [case for case in BODIES if "complete" in case.then], ids=label_of)

@@ -18,17 +18,19 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 import evidentia
+from evidentia.contracts.access import local_owner
 from evidentia.contracts.control import Role
+from evidentia.serving.identity.admission import Admission
 from evidentia.serving.mcp.endpoint import McpEndpoint, mcp_app
-from evidentia.serving.mcp.office import Office
 from evidentia.serving.mcp.server import make_server
+from evidentia.serving.operations.office import Office
 from evidentia.wiring.control import open_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from evidentia.serving.mcp.callers import Grants
-    from evidentia.serving.rest.parts import TokenKeeper
+    from evidentia.serving.identity.callers import Grants
+    from evidentia.serving.operations.parts import TokenKeeper
 
 MODES = ("legacy", "2026-07-28")
 """With a handshake and a session, and without either."""
@@ -88,7 +90,9 @@ def http_door(base: Path, *, grants: Grants | None = None, most_bytes: int = 1 <
     with open_tokens(base) as (tokens, _), socket.create_server(("127.0.0.1", 0)) as listening:
         office = Office.open(base)
         server = make_server(office, poll_s=0.05, **makers)
-        endpoint = McpEndpoint(server, tokens=tokens, grants=grants, most_bytes=most_bytes)
+        endpoint = McpEndpoint(
+            server, tokens=tokens, admission=Admission(tokens, grants=grants), alone=local_owner(), most_bytes=most_bytes
+        )
         web = uvicorn.Server(uvicorn.Config(mcp_app(endpoint), log_config=None, access_log=False, timeout_graceful_shutdown=1))
         thread = threading.Thread(target=web.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

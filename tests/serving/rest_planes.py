@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import uvicorn
 
-from evidentia.contracts.control import Role
+from evidentia.contracts.control import NO_FACTS, Role
 from evidentia.contracts.policies import DEFAULT_TENANT
-from evidentia.serving.rest.app import make_app
+from evidentia.serving.hosting.app import make_app
 from evidentia.wiring.control import Control
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
     from pathlib import Path
+
+    from evidentia.contracts.control import TokenFacts
 
 SEED_BODY: dict[str, Any] = {
     "name": "RAG Quality Guard",
@@ -59,14 +62,19 @@ class Served:
     def within(self, tenant: str) -> Served:
         return Served(self.url, self.control, self._stack, tenant=tenant)
 
-    def token(self, *roles: Role) -> str:
-        return self.control.tokens.issue(name=f"a {roles[0]}", roles=roles, tenant=self.tenant, by="test").token
+    def token(self, *roles: Role, name: str = "", facts: TokenFacts = NO_FACTS, expires_at: datetime | None = None) -> str:
+        named = name or f"a {roles[0]}"
+        issued = self.control.tokens.issue(name=named, roles=roles, tenant=self.tenant, by="test", facts=facts, expires_at=expires_at)
+        return issued.token
+
+    def holding(self, token: str) -> httpx2.Client:
+        """Return a client that shows a token."""
+        headers = {"authorization": f"Bearer {token}"}
+        return self._stack.enter_context(httpx2.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False))
 
     def client(self, role: Role) -> httpx2.Client:
         if role not in self._clients:
-            headers = {"authorization": f"Bearer {self.token(role)}"}
-            client = self._stack.enter_context(httpx2.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False))
-            self._clients[role] = client
+            self._clients[role] = self.holding(self.token(role))
         return self._clients[role]
 
     @property

@@ -19,8 +19,8 @@ import evidentia
 from evidentia.agents.tools import Toolbox
 from evidentia.contracts.control import Role
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.serving.mcp.callers import Facts, Grants
-from evidentia.serving.mcp.guard import LOCAL_HOSTS, _host_in
+from evidentia.serving.identity.callers import Facts, Grants
+from evidentia.serving.identity.hosts import LOCAL_HOSTS, host_in
 from serving.mcp_doors import (
     INITIALIZE,
     MODES,
@@ -163,7 +163,7 @@ def test_a_page_of_another_site_is_refused_before_its_token_is_looked_at(
 
 @pytest.mark.parametrize("host", ["localhost:9", "LOCALHOST", "[::1]:80", "127.0.0.1"])
 def test_names_of_this_machine_are_known(host: str) -> None:
-    assert _host_in(f"//{host}") in LOCAL_HOSTS
+    assert host_in(f"//{host}") in LOCAL_HOSTS
 
 
 def test_a_page_of_this_host_is_let_in(door: Door) -> None:

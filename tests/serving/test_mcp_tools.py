@@ -17,13 +17,13 @@ from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import PrincipalId
 from evidentia.policy.protocol_profiles import PROFILES
+from evidentia.serving.identity.callers import Caller
 from evidentia.serving.mcp import memory as limits
-from evidentia.serving.mcp.callers import Caller
 from evidentia.serving.mcp.definitions import CHECK, RAG, RETRIEVE, TABLE
 from evidentia.serving.mcp.memory import Conversation, KeptCall, KeptReceipt, Memory
-from evidentia.serving.mcp.office import Office
 from evidentia.serving.mcp.resources import _URI, FRAGMENT, Reading, uri_of
 from evidentia.serving.mcp.tools import CHUNKS_KEY, RECEIPT_KEY, Desk
+from evidentia.serving.operations.office import Office
 from serving.mcp_doors import PATIENT, make_base
 
 if TYPE_CHECKING:

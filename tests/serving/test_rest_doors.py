@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.contracts.control import Role
-from evidentia.serving.rest.app import ENDPOINTS
+from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.wiring.embedded import create
 from serving.rest_planes import SEED_BODY, Served, serving, started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from evidentia.serving.operations.asking import Endpoint
 
 pytest.importorskip("starlette", reason="the extra `server` is not installed")
 
@@ -40,13 +42,13 @@ def plane(shared: Served) -> Served:
     return shared.within(f"t{next(TENANTS)}")
 
 
-def filled(path: str) -> str:
-    return path.format(id="x", category="x", log="x", seq="1", name="x")
+def filled(endpoint: Endpoint) -> str:
+    return endpoint.path.format_map({name: "1" if name == "seq" else "x" for name in endpoint.path_names})
 
 
 def test_health_and_description_are_open_and_nothing_else_is(shared: Served) -> None:
     nobody = shared.nobody
-    refused = [nobody.request(each.method, filled(each.path)) for each in ENDPOINTS]
+    refused = [nobody.request(each.method, filled(each)) for each in ENDPOINTS]
 
     assert "ok" == nobody.get("/v1/health").json()["status"]
     assert "3.1.0" == nobody.get("/v1/openapi.json").json()["openapi"]
@@ -76,8 +78,10 @@ def test_each_role_opens_its_doors_and_no_others(plane: Served) -> None:
         for endpoint in ENDPOINTS:
             if endpoint.operation == "revoke_token":
                 continue
-            status = client.request(endpoint.method, filled(endpoint.path), json={} if endpoint.body else None).status_code
-            assert (role not in endpoint.roles) == (status == 403), (role, endpoint.operation, status)
+            reply = client.request(endpoint.method, filled(endpoint), json={} if endpoint.body else None)
+            code = reply.json().get("error", {}).get("code")
+            assert (role not in endpoint.roles) == (code == "wrong_role"), (role, endpoint.operation, code)
+            assert (role in endpoint.roles and endpoint.is_base_wide) == (code == "wrong_tenant"), (role, endpoint.operation, code)
 
 
 def test_a_revoked_token_is_worthless_at_once(plane: Served) -> None:
@@ -204,7 +208,7 @@ def test_a_body_that_never_ends_is_cut_off(shared: Served) -> None:
     token = shared.token(Role.ADMIN)
     host, _, port = shared.url.removeprefix("http://").partition(":")
     head = (
-        f"POST /v1/policies HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n"
+        f"POST /v1/policies HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n"
         "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
     )
     with socket.create_connection((host, int(port)), timeout=30) as connection:

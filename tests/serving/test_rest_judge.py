@@ -72,5 +72,5 @@ def test_what_was_said_is_not_kept(plane: Served) -> None:
     grounded(plane, "handbook:keys.md", text=f"{TEXT} xyzzy")
     plane.control.log.flush()
 
-    folder = plane.control._directory / "decisions"
+    folder = plane.control.directory / "decisions"
     assert not any(b"xyzzy" in path.read_bytes() for path in folder.rglob("*") if path.is_file())

@@ -474,3 +474,11 @@ def test_another_limit_is_another_intake() -> None:
             for each in (usual, *(SourceSettings(**{name: 7}) for name in ("most_candidates", "most_chars", "most_reply_chars")))
         }
     )
+
+
+@pytest.mark.parametrize("entry", ["user:first admin", "user:jwt:alice", "group:on call"])
+def test_names_of_tokens_stand_in_access_lists(entry: str) -> None:
+    """What another base says of a holder of a token carries that holder's name, spaces and all."""
+    (admitted,), faults, _ = taken({"content": TEXT, "access": {"acl": [entry]}})
+
+    assert ((entry,), {}) == (admitted.access.acl, faults)

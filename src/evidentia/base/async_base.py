@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from evidentia.base import federating, governing, layouts
+from evidentia.base import federating, governing, layouts, versions
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.checkup import check_up
 from evidentia.base.exporting import export_fragment
@@ -32,11 +32,13 @@ from evidentia.policy.access import access_scope, is_allowed
 from evidentia.provenance import verify as verification
 from evidentia.wiring import embedded
 from evidentia.wiring.presence import has_base
+from evidentia.wiring.remote import is_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 
     from evidentia.contracts.access import AccessRule, Principal
+    from evidentia.contracts.backups import BackupProgress, BackupReport
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.layout import DocumentLayout
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Governor
     from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
-    from evidentia.contracts.reports import DoctorReport, GcReport, IngestProgress, IngestReport
+    from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport, IngestProgress, IngestReport
     from evidentia.contracts.retrieval import SourceTrial, WarmReport
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
@@ -52,12 +54,22 @@ if TYPE_CHECKING:
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
-    from evidentia.engine.cache_stats import CacheStats
+    from evidentia.contracts.versions import VersionDiff, VersionSummary
     from evidentia.wiring.embedded import EmbeddedParts
 
 
-async def aconnect(path: str | Path, *, init: bool = False, principal: Principal | None = None) -> AsyncBase:
-    """Open the base in a directory; `init=True` makes it when it is missing. It acts as its owner unless `principal` says otherwise."""
+async def aconnect(path: str | Path, *, init: bool = False, principal: Principal | None = None, token: str | None = None) -> AsyncBase:
+    """Open the base in a directory, or the one that is served at an address such as `https://host:8321`.
+
+    In a directory, `init=True` makes it when it is missing, and it acts as its owner unless `principal` says otherwise.
+    At an address, `token` says who asks; the default is the environment variable `EVIDENTIA_TOKEN`.
+    """
+    if is_address(path):
+        from evidentia.base.remote_base import aconnect_remote
+
+        return await aconnect_remote(str(path), init=init, principal=principal, token=token)
+    if token is not None:
+        raise InvalidFieldError("token", "a base in a directory takes none; it acts as its owner, or as `principal`")
     return await asyncio.to_thread(_open, Path(path), init=init, principal=principal)
 
 
@@ -142,6 +154,17 @@ class AsyncBase:
     async def head(self) -> CommitSummary:
         """Return the newest version."""
         return await asyncio.to_thread(self._parts.reader.head)
+
+    async def versions(self, *, limit: int = 20) -> list[VersionSummary]:
+        """Return the newest versions with what each holds, newest first; those that `gc` removed are named without it."""
+        return await asyncio.to_thread(versions.versions, self._parts, self._principal, limit=limit)
+
+    async def diff(self, older: int | str, newer: int | str, *, limit: int = 1_000) -> VersionDiff:
+        """Return what differs between two versions, each by its number, by a hash such as its `corpus_version`, or by its beginning.
+
+        At most `limit` documents of each kind are listed; the totals count all of them.
+        """
+        return await asyncio.to_thread(versions.diff, self._parts, self._principal, older, newer, limit=limit)
 
     async def documents(self) -> list[tuple[DocumentId, AccessRule, int]]:
         """Return every live document with its access rule and its number of chunks, ordered by id."""
@@ -326,6 +349,16 @@ class AsyncBase:
         self._require_owner("collect versions")
         keep = self.settings.storage.keep_versions if keep_versions is None else keep_versions
         return await asyncio.to_thread(_collect, self._parts, keep)
+
+    async def backup(self, destination: str | Path, *, on_progress: Callable[[BackupProgress], None] | None = None) -> BackupReport:
+        """Copy the base, as it stands at one moment, into a new directory, or into one new file whose name ends in `.tar`.
+
+        Others may write meanwhile. What exists is never overwritten; `evidentia restore` makes a base of the copy.
+        `on_progress` is called from a worker thread.
+        """
+        self._require_owner("take a backup")
+        with self._stoppable() as is_stopped:
+            return await asyncio.to_thread(self._parts.back_up, Path(destination), watch=on_progress, is_stopped=is_stopped)
 
     async def doctor(self) -> DoctorReport:
         """Check the installation and the base, quickly; `verify` is the thorough check."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evidentia.base.answers import EvidenceResponse
     from evidentia.contracts import evidence as messages
     from evidentia.contracts.access import AccessRule, Principal
+    from evidentia.contracts.backups import BackupProgress, BackupReport
     from evidentia.contracts.documents import CommitSummary, StoredChunk
     from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.ids import DocumentId
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Governor
     from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
-    from evidentia.contracts.reports import DoctorReport, GcReport, IngestProgress, IngestReport
+    from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport, IngestProgress, IngestReport
     from evidentia.contracts.retrieval import SourceTrial, WarmReport
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
@@ -31,14 +32,18 @@ if TYPE_CHECKING:
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
-    from evidentia.engine.cache_stats import CacheStats
+    from evidentia.contracts.versions import VersionDiff, VersionSummary
 
 
-def connect(path: str | Path, *, init: bool = False, principal: Principal | None = None) -> Base:
-    """Open the base in a directory; `init=True` makes it when it is missing. It acts as its owner unless `principal` says otherwise."""
+def connect(path: str | Path, *, init: bool = False, principal: Principal | None = None, token: str | None = None) -> Base:
+    """Open the base in a directory, or the one that is served at an address such as `https://host:8321`.
+
+    In a directory, `init=True` makes it when it is missing, and it acts as its owner unless `principal` says otherwise.
+    At an address, `token` says who asks; the default is the environment variable `EVIDENTIA_TOKEN`.
+    """
     portal = Portal()
     try:
-        return Base(portal.run(aconnect(path, init=init, principal=principal)), portal)
+        return Base(portal.run(aconnect(path, init=init, principal=principal, token=token)), portal)
     except BaseException:
         portal.close()
         raise
@@ -117,6 +122,17 @@ class Base:
     def head(self) -> CommitSummary:
         """Return the newest version."""
         return self._portal.run(self._inner.head())
+
+    def versions(self, *, limit: int = 20) -> list[VersionSummary]:
+        """Return the newest versions with what each holds, newest first; those that `gc` removed are named without it."""
+        return self._portal.run(self._inner.versions(limit=limit))
+
+    def diff(self, older: int | str, newer: int | str, *, limit: int = 1_000) -> VersionDiff:
+        """Return what differs between two versions, each by its number, by a hash such as its `corpus_version`, or by its beginning.
+
+        At most `limit` documents of each kind are listed; the totals count all of them.
+        """
+        return self._portal.run(self._inner.diff(older, newer, limit=limit))
 
     def documents(self) -> list[tuple[DocumentId, AccessRule, int]]:
         """Return every live document with its access rule and its number of chunks, ordered by id."""
@@ -267,6 +283,14 @@ class Base:
     def gc(self, *, keep_versions: int | None = None) -> GcReport:
         """Remove all but the newest versions; the default is the setting `storage.keep_versions`."""
         return self._portal.run(self._inner.gc(keep_versions=keep_versions))
+
+    def backup(self, destination: str | Path, *, on_progress: Callable[[BackupProgress], None] | None = None) -> BackupReport:
+        """Copy the base, as it stands at one moment, into a new directory, or into one new file whose name ends in `.tar`.
+
+        Others may write meanwhile. What exists is never overwritten; `evidentia restore` makes a base of the copy.
+        `on_progress` is called from a worker thread.
+        """
+        return self._portal.run(self._inner.backup(destination, on_progress=on_progress))
 
     def doctor(self) -> DoctorReport:
         """Check the installation and the base, quickly; `verify` is the thorough check."""

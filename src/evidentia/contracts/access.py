@@ -5,6 +5,7 @@ The rule itself (`policy.access`) is elsewhere; these are the facts it decides o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -16,6 +17,8 @@ from evidentia.contracts.vocabulary import Classification
 DEFAULT_TENANT = TenantId("default")
 LOCAL_OWNER = PrincipalId("local-owner")
 ACL_KINDS = ("user", "group", "role")
+_ACL_ENTRY = re.compile(rf"(?:{'|'.join(ACL_KINDS)}):[^\s,]{{1,128}}")
+_SPACED_ENTRY = re.compile(rf"(?:{'|'.join(ACL_KINDS)}):[^\s,](?:[^,]{{0,126}}[^\s,])?")
 
 
 class AccessRule(msgspec.Struct, frozen=True, kw_only=True, gc=False, order=True):
@@ -40,6 +43,16 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     attributes: Mapping[str, str] = msgspec.field(default_factory=dict)
     is_owner: bool = False
     """The owner of a local base stands in every ACL and outside attribute rules, within one tenant; a server never grants this."""
+
+
+def is_acl_entry(entry: str, *, is_written: bool = True) -> bool:
+    """Tell whether `entry` reads `user:name`, `group:name` or `role:name`.
+
+    Where people write entries, a space in a name is more likely two entries with the comma forgotten; what programs make may hold
+    spaces, as the names of tokens do.
+    """
+    pattern = _ACL_ENTRY if is_written else _SPACED_ENTRY
+    return pattern.fullmatch(entry) is not None and entry.isprintable()
 
 
 def normalised(principal: Principal) -> Principal:

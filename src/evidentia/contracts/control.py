@@ -24,7 +24,7 @@ from evidentia.contracts.policies import (
     StoredPolicy,
 )
 from evidentia.contracts.runs import Phase, RecordableCall, RunFacts, RunId, RunStatus, RunSummary
-from evidentia.contracts.vocabulary import Vocabulary
+from evidentia.contracts.vocabulary import Classification, Vocabulary
 
 TokenId = NewType("TokenId", str)
 
@@ -33,6 +33,8 @@ MOST_CALLS: Final = 1_000
 MOST_PUSHED: Final = 1_000
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 """What runs, tenants and secrets may be called: they stand in addresses."""
+SIGNED_PREFIX: Final = "jwt:"
+"""How the names and ids of those begin who come with a signed token of an identity provider; no token of the base is called so."""
 
 Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
 ClientSeq = Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)]
@@ -42,13 +44,34 @@ class Role(Vocabulary):
     """What the holder of a token may do, within one tenant."""
 
     READER = "reader"
-    """Read policies, runs and decisions."""
+    """Ask for evidence, and read policies, runs and decisions."""
     AGENT = "agent"
-    """Start, record and end runs, and read what a reader reads."""
+    """What a reader does; start, record and end runs; keep notes."""
     AUDITOR = "auditor"
-    """What a reader reads, who changed what, and whether the log is what it was."""
+    """What a reader does; everybody's receipts, who changed what, and whether base and log are what they were."""
     ADMIN = "admin"
-    """Everything, changing policies, tokens and secrets included."""
+    """Everything, changing documents, sources, policies, tokens and secrets included."""
+
+
+class TokenLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How much the holder of a token may ask; None leaves it to the settings of the server."""
+
+    requests_per_minute: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] | None = None
+    requests_per_day: Annotated[int, msgspec.Meta(ge=1, le=10_000_000_000)] | None = None
+
+
+class TokenFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is true of the holder of a token beyond its name, tenant and roles."""
+
+    clearance: Classification = Classification.INTERNAL
+    groups: Annotated[tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=200)], ...], msgspec.Meta(max_length=1_000)] = ()
+    attributes: Mapping[str, str] = msgspec.field(default_factory=dict)
+    is_delegate: bool = False
+    """Whether its holder may ask in the name of others in its tenant, up to its own clearance: another server that has users."""
+    limits: TokenLimits = TokenLimits()
+
+
+NO_FACTS: Final = TokenFacts()
 
 
 class TokenInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +86,7 @@ class TokenInfo(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime | None = None
     """None is never."""
     revoked_at: datetime | None = None
+    facts: TokenFacts = NO_FACTS
 
 
 class IssuedToken(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +102,7 @@ class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     roles: Annotated[tuple[Role, ...], msgspec.Meta(min_length=1, max_length=4)]
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    facts: TokenFacts = NO_FACTS
 
 
 class TokenList(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +146,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     hint: str
     problems: tuple[FieldFault, ...] = ()
+
+
+class StoppedFault(Fault, frozen=True, kw_only=True):
+    """Why a policy stopped something, with the whole decision."""
+
+    decision: PolicyDecision
 
 
 class FaultReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -324,10 +355,16 @@ class AuditKind(Vocabulary):
     POLICY = "policy"
     TOKEN = "token"  # noqa: S105 - the word, not one of them
     SECRET = "secret"  # noqa: S105 - likewise
+    DOCUMENT = "document"
+    SOURCE = "source"
+    BASE = "base"
+    """The whole of it: embedding, collecting old versions, backups."""
+    SESSION = "session"
+    """Somebody who came in by the dashboard."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the audit: who did what to which policy, token or secret, and when."""
+    """One line of the audit: who did what to which policy, token, secret, document or source, and when."""
 
     seq: int
     at: datetime

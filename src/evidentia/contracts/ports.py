@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.sources import Note, SourceDescriptor
+    from evidentia.contracts.streaming import StreamEvent
     from evidentia.contracts.tables import CellValue, OpenTable, PlanDeclined, TableLimits, TablePlan, TableRows
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbeddingState, PendingChunk, StoredVector, VectorIdentity
@@ -743,4 +744,34 @@ class AnswerLog(Protocol):
         self, facts: RunFacts, policies: Sequence[Policy], calls: Sequence[tuple[AnyCall, tuple[Verdict, ...], int]], *, is_enforced: bool
     ) -> Iterator[PolicyDecision]:
         """Write a whole run at once: who asked, each call with its verdicts and count, the end last; what was decided can be read."""
+        ...
+
+
+class OperationCalls(Protocol):
+    """Asks a served base for its operations, by whichever protocol."""
+
+    @property
+    def host(self) -> str:
+        """Return whom it speaks to, for messages."""
+        ...
+
+    async def call(
+        self, operation: str, params: Mapping[str, object], kind: type[Answer], *, timeout_ms: int, is_repeatable: bool = False
+    ) -> Answer:
+        """Return the answer; faults come back as the errors that a local base raises.
+
+        `params` are given by name. What `is_repeatable` may be asked once more where the way was broken.
+        """
+        ...
+
+    def stream(self, operation: str, params: Mapping[str, object], *, timeout_ms: int) -> AsyncGenerator[StreamEvent, None]:
+        """Yield the parts of an answer as they come; `timeout_ms` is how long each may take."""
+        ...
+
+    def governor(self) -> Governor:
+        """Return who governs runs there."""
+        ...
+
+    async def close(self) -> None:
+        """Give back the connections."""
         ...

@@ -1,10 +1,11 @@
-"""What the base reports after doing something: ingest, gc and doctor."""
+"""What the base reports after doing something: ingest, gc, doctor and the cache."""
 
 from __future__ import annotations
 
 import msgspec
 
 from evidentia.contracts.documents import CommitSummary
+from evidentia.contracts.vocabulary import CacheTier
 
 
 class SkippedInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,3 +68,29 @@ class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
 
     ok: bool
     findings: tuple[Finding, ...]
+
+
+class TierStats(msgspec.Struct, frozen=True, kw_only=True):
+    """One tier: the counts are this process's since it began, the entries are everybody's."""
+
+    tier: CacheTier
+    finds: int = 0
+    """How often it was looked in."""
+    hits: int = 0
+    """How often something good was there."""
+    reused: int = 0
+    """How many of the hits were for another, similar question."""
+    stale_hits: int = 0
+    """How often something past its time stood in for a source that gave no answer; not among the hits."""
+    entries: int = 0
+    """How many answers are kept; 0 for the request's own tier, which ends with the request."""
+
+
+class CacheStats(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cache did: finds and hits of questions, and the same for each tier, nearest first."""
+
+    finds: int
+    hits: int
+    stale_hits: int
+    entries: int
+    tiers: tuple[TierStats, ...]

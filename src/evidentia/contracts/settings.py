@@ -224,6 +224,58 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The environment variable that holds its key; the key itself is never stored."""
 
 
+class JwtSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Signed tokens of an identity provider, beside the base's own; they are taken once keys are named."""
+
+    keys: str = ""
+    """A file beside the settings with the provider's public keys: a JWK set, or PEM; empty takes no such tokens."""
+    issuer: str = ""
+    """Who has to have signed (`iss`)."""
+    audience: str = ""
+    """For whom it has to be (`aud`)."""
+    algorithms: tuple[str, ...] = ("RS256", "ES256", "EdDSA")
+    """What a signature may be made with."""
+    leeway_s: Annotated[int, msgspec.Meta(ge=0, le=600)] = 30
+    """How far the provider's clock may be off."""
+    principal_claim: str = "sub"
+    """The claim that names the principal."""
+    tenant_claim: str = "tenant"
+    """The claim that names the tenant; a token without it is refused."""
+    roles_claim: str = "roles"
+    """The claim that lists roles: reader, agent, auditor, admin; other words are passed over."""
+    groups_claim: str = "groups"
+    """The claim that lists groups."""
+    clearance_claim: str = "clearance"
+    """The claim that says how far the principal is cleared; without it `public`."""
+
+
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How `evidentia serve` treats those who come over the network."""
+
+    hosts: tuple[str, ...] = ()
+    """Names under which the server is reached beside this machine's own; requests for others are refused."""
+    certificate: str = ""
+    """The file of the TLS certificate chain; empty serves in the clear."""
+    private_key: str = ""
+    """The file of its key."""
+    client_certificates: str = ""
+    """A file of authorities; clients then have to show a certificate that one of them signed."""
+    requests_per_minute: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 6_000
+    """What a token may ask that has no limit of its own; 0 for as much as it likes."""
+    requests_per_day: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """The quota of a token that has none of its own; 0 for none."""
+    request_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 300
+    """How long a request may take, its body included, before it is given up."""
+    most_connections: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1_000
+    """More at once are told to come back."""
+    session_s: Annotated[int, msgspec.Meta(ge=60, le=30 * 86_400)] = 43_200
+    """How long somebody stays signed in to the dashboard."""
+    source_hosts: tuple[str, ...] = ()
+    """Hosts of this network that a source registered over the network may be at."""
+    jwt: JwtSettings = JwtSettings()
+    """A table of its own, `[server.jwt]`."""
+
+
 class AccessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who may see what, beyond tenant, clearance and ACL; part of `config_hash`."""
 
@@ -247,4 +299,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fanout: FanoutSettings = FanoutSettings()
     cache: CacheSettings = CacheSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    server: ServerSettings = ServerSettings()
     storage: StorageSettings = StorageSettings()

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import Clock, KeyValueStore
+    from evidentia.contracts.reports import CacheStats
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.settings import CacheSettings
     from evidentia.engine.cache_entries import Entry
-    from evidentia.engine.cache_stats import CacheStats
 
 __all__ = ["CacheAsk", "CacheHit", "CandidateCache", "RequestCache"]
 

@@ -5,38 +5,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from evidentia.contracts.reports import CacheStats, TierStats
 from evidentia.contracts.vocabulary import CacheTier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-class TierStats(msgspec.Struct, frozen=True, kw_only=True):
-    """One tier: the counts are this process's since it began, the entries are everybody's."""
-
-    tier: CacheTier
-    finds: int = 0
-    """How often it was looked in."""
-    hits: int = 0
-    """How often something good was there."""
-    reused: int = 0
-    """How many of the hits were for another, similar question."""
-    stale_hits: int = 0
-    """How often something past its time stood in for a source that gave no answer; not among the hits."""
-    entries: int = 0
-    """How many answers are kept; 0 for the request's own tier, which ends with the request."""
-
-
-class CacheStats(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cache did: finds and hits of questions, and the same for each tier, nearest first."""
-
-    finds: int
-    hits: int
-    stale_hits: int
-    entries: int
-    tiers: tuple[TierStats, ...]
 
 
 class Counters:

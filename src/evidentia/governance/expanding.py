@@ -78,6 +78,10 @@ class Expander:
         elif isinstance(call, RunStarted):
             self._runs[record.entry.run_id] = call
 
+    def forget(self, run_id: RunId) -> None:
+        """Treat a run as one whose beginning is not known."""
+        self._runs.pop(run_id, None)
+
     def facts(self, run_id: RunId) -> RunFacts:
         """Return who runs; with no name when the beginning of the run is not known."""
         started = self._runs.get(run_id)

@@ -9,8 +9,8 @@ import msgspec
 from evidentia.contracts.decisions import LogEntry, LogRecord
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.runs import PoliciesRecorded
-from evidentia.governance.kept_logs import lines_of, logs_with_parts, readable
-from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, Checkpoint, decode_checkpoint, is_redacted
+from evidentia.governance.kept_logs import logs_with_parts, readable
+from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, Checkpoint, decode_checkpoint, is_redacted, record_lines
 from evidentia.provenance.decision_lines import ADMIN_RUN, Header, decode_header, entry_of
 
 if TYPE_CHECKING:
@@ -58,11 +58,17 @@ def scan_headers(logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, ru
 
     With `run_id`, lines that hold neither it nor policies are passed over without reading them.
     """
-    needle = b"" if run_id is None else msgspec.json.encode(run_id)
+    needle = b"" if run_id is None else run_needle(run_id)
     logs.flush()
     for log, parts in logs_with_parts(logs):
         with readable(log):
-            yield from _scan_lines(log, lines_of(logs, parts), is_wanted, needle)
+            blocks = (block for part in parts for block in logs.blocks(part))
+            yield from _scan_blocks(log, blocks, is_wanted, needle)
+
+
+def run_needle(run_id: RunId) -> bytes:
+    """Return a run as it stands in the header of each of its records."""
+    return msgspec.json.encode(run_id).replace(b" ", b"\\u0020")
 
 
 def policies_in(found: Found | Checkpoint) -> Iterable[LogRecord]:
@@ -77,19 +83,33 @@ def kept_policies(checkpoint: Checkpoint) -> Iterator[LogRecord]:
         yield LogRecord(log="", seq=0, previous=checkpoint.hash, hash=checkpoint.hash, entry=entry)
 
 
-def _scan_lines(log: str, lines: Iterable[bytes], is_wanted: Callable[[str, Header], bool], needle: bytes) -> Iterator[Found | Checkpoint]:
+def _scan_blocks(
+    log: str, blocks: Iterable[bytes], is_wanted: Callable[[str, Header], bool], needle: bytes
+) -> Iterator[Found | Checkpoint]:
     previous = GENESIS.hex().encode()
-    for line in lines:
-        if line.startswith(CHECKPOINT):
-            checkpoint = decode_checkpoint(line)
-            previous = checkpoint.hash.encode()
-            yield checkpoint
+    for block in blocks:
+        # Whole pieces are passed over at once: of most logs, a run is a small part.
+        if needle not in block and _POLICIES not in block and not block.startswith(CHECKPOINT):
+            previous = _last_seal(block, previous)
             continue
-        if needle not in line and _POLICIES not in line:
-            previous = line[: len(previous)]
-            continue
-        seal, header_bytes, details = line.split(b" ", 2)
-        header = decode_header(header_bytes)
-        if is_wanted(log, header):
-            yield Found(log, previous, seal, header, details)
-        previous = seal
+        for line in record_lines((block,)):
+            if line.startswith(CHECKPOINT):
+                checkpoint = decode_checkpoint(line)
+                previous = checkpoint.hash.encode()
+                yield checkpoint
+                continue
+            if needle not in line and _POLICIES not in line:
+                previous = line[: len(previous)]
+                continue
+            seal, header_bytes, details = line.split(b" ", 2)
+            header = decode_header(header_bytes)
+            if is_wanted(log, header):
+                yield Found(log, previous, seal, header, details)
+            previous = seal
+
+
+def _last_seal(block: bytes, previous: bytes) -> bytes:
+    """Return the hash of the last whole line of a block."""
+    end = block.rfind(b"\n")
+    begin = block.rfind(b"\n", 0, end) + 1
+    return block[begin : begin + len(previous)] if end >= 0 else previous

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,7 +12,9 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import Phase, RunId, RunStarted
 from evidentia.governance.expanding import Expander, expand, micros
-from evidentia.governance.log_scan import Found, policies_in, scan, scan_headers
+from evidentia.governance.log_back import Newest, Position, Wanted
+from evidentia.governance.log_marks import runs_of
+from evidentia.governance.log_scan import Found, policies_in, run_needle, scan, scan_headers
 from evidentia.governance.run_summaries import summaries
 from evidentia.governance.tracing import trace_of
 from evidentia.provenance.decision_lines import ADMIN_RUN
@@ -24,20 +25,17 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.runs import RunStatus, RunSummary, RunTrace
     from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.log_back import Kept
     from evidentia.provenance.decision_lines import Header
 
 __all__ = ["DecisionFilter", "DecisionPage", "Position", "decisions", "expand", "runs", "summaries", "trace"]
 
 PAGE: Final = 100
-_SPARE: Final = 200
-"""How many records are held beyond those of a page, since some hold no decision that is wanted."""
-
-
-class Position(NamedTuple):
-    """Where a record stands: logs are in the order of their names, which is that of their beginnings."""
-
-    log: str
-    seq: int
+_FEW_RUNS: Final = 8
+_NOWHERE: Final = b"\n\n"
+"""What no line holds."""
+_MOST_AT_ONCE: Final = 4_096
+"""How many records are held at a time, since some hold no decision that is wanted."""
 
 
 class DecisionFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,19 +75,19 @@ def decisions(
     rules = wanted or DecisionFilter()
     since_us = None if rules.since is None else micros(rules.since, field="since")
 
-    def is_wanted(_: str, header: Header) -> bool:
+    def is_wanted(header: Header) -> bool:
         is_in_time = since_us is None or header.at_us >= since_us
         is_of_run = rules.run_id is None or rules.run_id == header.run_id
-        return header.kind == "policies" or (is_of_run and (header.kind == "run" or (is_in_time and _may_match(header, rules))))
+        return is_of_run and is_in_time and _may_match(header, rules)
 
-    if is_newest_first and (newest := _newest(logs, rules, is_wanted, after=after, limit=limit)) is not None:
-        return newest
+    if is_newest_first:
+        return _newest(logs, rules, _wanted(logs, rules, is_wanted, since_us), after=after, limit=limit)
     expander = Expander()
-    page: deque[tuple[Position, tuple[PolicyDecision, ...]]] = deque()
+    page: list[tuple[Position, tuple[PolicyDecision, ...]]] = []
     count = 0
-    for record in scan(logs, is_wanted, run_id=rules.run_id):
+    for record in scan(logs, lambda _, header: header.kind in {"policies", "run"} or is_wanted(header), run_id=rules.run_id):
         position = Position(record.log, record.seq)
-        if after is not None and (position >= after if is_newest_first else position <= after):
+        if after is not None and position[:2] <= after[:2]:
             expander.learn(record)
             continue
         found = tuple(each for each in expander.expand(record) if _matches(each, rules))
@@ -97,11 +95,9 @@ def decisions(
             page.append((position, found))
             count += len(found)
         # One record more than fits tells that there is another page.
-        if count > limit and len(page) > 1 and not is_newest_first:
+        if count > limit and len(page) > 1:
             break
-        while is_newest_first and len(page) > 2 and count - len(page[0][1]) > limit:  # noqa: PLR2004
-            count -= len(page.popleft()[1])
-    return _page(list(reversed(page)) if is_newest_first else list(page), limit)
+    return _page(page, limit)
 
 
 def runs(
@@ -143,37 +139,46 @@ def trace(logs: KeptLogs, run_id: RunId) -> RunTrace:
     return trace_of(summary, [each.record() for each in found], expander=expander)
 
 
-def _newest(
-    logs: KeptLogs, rules: DecisionFilter, is_wanted: Callable[[str, Header], bool], *, after: Position | None, limit: int
-) -> DecisionPage | None:
-    """Return the newest page by reading in full only what may stand on it; None when that did not suffice to fill it."""
+def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: Wanted, *, after: Position | None, limit: int) -> DecisionPage:
+    """Return the newest page from the ends of the logs; what stands before it is read only for the beginnings of its runs."""
     expander = Expander()
-    last: deque[tuple[Found, LogRecord | None]] = deque(maxlen=_SPARE + 2 * limit)
-    begun: dict[RunId, LogRecord] = {}
-    is_cut = False
-    for each in scan_headers(logs, is_wanted, run_id=rules.run_id):
-        if not isinstance(each, Found) or each.header.kind == "policies":
-            for record in policies_in(each):
-                expander.learn(record)
-            continue
-        header = each.header
-        if header.kind == "run":
-            begun[header.run_id] = each.record()
-        started = begun.get(header.run_id)
-        if (after is None or Position(each.log, header.seq) < after) and _is_of(started, rules):
-            is_cut = is_cut or len(last) == last.maxlen
-            last.append((each, started))
-        if header.kind == "end":
-            begun.pop(header.run_id, None)
+    newest = Newest(logs, wanted, expander=expander, after=after)
     page: list[tuple[Position, tuple[PolicyDecision, ...]]] = []
-    for found, started in last:
-        if started is not None:
-            expander.learn(started)
-        made = tuple(decision for decision in expander.expand(found.record()) if _matches(decision, rules))
-        if made:
-            page.append((Position(found.log, found.header.seq), made))
-    is_full = sum(len(made) for _, made in page) > limit and len(page) > 1
-    return None if is_cut and not is_full else _page(page[::-1], limit)
+    count, size = 0, limit + 1
+    while taken := newest.take(size):
+        for kept in taken:
+            if not _is_of(kept.started, rules):
+                continue
+            made = tuple(each for each in _told(kept, expander) if _matches(each, rules))
+            if made:
+                page.append((newest.place_of(kept), made))
+                count += len(made)
+            if count > limit and len(page) > 1:
+                return _page(page, limit)
+        size = min(2 * size, _MOST_AT_ONCE)
+    return _page(page, limit)
+
+
+def _told(kept: Kept, expander: Expander) -> tuple[PolicyDecision, ...]:
+    if kept.started is None:
+        expander.forget(kept.found.header.run_id)
+    else:
+        expander.learn(kept.started)
+    return expander.expand(kept.found.record())
+
+
+def _wanted(logs: KeptLogs, rules: DecisionFilter, is_wanted: Callable[[Header], bool], since_us: int | None) -> Wanted:
+    """Return which lines are wanted, with what they hold: most of a log need not be read to know that it is not."""
+    if rules.run_id is not None:
+        return Wanted(is_wanted, needles=(run_needle(rules.run_id),), since_us=since_us)
+    action = None if rules.action in (None, PolicyAction.ALLOW) else rules.action
+    needles: tuple[bytes, ...] = () if action is None else (msgspec.json.encode(action), b'"bypass"')
+    if rules.agent is None:
+        return Wanted(is_wanted, needles=needles, since_us=since_us)
+    own = runs_of(logs, rules.agent)
+    if len(own) <= _FEW_RUNS:
+        needles = tuple(run_needle(run_id) for run_id in sorted(own)) or (_NOWHERE,)
+    return Wanted(lambda header: header.run_id in own and is_wanted(header), needles=needles, since_us=since_us)
 
 
 def _is_of(started: LogRecord | None, rules: DecisionFilter) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from evidentia.contracts.access import ACL_KINDS, AccessRule
+from evidentia.contracts.access import AccessRule, is_acl_entry
 from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import PrincipalId, SemanticVersion
@@ -33,7 +33,6 @@ LONGEST_WORD = 40
 MOST_TAGS = 64
 MOST_EXTRA_KEYS = 32
 
-_ACL_ENTRY = re.compile(rf"(?:{'|'.join(ACL_KINDS)}):[^\s:,]{{1,128}}")
 _KEY_PART = re.compile(r"[^a-z0-9_.-]+")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _KNOWN = frozenset(
@@ -54,11 +53,6 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     metadata: DocumentMetadata
     access: AccessRule
     notes: tuple[str, ...] = ()
-
-
-def is_acl_entry(entry: str) -> bool:
-    """Tell whether `entry` reads `user:name`, `group:name` or `role:name`."""
-    return _ACL_ENTRY.fullmatch(entry) is not None and entry.isprintable()
 
 
 def apply_claims(declared: Declared, *, defaults: DocumentMetadata, options: IngestOptions, history: FileHistory | None = None) -> Claims:

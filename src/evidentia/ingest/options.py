@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from evidentia.contracts.access import is_acl_entry
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.ingest.claims import LONGEST_TAG, is_acl_entry
+from evidentia.ingest.claims import LONGEST_TAG
 from evidentia.ingest.naming import legible
 from evidentia.text.names import SOURCE_NAME_RULE, is_source_name
 

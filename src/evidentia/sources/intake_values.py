@@ -16,7 +16,7 @@ from numbers import Integral, Real
 from typing import Final
 from uuid import UUID
 
-from evidentia.contracts.access import ACL_KINDS, AccessRule
+from evidentia.contracts.access import AccessRule, is_acl_entry
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.ids import TenantId
 from evidentia.contracts.vocabulary import Classification, ContentType
@@ -36,7 +36,6 @@ _MOST_ID_BITS: Final = 256
 _MOST_DATE_CHARS: Final = 64
 _MOST_WORD_CHARS: Final = 100
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,99}")
-_ACL_ENTRY: Final = re.compile(rf"(?:{'|'.join(ACL_KINDS)}):[^\s:,]{{1,128}}")
 _ACCESS_FIELDS: Final = tuple(AccessRule.__struct_fields__)
 
 
@@ -229,6 +228,6 @@ def _acl(value: object) -> tuple[str, ...]:
 def _acl_entry(value: object) -> str:
     if isinstance(value, str):
         entry = exact_text(value, most=MOST_ID_CHARS)
-        if _ACL_ENTRY.fullmatch(entry) and entry.isprintable():
+        if is_acl_entry(entry, is_written=False):
             return entry
     raise RefusedError(Fault.BAD_ACCESS)

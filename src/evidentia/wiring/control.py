@@ -76,7 +76,7 @@ class Control:
             raise BaseMissingError(str(directory))
         self.clock = clock or SystemClock()
         self.entropy = entropy or SystemEntropy()
-        self._directory = directory
+        self.directory = directory
         self._is_durable = is_durable
         self._judge_urls = judge_urls
         self._file = GovernanceFile(directory / GOVERNANCE_NAME)
@@ -163,7 +163,7 @@ class Control:
 
     @cached_property
     def _reader(self) -> EmbeddedReader:
-        return EmbeddedReader(self._directory)
+        return EmbeddedReader(self.directory)
 
 
 def open_control(directory: Path, *, is_durable: bool = False) -> Control:

@@ -13,6 +13,7 @@ from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
 from evidentia.sources.memory import MemoryRetriever
 from evidentia.sources.other_base import BaseRetriever
+from evidentia.text.addresses import PUBLIC, REACH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,7 @@ class Directory:
         self._attached: dict[SourceId, Retriever | BlockingRetriever] = {}
         self._made: dict[SourceId, tuple[SourceDescriptor, Retriever | BlockingRetriever]] = {}
         self._opened: dict[str, EmbeddedParts] = {}
+        self._dropped: list[Retriever | BlockingRetriever] = []
 
     def attach(self, source_id: SourceId, retriever: Retriever | BlockingRetriever) -> None:
         """Let an object answer for a source, in this process."""
@@ -45,7 +47,7 @@ class Directory:
         """Let nothing answer for a source any more."""
         with self._lock:
             self._attached.pop(source_id, None)
-            self._made.pop(source_id, None)
+            self._drop(source_id)
 
     def retriever(self, descriptor: SourceDescriptor) -> Retriever | BlockingRetriever | None:
         """Return what asks a source; None when nothing is attached that could."""
@@ -55,20 +57,27 @@ class Directory:
         with self._lock:
             made = self._made.get(source)
             if made is None or made[0] != descriptor:
+                self._drop(source)
                 made = self._made[source] = (descriptor, self._make(descriptor))
             return made[1]
 
     async def close(self) -> None:
         """Give back every connection."""
         with self._lock:
-            made, opened = [each for _, each in self._made.values()], list(self._opened.values())
-            self._made, self._opened, self._attached = {}, {}, {}
+            made, opened = [*self._dropped, *(each for _, each in self._made.values())], list(self._opened.values())
+            self._made, self._opened, self._attached, self._dropped = {}, {}, {}, []
         for retriever in made:
             closing = getattr(retriever, "aclose", None)
             if closing is not None:
                 await closing()
         for parts in opened:
             parts.close()
+
+    def _drop(self, source_id: SourceId) -> None:
+        """Keep what nobody asks any more until it can be closed, on the loop that asked."""
+        made = self._made.pop(source_id, None)
+        if made is not None:
+            self._dropped.append(made[1])
 
     def _make(self, descriptor: SourceDescriptor) -> Retriever | BlockingRetriever:
         connection = descriptor.connection
@@ -80,7 +89,8 @@ class Directory:
         if connection.kind is ConnectionKind.REMOTE:
             from evidentia.backends.remote.retriever import RemoteEvidentia
 
-            return RemoteEvidentia(connection.address, key_variable=connection.key_variable)
+            is_public = connection.options.get(REACH) == PUBLIC
+            return RemoteEvidentia(connection.address, key_variable=connection.key_variable, is_public=is_public)
         from evidentia.backends.mcp.retriever import McpTool
 
         return McpTool(connection)

@@ -7,6 +7,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from evidentia.backends.embedded.archive import EmbeddedArchive
+from evidentia.backends.embedded.backup import BaseFiles, EmbeddedBackup
+from evidentia.backends.embedded.backup_restore import restore_backup
 from evidentia.backends.embedded.collector import EmbeddedCollector
 from evidentia.backends.embedded.database import storage_errors
 from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME
@@ -18,6 +20,8 @@ from evidentia.backends.embedded.reader import EmbeddedReader
 from evidentia.backends.embedded.receipts import EmbeddedReceipts
 from evidentia.backends.embedded.registry import EmbeddedRegistry
 from evidentia.backends.embedded.source_counts import source_counts
+from evidentia.backends.embedded.usage import USAGE_NAME
+from evidentia.backends.embedded.version_history import VersionHistory
 from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
 from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, NotFoundError
 from evidentia.contracts.ids import RequestId
@@ -34,7 +38,7 @@ from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.directory import Directory
 from evidentia.wiring.presence import has_base
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings, settings_template
-from evidentia.wiring.shelf import ModelShelf
+from evidentia.wiring.shelf import SYNONYMS_NAME, ModelShelf
 from evidentia.wiring.system import SystemClock, SystemEntropy
 from evidentia.wiring.telemetry import TraceHub, sinks_of
 from evidentia.wiring.workers import ThreadWorkers
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.source_counts import SourceCount
     from evidentia.backends.embedded.vector_store import EmbeddedVectors
     from evidentia.contracts.access import Principal
+    from evidentia.contracts.backups import BackupProgress, BackupReport, RestoreReport
     from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import Clock, Encoder, Entropy
@@ -62,14 +67,22 @@ if TYPE_CHECKING:
 NOTES_NAME = "notes.db"
 RUNTIME_NAME = "runtime.db"
 TRACES_NAME = "traces.db"
+INBOX_NAME = "inbox"
+"""Where documents that were sent wait while they are taken in."""
 RUNTIME_WAIT_MS = 25
 """How long a request waits for another process to write what may be lost anyway."""
+BASE_FILES = BaseFiles(
+    settings=SETTINGS_NAME,
+    synonyms=SYNONYMS_NAME,
+    databases=(GOVERNANCE_NAME, NOTES_NAME),
+    rebuilt=(RUNTIME_NAME, TRACES_NAME, USAGE_NAME, INBOX_NAME),
+)
 
 
 class EmbeddedParts:
     """The parts of one embedded base, each made when it is first asked for."""
 
-    def __init__(self, directory: Path, *, settings: Settings, clock: Clock, entropy: Entropy) -> None:
+    def __init__(self, directory: Path, *, settings: Settings, clock: Clock, entropy: Entropy, control: Control | None = None) -> None:
         self.directory = directory
         self.settings = settings
         self.clock = clock
@@ -84,6 +97,7 @@ class EmbeddedParts:
         self._is_warm = False
         self._workers = ThreadWorkers()
         self._controls: dict[bool, Control] = {}
+        self._shared_control = control
         self._is_governed: bool | None = None
 
     @property
@@ -119,7 +133,12 @@ class EmbeddedParts:
         )
 
     def control(self, *, is_durable: bool = False) -> Control:
-        """Return what governs this base: its policies, its decision log, its judge; the durable one writes a log of its own."""
+        """Return what governs this base: its policies, its decision log, its judge; the durable one writes a log of its own.
+
+        Parts that were given a control use that one for everything, and leave it to be closed by whoever gave it.
+        """
+        if self._shared_control is not None:
+            return self._shared_control
         with self._lock:
             if is_durable not in self._controls:
                 from evidentia.wiring.control import Control
@@ -165,6 +184,11 @@ class EmbeddedParts:
     def layouts(self) -> LayoutCatalogue:
         """Return what lists tables and finds images and cells for whoever may see them."""
         return LayoutCatalogue(self.reader)
+
+    @cached_property
+    def history(self) -> VersionHistory:
+        """Return what knows the versions and their differences."""
+        return VersionHistory(self.directory)
 
     @cached_property
     def tables(self) -> TableParts:
@@ -288,6 +312,15 @@ class EmbeddedParts:
             segments_per_size=storage.segments_per_size,
         )
 
+    def back_up(self, destination: Path, *, watch: Callable[[BackupProgress], None] | None, is_stopped: Callable[[], bool]) -> BackupReport:
+        """Take a copy of the base, with everything that this process has decided so far."""
+        with self._lock:
+            controls = [*self._controls.values(), *([] if self._shared_control is None else [self._shared_control])]
+        for control in controls:
+            control.log.flush()
+        backup = EmbeddedBackup(self.directory, files=BASE_FILES, settings=self.settings, clock=self.clock)
+        return backup.take(destination, watch=watch, is_stopped=is_stopped)
+
     async def close_sources(self) -> None:
         """Stop asking, give back every connection to a source, and let the work end that an answer did not wait for."""
         if "federation" in self.__dict__:
@@ -318,8 +351,17 @@ def create(directory: Path, *, clock: Clock | None = None, entropy: Entropy | No
             settings.write_text(settings_template(), encoding="utf-8")
 
 
-def open_parts(directory: Path, *, clock: Clock | None = None, entropy: Entropy | None = None) -> EmbeddedParts:
-    """Open the base in a directory."""
+def restore(backup: Path, directory: Path, *, watch: Callable[[BackupProgress], None] | None = None) -> RestoreReport:
+    """Make a base from a backup in a directory that is new or empty."""
+    return restore_backup(backup, directory, watch=watch)
+
+
+def open_parts(
+    directory: Path, *, clock: Clock | None = None, entropy: Entropy | None = None, control: Control | None = None
+) -> EmbeddedParts:
+    """Open the base in a directory; `control` is what governs it, where somebody has that open already."""
     if not has_base(directory):
         raise BaseMissingError(str(directory))
-    return EmbeddedParts(directory, settings=read_settings(directory), clock=clock or SystemClock(), entropy=entropy or SystemEntropy())
+    return EmbeddedParts(
+        directory, settings=read_settings(directory), clock=clock or SystemClock(), entropy=entropy or SystemEntropy(), control=control
+    )

@@ -12,6 +12,7 @@ from evidentia.contracts.errors import InvalidFieldError, UnknownSettingError
 from evidentia.contracts.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SETTINGS_NAME = "evidentia.toml"
@@ -40,12 +41,21 @@ def read_settings(directory: Path) -> Settings:
 def settings_template() -> str:
     """Return a commented file in which every setting stands with its default."""
     lines = ["# Settings of this base. Every line that is commented out shows its default."]
-    for section in msgspec.structs.fields(Settings):
-        lines += ["", f"[{section.name}]"]
-        for field in msgspec.structs.fields(section.default):
-            value = msgspec.json.encode(field.default).decode()
-            lines.append(f"# {field.name} = {value}")
+    for name, table in setting_tables():
+        lines += ["", f"[{name}]"]
+        for field in msgspec.structs.fields(table):
+            if not isinstance(field.default, msgspec.Struct):
+                value = msgspec.json.encode(field.default).decode()
+                lines.append(f"# {field.name} = {value}")
     return "\n".join(lines) + "\n"
+
+
+def setting_tables(group: type[msgspec.Struct] = Settings, within: str = "") -> Iterator[tuple[str, type[msgspec.Struct]]]:
+    """Yield the tables of the file with the message behind each; a table in another follows it."""
+    for field in msgspec.structs.fields(group):
+        if isinstance(field.default, msgspec.Struct):
+            yield f"{within}{field.name}", type(field.default)
+            yield from setting_tables(type(field.default), f"{within}{field.name}.")
 
 
 def _meaning(message: str) -> UnknownSettingError | InvalidFieldError:

@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from evidentia.backends.embedded.database import storage_errors
-from evidentia.backends.embedded.decision_log_file import DECISIONS_NAME, list_parts, read_blocks, rewrite
+from evidentia.backends.embedded.decision_log_file import DECISIONS_NAME, list_parts, read_blocks, read_blocks_backwards, rewrite
 from evidentia.backends.embedded.decision_log_pen import MOST_BYTES, DecisionPen
 from evidentia.contracts.errors import BaseDamagedError, BaseStateError, EvidentiaError
 from evidentia.provenance.decision_chain import read_records, record_lines
@@ -160,6 +160,11 @@ class EmbeddedDecisionLog:
     def blocks(self, part: LogPart) -> Iterator[bytes]:
         """Yield a part in pieces of whole lines; only the last may lack its end."""
         return self._blocks(part, place=None)
+
+    def blocks_backwards(self, part: LogPart, *, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield what stands before `end` in pieces of whole lines with where each begins, the last first; without an `end`, all of it."""
+        with storage_errors(self._directory, name=str(part)):
+            yield from read_blocks_backwards(self._folder, part, end=end)
 
     def rewrite(self, part: LogPart, change: Callable[[Iterator[bytes]], Iterable[bytes]]) -> None:
         """Put a changed copy in the place of a part; the one this process writes to is left first, and the next entry begins another."""

@@ -29,6 +29,8 @@ DECISIONS_NAME: Final = "decisions"
 SUFFIX: Final = ".log"
 _NAME: Final = re.compile(r"(?P<log>[0-9A-Za-z-]+)\.(?P<part>[0-9]{6})\.log")
 _BLOCK_BYTES: Final = 1 << 20
+_BACK_BYTES: Final = 1 << 18
+"""Of a piece that is read from the end, where mostly little is wanted."""
 
 
 class DecisionFile:
@@ -104,6 +106,29 @@ def read_blocks(folder: Path, part: LogPart, *, offset: int = 0) -> Iterator[byt
                 rest += block
         if rest:
             yield rest
+
+
+def read_blocks_backwards(
+    folder: Path, part: LogPart, *, end: int | None = None, piece_bytes: int = _BACK_BYTES
+) -> Iterator[tuple[int, bytes]]:
+    """Yield a file from `end`, or its own end, back to its beginning, in pieces of whole lines with where each begins."""
+    try:
+        file = _path(folder, part).open("rb")
+    except FileNotFoundError:
+        raise NotFoundError("decision log", str(part)) from None
+    with file:
+        stop = file.seek(0, os.SEEK_END) if end is None else end
+        rest = b""
+        while stop:
+            start = max(0, stop - piece_bytes)
+            file.seek(start)
+            content = file.read(stop - start) + rest
+            cut = content.find(b"\n") + 1 if start else 0
+            is_within_line = start and not cut
+            if not is_within_line and content[cut:]:
+                yield start + cut, content[cut:]
+            rest = content if is_within_line else content[:cut]
+            stop = start
 
 
 def rewrite(folder: Path, part: LogPart, change: Callable[[Iterator[bytes]], Iterable[bytes]]) -> None:

@@ -15,12 +15,12 @@ import msgspec
 
 from evidentia.backends.embedded.governance_db import damaged, digest_of
 from evidentia.backends.embedded.governance_db_audit import Change, note_change
-from evidentia.contracts.control import AuditKind, IssuedToken, Role, TokenId, TokenInfo
+from evidentia.contracts.control import NO_FACTS, SIGNED_PREFIX, AuditKind, IssuedToken, Role, TokenFacts, TokenId, TokenInfo
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from evidentia.backends.embedded.governance_db import GovernanceFile
@@ -66,9 +66,20 @@ class EmbeddedTokens:
         self._lock = threading.Lock()
         self._hashing = threading.Lock()
 
-    def issue(self, *, name: str, roles: Sequence[Role], tenant: str, by: str, expires_at: datetime | None = None) -> IssuedToken:
+    def issue(
+        self,
+        *,
+        name: str,
+        roles: Sequence[Role],
+        tenant: str,
+        by: str,
+        expires_at: datetime | None = None,
+        facts: TokenFacts = NO_FACTS,
+    ) -> IssuedToken:
         """Make a token, and return it with its secret, which nobody can read again."""
         now = self._clock.now()
+        if name.startswith(SIGNED_PREFIX):
+            raise InvalidFieldError("name", f"names that begin with '{SIGNED_PREFIX}' are for those with signed tokens; choose another")
         if expires_at is not None and expires_at <= now:
             raise InvalidFieldError("expires_at", "it has passed; name a moment that is to come")
         token_id = TokenId(self._entropy.take(_ID_BYTES).hex())
@@ -81,6 +92,7 @@ class EmbeddedTokens:
             created_at=now,
             created_by=by,
             expires_at=expires_at,
+            facts=facts,
         )
         salt = self._entropy.take(_SALT_BYTES)
         row = _Row(info, salt, self._hash(secret, salt))
@@ -96,20 +108,31 @@ class EmbeddedTokens:
             return None
         return kept.row.info if self._holds(kept.row.info) else None
 
-    def verify(self, token: str) -> TokenInfo | None:
-        """Return whose token it is; None when it is unknown, wrong, expired or revoked. It may take as long as a slow hash does."""
+    def verify(self, token: str, *, before_hash: Callable[[], None] | None = None) -> TokenInfo | None:
+        """Return whose token it is; None when it is unknown, wrong, expired or revoked. It may take as long as a slow hash does.
+
+        `before_hash` is called where a hash has to be taken, which is not so for a token that was verified before; it may raise.
+        """
         row = self._row_of(token)
         if row is None or not self._holds(row.info):
             self._forget(token)
             return None
         known = self._kept.get(_key(token))
-        if (known is None or known.row.hash != row.hash) and not hmac.compare_digest(self._hash(_secret(token), row.salt), row.hash):
-            return None
+        if known is None or known.row.hash != row.hash:
+            if before_hash is not None:
+                before_hash()
+            if not hmac.compare_digest(self._hash(_secret(token), row.salt), row.hash):
+                return None
         with self._lock:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[_key(token)] = _Kept(row, self._clock.elapsed_ns() + RECHECK_NS)
         return row.info
+
+    def standing(self, token_id: TokenId) -> TokenInfo | None:
+        """Return the token of an id; None when it is unknown, expired or revoked."""
+        row = self._row(token_id)
+        return row.info if row is not None and self._holds(row.info) else None
 
     def tokens(self, *, tenant: str | None = None) -> Sequence[TokenInfo]:
         """Return every token without its secret, by the time it was made; of one tenant where that is given."""
@@ -144,9 +167,12 @@ class EmbeddedTokens:
         parts = token.split("_", _PARTS - 1)
         if len(token) > _LONGEST or not token.isascii() or len(parts) != _PARTS or parts[0] != PREFIX:
             return None
+        return self._row(parts[1])
+
+    def _row(self, token_id: str) -> _Row | None:
         with self._file.reading() as database:
-            found = None if database is None else database.execute(_ROW, (parts[1],)).fetchone()
-        return None if found is None else _read(parts[1], *found)
+            found = None if database is None else database.execute(_ROW, (token_id,)).fetchone()
+        return None if found is None else _read(token_id, *found)
 
     def _holds(self, info: TokenInfo) -> bool:
         is_revoked = info.revoked_at is not None or info.token_id in self._revoked
@@ -178,7 +204,10 @@ def _write(database: sqlite3.Connection, row: _Row) -> None:
 
 
 def _read(token_id: str, info: bytes, salt: bytes, hashed: bytes, digest: bytes) -> _Row:
-    read = _decode(info)
+    try:
+        read = _decode(info)
+    except msgspec.MsgspecError as error:
+        raise damaged(f"token {token_id!a}") from error
     if digest_of(token_id, read.tenant, info, salt, hashed) != digest:
         raise damaged(f"token {token_id!a}")
     return _Row(read, salt, hashed)

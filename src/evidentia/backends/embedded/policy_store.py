@@ -166,6 +166,11 @@ class EmbeddedPolicies:
             for entry in found
         ]
 
+    def note(self, kind: AuditKind, change: str, *, subject: str, name: str, tenant: str, by: str) -> None:
+        """Write a line of the audit about something that is kept elsewhere: documents, sources, the base, sessions."""
+        with self._file.changing() as database:
+            note_change(database, Change(kind, change, subject, name), tenant=tenant, by=by, at=self._clock.now())
+
     def audit(self, *, tenant: str, after: int = 0, limit: int = 100) -> Sequence[AuditEntry]:
         """Return who changed which policy, token or secret, oldest first."""
         with self._file.reading() as database:

@@ -9,10 +9,10 @@ import msgspec
 
 from evidentia.agents.tools.toolbox import DEFAULT_TOP_K, LONGEST_QUERY, MOST_TOP_K
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, EvidenceResponse
-from evidentia.engine.checking import request_from
+from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
 from evidentia.serving.mcp.definitions import REQUEST_FIELDS
-from evidentia.serving.rest.refusals import nearest, shape_refusal
+from evidentia.serving.operations.refusals import nearest, shape_refusal
+from evidentia.serving.operations.requests import read_request as operations_request
 
 LONGEST_REPLY: Final = 1_000_000
 
@@ -84,14 +84,7 @@ def read_request(given: Mapping[str, object], *, agent_name: str) -> EvidenceReq
         if name not in REQUEST_FIELDS:
             meant = nearest(name, tuple(REQUEST_FIELDS))
             raise InvalidFieldError(name, "retrieve takes no such argument" + (f"; did you mean '{meant}'?" if meant else ""))
-    if "query" not in given:
-        raise InvalidFieldError("query", "it is missing")
-    fields = {"agent_name": agent_name or None} | {name: value for name, value in given.items() if name != "query"}
-    query = given["query"]
-    if isinstance(query, str):
-        return request_from(query, fields)
-    decomposed = read(DecomposedQuery, query, within="query")
-    return msgspec.structs.replace(request_from(decomposed.text, fields), query=decomposed)
+    return operations_request({"agent_name": agent_name or None} | dict(given))
 
 
 def read_response(given: Mapping[str, object]) -> EvidenceResponse:

@@ -13,7 +13,7 @@ from evidentia.contracts.errors import EvidentiaError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evidentia.serving.mcp.office import Office
+    from evidentia.serving.operations.office import Office
 
 POLL_S: Final = 2.0
 """How often the base is asked for its newest version."""

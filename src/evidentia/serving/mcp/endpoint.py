@@ -10,8 +10,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from evidentia.contracts.access import local_owner
-from evidentia.serving.mcp.callers import Grants
+from evidentia.serving.identity.admission import Admission
 from evidentia.serving.mcp.guard import Guard
 from evidentia.serving.mcp.server import make_server
 
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from evidentia.contracts.access import Principal
-    from evidentia.serving.mcp.office import Office
     from evidentia.serving.mcp.server import Door
-    from evidentia.serving.rest.parts import TokenKeeper
+    from evidentia.serving.operations.office import Office
+    from evidentia.serving.operations.parts import TokenKeeper
 
 PATH: Final = "/mcp"
 MOST_BYTES: Final = 4 << 20
@@ -40,7 +39,7 @@ class McpEndpoint:
         server: Door,
         *,
         tokens: TokenKeeper,
-        grants: Grants | None = None,
+        admission: Admission | None = None,
         alone: Principal | None = None,
         hosts: Iterable[str] = (),
         most_bytes: int = MOST_BYTES,
@@ -50,9 +49,7 @@ class McpEndpoint:
         self._manager = StreamableHTTPSessionManager(
             server, session_idle_timeout=idle_s, max_request_body_size=most_bytes, max_sessions=MOST_SESSIONS
         )
-        self._guard = Guard(
-            self._manager.handle_request, tokens=tokens, grants=grants or Grants(), alone=alone or local_owner(), hosts=hosts
-        )
+        self._guard = Guard(self._manager.handle_request, tokens=tokens, admission=admission or Admission(tokens), alone=alone, hosts=hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -73,13 +70,13 @@ def mcp_endpoint(
     office: Office,
     *,
     tokens: TokenKeeper,
-    grants: Grants | None = None,
+    admission: Admission | None = None,
     alone: Principal | None = None,
     hosts: Iterable[str] = (),
 ) -> McpEndpoint:
-    """Return the endpoint over a base; `alone` is who asks from this machine as long as there are no tokens, the owner by default."""
+    """Return the endpoint over a base; `alone` is who asks from this machine as long as there are no tokens, nobody by default."""
     keep_quiet()
-    return McpEndpoint(make_server(office), tokens=tokens, grants=grants, alone=alone, hosts=hosts)
+    return McpEndpoint(make_server(office), tokens=tokens, admission=admission, alone=alone, hosts=hosts)
 
 
 def mcp_app(endpoint: McpEndpoint, *, path: str = PATH) -> Starlette:

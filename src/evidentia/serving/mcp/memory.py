@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from evidentia.serving.mcp.callers import Caller
+    from evidentia.serving.identity.callers import Caller
 
 MOST_CONVERSATIONS: Final = 1_000
 MOST_CALLS: Final = 50

@@ -13,9 +13,9 @@ from evidentia.contracts.errors import InputError, InvalidFieldError, NotFoundEr
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from evidentia.serving.mcp.callers import Caller
+    from evidentia.serving.identity.callers import Caller
     from evidentia.serving.mcp.memory import KeptReceipt, Memory
-    from evidentia.serving.mcp.office import Office
+    from evidentia.serving.operations.office import Office
 
 SCHEME: Final = "evidentia"
 FRAGMENT: Final = "fragment"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
 from mcp.server.stdio import stdio_server
 
+from evidentia.serving.identity.gate import LooseParts, make_admission
 from evidentia.serving.mcp.endpoint import keep_quiet, mcp_app, mcp_endpoint
-from evidentia.serving.mcp.office import Office
 from evidentia.serving.mcp.server import make_server
+from evidentia.serving.operations.office import Office
 from evidentia.wiring.control import open_tokens
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.protocol import Profile
-    from evidentia.serving.mcp.callers import Grants
+    from evidentia.serving.identity.callers import Grants
     from evidentia.serving.mcp.endpoint import McpEndpoint
 
 GRACE_S: Final = 2
@@ -69,9 +70,10 @@ async def _serve_stdio(directory: Path, principal: Principal, profile: Profile |
 async def _serve_http(
     directory: Path, listening: socket.socket, *, alone: Principal, grants: Grants, hosts: Sequence[str], profile: Profile | None
 ) -> None:
-    with open_tokens(directory) as (tokens, _):
+    with open_tokens(directory) as (tokens, clock):
         async with _open(directory, profile) as office:
-            endpoint = mcp_endpoint(office, tokens=tokens, grants=grants, alone=alone, hosts=hosts)
+            admission = make_admission(LooseParts(directory, tokens, clock), office.settings.server, grants=grants)
+            endpoint = mcp_endpoint(office, tokens=tokens, admission=admission, alone=alone, hosts=hosts)
             config = uvicorn.Config(
                 mcp_app(endpoint),
                 log_config=None,
@@ -81,7 +83,8 @@ async def _serve_http(
                 timeout_graceful_shutdown=GRACE_S,
                 lifespan="on",
             )
-            await _Web(config, endpoint).serve(sockets=[listening])
+            with closing(admission):
+                await _Web(config, endpoint).serve(sockets=[listening])
 
 
 class _Web(uvicorn.Server):

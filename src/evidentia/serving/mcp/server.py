@@ -18,7 +18,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 
 from evidentia.contracts.errors import EvidentiaError, NotFoundError
-from evidentia.serving.mcp.callers import Caller
+from evidentia.serving.identity.callers import Caller
 from evidentia.serving.mcp.changes import MOST_SUBSCRIBED, POLL_S, Changes
 from evidentia.serving.mcp.definitions import DEFINITIONS, listed
 from evidentia.serving.mcp.guard import PRINCIPAL
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
 
     from evidentia.contracts.access import Principal
-    from evidentia.serving.mcp.office import Office
     from evidentia.serving.mcp.tools import ToolboxMaker
+    from evidentia.serving.operations.office import Office
 
     Context = ServerRequestContext[Any, Any]  # Any: the transport's own request, and no state of ours
 

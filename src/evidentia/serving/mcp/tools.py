@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from evidentia.base.async_base import AsyncBase
     from evidentia.contracts.protocol import Profile
     from evidentia.contracts.provenance import VerifyReport
-    from evidentia.serving.mcp.callers import Caller
+    from evidentia.serving.identity.callers import Caller
     from evidentia.serving.mcp.memory import Memory
-    from evidentia.serving.mcp.office import Office
+    from evidentia.serving.operations.office import Office
 
     ToolboxMaker = Callable[[AsyncBase, str], Toolbox]
 

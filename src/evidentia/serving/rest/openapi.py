@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from evidentia.contracts.control import NAME_PATTERN, FaultReply, Health
 from evidentia.contracts.vocabulary import Vocabulary
-from evidentia.serving.rest.refusals import (
+from evidentia.serving.operations.refusals import (
     FORBIDDEN,
     INTERNAL,
     MALFORMED,
     TOO_LARGE,
+    TOO_MANY,
     UNAUTHORIZED,
     UNAVAILABLE,
     UNPROCESSABLE,
     WRONG_TYPE,
 )
+from evidentia.serving.rest.streaming import EVENTS, LINES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.serving.rest.asking import Endpoint, QueryField
+    from evidentia.serving.operations.asking import Endpoint, QueryField
 
 Part = dict[str, Any]  # Any: a part of an OpenAPI document
 
 _REFERENCE: Final = "#/components/schemas/{name}"
-_ALWAYS: Final = (UNAUTHORIZED, FORBIDDEN, UNPROCESSABLE, INTERNAL, UNAVAILABLE)
+_ALWAYS: Final = (UNAUTHORIZED, FORBIDDEN, UNPROCESSABLE, TOO_MANY, INTERNAL, UNAVAILABLE)
 _WITH_BODY: Final = (MALFORMED, TOO_LARGE, WRONG_TYPE)
 _MEANING: Final[Mapping[int, str]] = {
     400: "The body is not JSON.",
@@ -40,8 +41,9 @@ _MEANING: Final[Mapping[int, str]] = {
     413: "The body is too large.",
     415: "The body is not JSON by its header.",
     422: "A field cannot be right; each is named.",
-    429: "Too many runs are open.",
+    429: "Too much is asked at once, or too many runs are open.",
     500: "A fault of the plane's own.",
+    502: "Something that the base depends on gave no answer.",
     503: "The base cannot be used now.",
 }
 
@@ -61,7 +63,7 @@ def openapi_document(endpoints: Sequence[Endpoint], *, version: str) -> Part:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, known)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Evidentia control plane", "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+        "info": {"title": "Evidentia", "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "security": [{"bearer": []}],
         "paths": {path: paths[path] for path in sorted(paths)},
@@ -86,7 +88,7 @@ def _operation(endpoint: Endpoint, known: Mapping[object, Part]) -> Part:
         "tags": [endpoint.path.split("/")[2]],
         "responses": _responses(endpoint, known),
     }
-    parameters = [*map(_path_parameter, re.findall(r"{(\w+)}", endpoint.path)), *map(_query_parameter, endpoint.query)]
+    parameters = [*map(_path_parameter, endpoint.path_names), *map(_query_parameter, endpoint.query)]
     if endpoint.has_version and endpoint.method in {"PUT", "PATCH", "DELETE"}:
         about = "The ETag of the version that may be replaced; without it, whichever is in force."
         parameters.append({"name": "If-Match", "in": "header", "required": False, "description": about, "schema": {"type": "string"}})
@@ -98,10 +100,9 @@ def _operation(endpoint: Endpoint, known: Mapping[object, Part]) -> Part:
 
 
 def _responses(endpoint: Endpoint, known: Mapping[object, Part]) -> Part:
-    success: Part = {
-        "description": "Done.",
-        "content": _json_content({"type": "object"} if endpoint.reply is None else known[endpoint.reply]),
-    }
+    schema: Part = {"type": "object"} if endpoint.reply is None else known[endpoint.reply]
+    content = {LINES: {"schema": schema}, EVENTS: {"schema": {"type": "string"}}} if endpoint.is_stream else _json_content(schema)
+    success: Part = {"description": "One part a line." if endpoint.is_stream else "Done.", "content": content}
     if endpoint.has_version:
         success["headers"] = {"ETag": {"description": "The version, in quotes.", "schema": {"type": "string"}}}
     responses = {str(endpoint.status): success}
@@ -130,7 +131,7 @@ def _path_parameter(name: str) -> Part:
 
 
 def _query_parameter(field: QueryField) -> Part:
-    schema: Part = {"type": "string", "minLength": 1, "maxLength": 500}
+    schema: Part = {"type": "string", "minLength": 1, "maxLength": field.most_chars}
     if field.kind is int:
         schema = {"type": "integer", "minimum": field.least, "maximum": field.most}
     elif field.kind is bool:

@@ -1,0 +1,4 @@
+"""Signed tokens of an identity provider, verified with PyJWT.
+
+Needs the extra `server`; nothing else imports `jwt`.
+"""

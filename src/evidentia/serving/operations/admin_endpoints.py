@@ -1,0 +1,157 @@
+"""What admins and auditors ask: who changed what, which secrets are kept, and who holds a token."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from evidentia.contracts.control import (
+    NAME_PATTERN,
+    AuditPage,
+    IssuedToken,
+    SecretKept,
+    SecretNames,
+    SecretValue,
+    TokenId,
+    TokenInfo,
+    TokenList,
+    TokenRequest,
+)
+from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
+from evidentia.serving.operations.asking import CURSOR, LIMIT, Asked, Endpoint, Group, Reply, decode_cursor, encode_cursor
+from evidentia.serving.operations.decision_endpoints import AUDITORS
+from evidentia.serving.operations.policy_endpoints import WRITERS
+from evidentia.serving.operations.refusals import CONFLICT, NOT_FOUND, Refusal, bad_field
+
+if TYPE_CHECKING:
+    from evidentia.serving.operations.plane import Plane
+
+
+def list_changes(plane: Plane, asked: Asked) -> Reply:
+    """Return who changed which policy, token or secret, the oldest first."""
+    place = decode_cursor(asked.query["cursor"], (int,))
+    limit = asked.query["limit"]
+    found = plane.parts.policies.audit(tenant=asked.tenant, after=0 if place is None else place[0], limit=limit + 1)
+    page = found[:limit]
+    return Reply(AuditPage(changes=tuple(page), next_cursor=encode_cursor((page[-1].seq,)) if len(found) > limit else None))
+
+
+def list_secrets(plane: Plane, asked: Asked) -> Reply:
+    """Return the names of the secrets."""
+    return Reply(SecretNames(names=tuple(plane.parts.secrets.names(tenant=asked.tenant))))
+
+
+def show_secret(plane: Plane, asked: Asked) -> Reply:
+    """Say since when a secret is kept; never what it is."""
+    return Reply(plane.parts.secrets.kept(asked.path["name"], tenant=asked.tenant))
+
+
+def put_secret(plane: Plane, asked: Asked) -> Reply:
+    """Keep a secret, encrypted."""
+    name = asked.path["name"]
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise bad_field("name", "use at most 128 letters, digits and . _ : -, beginning with a letter or digit")
+    value: SecretValue = asked.body
+    try:
+        return Reply(plane.parts.secrets.put(name, value.value, tenant=asked.tenant, by=asked.by))
+    except (InvalidFieldError, MissingExtraError) as error:
+        hint = "whoever runs the plane sets EVIDENTIA_SECRET_KEY to a long random text and starts it again"
+        raise Refusal(CONFLICT, "secrets_unavailable", str(error), hint=hint) from error
+
+
+def remove_secret(plane: Plane, asked: Asked) -> Reply:
+    """Forget a secret."""
+    kept = plane.parts.secrets.kept(asked.path["name"], tenant=asked.tenant)
+    plane.parts.secrets.remove(kept.name, tenant=asked.tenant, by=asked.by)
+    return Reply(kept)
+
+
+def list_tokens(plane: Plane, asked: Asked) -> Reply:
+    """Return the tokens of the tenant, without their secrets."""
+    return Reply(TokenList(tokens=tuple(plane.parts.tokens.tokens(tenant=asked.tenant))))
+
+
+def issue_token(plane: Plane, asked: Asked) -> Reply:
+    """Make a token; its secret is in this answer and nowhere else."""
+    request: TokenRequest = asked.body
+    issued = plane.parts.tokens.issue(
+        name=request.name, roles=request.roles, tenant=asked.tenant, by=asked.by, expires_at=request.expires_at, facts=request.facts
+    )
+    return Reply(issued)
+
+
+def revoke_token(plane: Plane, asked: Asked) -> Reply:
+    """Make a token worthless from now on."""
+    return Reply(plane.parts.tokens.revoke(TokenId(asked.path["id"]), tenant=asked.tenant, by=asked.by))
+
+
+_A: Final = Group.ADMINISTRATION
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "list_changes", "GET", "/v1/audit", "List who changed what", AUDITORS, list_changes, AuditPage, query=(CURSOR, LIMIT), group=_A
+    ),
+    Endpoint("list_secrets", "GET", "/v1/secrets", "List the names of secrets", WRITERS, list_secrets, SecretNames, group=_A),
+    Endpoint(
+        "show_secret",
+        "GET",
+        "/v1/secrets/{name}",
+        "Say since when a secret is kept",
+        WRITERS,
+        show_secret,
+        SecretKept,
+        faults=(NOT_FOUND,),
+        group=_A,
+    ),
+    Endpoint(
+        "put_secret",
+        "PUT",
+        "/v1/secrets/{name}",
+        "Keep a secret",
+        WRITERS,
+        put_secret,
+        SecretKept,
+        body=SecretValue,
+        faults=(CONFLICT,),
+        group=_A,
+        is_writing=True,
+    ),
+    Endpoint(
+        "remove_secret",
+        "DELETE",
+        "/v1/secrets/{name}",
+        "Forget a secret",
+        WRITERS,
+        remove_secret,
+        SecretKept,
+        faults=(NOT_FOUND,),
+        group=_A,
+        is_writing=True,
+    ),
+    Endpoint("list_tokens", "GET", "/v1/tokens", "List tokens", WRITERS, list_tokens, TokenList, group=_A),
+    Endpoint(
+        "issue_token",
+        "POST",
+        "/v1/tokens",
+        "Make a token",
+        WRITERS,
+        issue_token,
+        IssuedToken,
+        body=TokenRequest,
+        status=201,
+        group=_A,
+        is_writing=True,
+    ),
+    Endpoint(
+        "revoke_token",
+        "DELETE",
+        "/v1/tokens/{id}",
+        "Revoke a token",
+        WRITERS,
+        revoke_token,
+        TokenInfo,
+        faults=(NOT_FOUND,),
+        group=_A,
+        is_writing=True,
+    ),
+)

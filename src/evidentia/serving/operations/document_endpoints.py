@@ -1,0 +1,154 @@
+"""Documents: send them, list them, take them out, and say who may see them; an admin's hand reaches no further than the tenant."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from evidentia.contracts.access import AccessRule, is_acl_entry
+from evidentia.contracts.control import AuditKind, Role
+from evidentia.contracts.documents import CommitSummary
+from evidentia.contracts.doors import AccessRequest, ChunkList, DocumentEntry, DocumentIds, DocumentPage, IngestRequest
+from evidentia.contracts.errors import BaseStateError, NotFoundError, ServiceError
+from evidentia.contracts.ids import TenantId
+from evidentia.contracts.reports import IngestReport
+from evidentia.serving.operations.asking import CURSOR, LIMIT, Asked, Endpoint, Group, Reply, decode_cursor, encode_cursor
+from evidentia.serving.operations.evidence_endpoints import DOCUMENT, READERS, needed
+from evidentia.serving.operations.refusals import CONFLICT, NOT_FOUND, bad_field
+from evidentia.serving.operations.sending import take_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidentia.contracts.ids import DocumentId
+    from evidentia.serving.operations.plane import Plane
+
+WRITERS: Final = (Role.ADMIN,)
+MOST_SENT_BYTES: Final = 64 << 20
+"""Of a body that carries documents."""
+
+
+async def ingest(plane: Plane, asked: Asked) -> Reply:
+    """Take in texts and files; what is unchanged is skipped, what cannot be read is reported."""
+    request: IngestRequest = asked.body
+    try:
+        report = await take_in(plane.office, request, tenant=asked.tenant)
+    except (BaseStateError, ServiceError) as error:  # by then some of it may be in
+        await asyncio.to_thread(note, plane, asked, AuditKind.DOCUMENT, f"ingest failed ({error.code})", subject=request.source)
+        raise
+    change = f"ingested {report.added} added {report.changed} changed"
+    await asyncio.to_thread(note, plane, asked, AuditKind.DOCUMENT, change, subject=request.source)
+    return Reply(report)
+
+
+async def list_documents(plane: Plane, asked: Asked) -> Reply:
+    """Return the live documents that the asker may see, page by page."""
+    place = decode_cursor(asked.query["cursor"], (str,))
+    found = await plane.office.base_for(asked.principal).documents()
+    rest = [each for each in found if place is None or each[0] > place[0]]
+    page = rest[: asked.query["limit"]]
+    entries = tuple(DocumentEntry(document_id=name, access=access, chunks=chunks) for name, access, chunks in page)
+    return Reply(DocumentPage(documents=entries, next_cursor=None if len(page) == len(rest) else encode_cursor((page[-1][0],))))
+
+
+async def list_chunks(plane: Plane, asked: Asked) -> Reply:
+    """Return the chunks of a document in order."""
+    return Reply(ChunkList(chunks=tuple(await plane.office.base_for(asked.principal).chunks(needed(asked, "document")))))
+
+
+async def remove_documents(plane: Plane, asked: Asked) -> Reply:
+    """Remove documents of the tenant; their old versions stay readable until they are collected."""
+    request: DocumentIds = asked.body
+    names = await _own(plane, asked, request.document_ids)
+    summary = await plane.office.base_of(asked.tenant).remove(names)
+    await asyncio.to_thread(note, plane, asked, AuditKind.DOCUMENT, f"removed {len(names)}", subject=names[0])
+    return Reply(summary)
+
+
+async def set_access(plane: Plane, asked: Asked) -> Reply:
+    """Give documents of the tenant another access rule, as a new version."""
+    request: AccessRequest = asked.body
+    for place, entry in enumerate(request.acl):
+        if not is_acl_entry(entry):
+            raise bad_field(f"acl[{place}]", "write user:NAME, group:NAME or role:NAME")
+    names = await _own(plane, asked, request.document_ids)
+    rule = AccessRule(tenant=TenantId(asked.tenant), classification=request.classification, acl=tuple(sorted(set(request.acl))))
+    summary = await plane.office.base_of(asked.tenant).set_access(names, rule)
+    await asyncio.to_thread(note, plane, asked, AuditKind.DOCUMENT, f"access of {len(names)} changed", subject=names[0])
+    return Reply(summary)
+
+
+def note(plane: Plane, asked: Asked, kind: AuditKind, change: str, *, subject: str) -> None:
+    """Write into the audit what an admin did."""
+    plane.parts.policies.note(kind, change, subject=subject, name=subject, tenant=asked.tenant, by=asked.by)
+
+
+async def _own(plane: Plane, asked: Asked, document_ids: Sequence[DocumentId]) -> list[DocumentId]:
+    """Return documents of the tenant, each once; those of others and those that are not there are refused alike."""
+    live = await plane.office.base_of(asked.tenant).documents()
+    own = {name for name, access, _ in live if access.tenant == asked.tenant}
+    for document_id in document_ids:
+        if document_id not in own:
+            raise NotFoundError("document", document_id)
+    return list(dict.fromkeys(document_ids))
+
+
+_E: Final = Group.EVIDENCE
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "ingest",
+        "POST",
+        "/v1/documents",
+        "Send documents",
+        WRITERS,
+        ingest,
+        IngestReport,
+        body=IngestRequest,
+        group=_E,
+        is_writing=True,
+        faults=(CONFLICT,),
+        most_bytes=MOST_SENT_BYTES,
+    ),
+    Endpoint(
+        "list_documents", "GET", "/v1/documents", "List documents", READERS, list_documents, DocumentPage, query=(CURSOR, LIMIT), group=_E
+    ),
+    Endpoint(
+        "list_chunks",
+        "GET",
+        "/v1/chunks",
+        "List the chunks of a document",
+        READERS,
+        list_chunks,
+        ChunkList,
+        query=(DOCUMENT,),
+        group=_E,
+        faults=(NOT_FOUND,),
+    ),
+    Endpoint(
+        "remove_documents",
+        "POST",
+        "/v1/documents/remove",
+        "Remove documents",
+        WRITERS,
+        remove_documents,
+        CommitSummary,
+        body=DocumentIds,
+        group=_E,
+        is_writing=True,
+        faults=(NOT_FOUND,),
+    ),
+    Endpoint(
+        "set_access",
+        "POST",
+        "/v1/documents/access",
+        "Say who may see documents",
+        WRITERS,
+        set_access,
+        CommitSummary,
+        body=AccessRequest,
+        group=_E,
+        is_writing=True,
+        faults=(NOT_FOUND,),
+    ),
+)

@@ -1,0 +1,125 @@
+"""An operation as one message: what stands in the path, after the question mark and in the body, in one object by name.
+
+JSON-RPC and gRPC ask this way. The message is made from the endpoint, so a new operation needs nothing here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import msgspec
+
+from evidentia.contracts.vocabulary import Vocabulary
+from evidentia.serving.operations.asking import Asked, read_query
+from evidentia.serving.operations.bodies import decode_body
+from evidentia.serving.operations.refusals import MALFORMED, Refusal, bad_field, nearest
+
+if TYPE_CHECKING:
+    from evidentia.serving.identity.admission import Identity
+    from evidentia.serving.operations.asking import Endpoint, QueryField
+
+IF_MATCH: Final = "if_match"
+_EMPTY: Final = (b"", b"null")
+_TRUTHS: Final = {True: "true", False: "false"}
+_Field = tuple[str, Any] | tuple[str, Any, Any]  # Any: a name, the type of its values, and what it is when it is left out
+
+
+class Flat(NamedTuple):
+    """How one operation is asked for with one message."""
+
+    endpoint: Endpoint
+    message: type[msgspec.Struct]
+    names: frozenset[str]
+    """Those that stand in the path, after the question mark, or in a header; the others are the body's."""
+
+
+@cache
+def flat_of(endpoint: Endpoint) -> Flat:
+    """Return how an operation is asked for with one message, called `OperationRequest`."""
+    fields: list[_Field] = [(name, _path_type(name)) for name in endpoint.path_names]
+    fields += [(field.name, _query_type(field), field.default) for field in endpoint.query]
+    if endpoint.has_version and endpoint.method != "GET":
+        fields.append((IF_MATCH, str | None, None))
+    names = frozenset(field[0] for field in fields)
+    fields += _body_fields(endpoint)
+    message = msgspec.defstruct(
+        f"{camel(endpoint.operation)}Request",
+        fields,
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+        omit_defaults=True,
+        module=__name__,
+    )
+    message.__doc__ = endpoint.about + "."
+    return Flat(endpoint, message, names)
+
+
+def asked_flat(endpoint: Endpoint, raw: bytes, identity: Identity) -> Asked:
+    """Return what somebody wants by the JSON of the one message; what is wrong is refused as REST refuses it."""
+    flat = flat_of(endpoint)
+    given = _members(raw)
+    outside = {name: msgspec.json.decode(given.pop(name)) for name in list(given) if name in flat.names}
+    path = {name: _text(outside.pop(name, None), name) for name in endpoint.path_names}
+    if_match = outside.pop(IF_MATCH, None)
+    query = read_query([(name, _text(value, name)) for name, value in outside.items() if value is not None], endpoint.query)
+    if endpoint.body is None and given:
+        name = min(given)
+        raise bad_field(name, "there is no such parameter", suggestion=nearest(name, sorted(flat.names)))
+    body = None if endpoint.body is None else decode_body(msgspec.json.encode(given), endpoint)
+    return Asked(identity, path, query, body, None if if_match is None else _text(if_match, IF_MATCH))
+
+
+def camel(operation: str) -> str:
+    """Return an operation's name as gRPC and schemas spell it: `list_runs` is `ListRuns`."""
+    return "".join(part.capitalize() for part in operation.split("_"))
+
+
+def _members(raw: bytes) -> dict[str, msgspec.Raw]:
+    if raw in _EMPTY:
+        return {}
+    try:
+        return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        message = f"the parameters are no JSON object ({type(error).__name__})"
+        raise Refusal(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8, parameters by name") from None
+
+
+def _text(value: object, name: str) -> str:
+    """Return a value as it would stand in an address."""
+    if isinstance(value, bool):
+        return _TRUTHS[value]
+    if isinstance(value, int | str) and value != "":
+        return str(value)
+    raise bad_field(name, "it is missing" if value is None else "write a word or a whole number")
+
+
+def _path_type(name: str) -> object:
+    return Annotated[int, msgspec.Meta(ge=1)] if name == "seq" else Annotated[str, msgspec.Meta(min_length=1)]
+
+
+def _query_type(field: QueryField) -> object:
+    if field.kind is int:
+        return Annotated[int, msgspec.Meta(ge=field.least, le=field.most)] | None
+    if field.kind is bool or issubclass(field.kind, Vocabulary):
+        return field.kind | None
+    return Annotated[str, msgspec.Meta(min_length=1, max_length=field.most_chars)] | None
+
+
+def _body_fields(endpoint: Endpoint) -> list[_Field]:
+    body = endpoint.body
+    if body is None:
+        return []
+    if not (isinstance(body, type) and issubclass(body, msgspec.Struct)):
+        raise TypeError(f"the body of '{endpoint.operation}' is no message with fields")
+    return [_like(field) for field in msgspec.structs.fields(body)]
+
+
+def _like(field: msgspec.structs.FieldInfo) -> _Field:
+    """Return a field with the type and the default of another."""
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.encode_name, field.type, msgspec.field(default_factory=field.default_factory)
+    if field.default is not msgspec.NODEFAULT:
+        return field.encode_name, field.type, field.default
+    return field.encode_name, field.type

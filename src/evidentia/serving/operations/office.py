@@ -1,0 +1,110 @@
+"""The base behind the door: opened once, and asked as whoever is connected."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.base.async_base import AsyncBase
+from evidentia.base.ingesting import ingest_into
+from evidentia.contracts.access import local_owner
+from evidentia.contracts.errors import NotFoundError
+from evidentia.contracts.ids import ReceiptId, TenantId
+from evidentia.policy.protocol_profiles import profile_of
+from evidentia.wiring.embedded import open_parts
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from evidentia.contracts.access import Principal
+    from evidentia.contracts.ingestion import IngestOptions
+    from evidentia.contracts.protocol import Profile
+    from evidentia.contracts.receipts import Receipt
+    from evidentia.contracts.reports import IngestReport
+    from evidentia.contracts.settings import Settings
+    from evidentia.wiring.control import Control
+    from evidentia.wiring.embedded import EmbeddedParts
+
+DEFAULT_PROFILE = "first_call"
+
+
+class Office:
+    """One open base for any number of principals."""
+
+    def __init__(self, parts: EmbeddedParts, *, profile: Profile | None = None) -> None:
+        self.profile = profile or profile_of(DEFAULT_PROFILE)
+        """What replies are checked against."""
+        self._parts = parts
+        self._is_closing = threading.Event()
+        self._owner = AsyncBase(parts, principal=local_owner())
+
+    @classmethod
+    def open(cls, directory: Path, *, profile: Profile | None = None, control: Control | None = None) -> Office:
+        """Open the base in a directory, governed by what is open already where that is given; whoever asks for it closes it."""
+        if control is None:
+            return cls(open_parts(directory), profile=profile)
+        return cls(open_parts(directory, clock=control.clock, entropy=control.entropy, control=control), profile=profile)
+
+    def base_for(self, principal: Principal) -> AsyncBase:
+        """Return the base as a principal sees it; it shares everything that is open, so nobody closes it."""
+        return AsyncBase(self._parts, principal=principal)
+
+    def base_of(self, tenant: str) -> AsyncBase:
+        """Return the base as the owner of one tenant sees it, for what admins and auditors do; nobody closes it either."""
+        return AsyncBase(self._parts, principal=self.owner_of(tenant))
+
+    def owner_of(self, tenant: str) -> Principal:
+        """Return the owner of one tenant."""
+        return msgspec.structs.replace(local_owner(), tenant=TenantId(tenant))
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the base."""
+        return self._parts.settings
+
+    @property
+    def directory(self) -> Path:
+        """Return where the base is."""
+        return self._parts.directory
+
+    async def version(self) -> str:
+        """Return what names the newest corpus version."""
+        return (await self._owner.head()).corpus_version
+
+    def now(self) -> datetime:
+        """Return the present moment by the base's clock."""
+        return self._parts.clock.now()
+
+    async def receipt(self, receipt_id: str, *, asker: Principal) -> Receipt:
+        """Return a receipt to whom it was given, or to the owner of that tenant.
+
+        Raises:
+            NotFoundError: There is none, or it is somebody else's: the two are not told apart.
+        """
+        receipt = await asyncio.to_thread(self._parts.receipts.read, ReceiptId(receipt_id))
+        caller = receipt.request.principal
+        is_own = caller is not None and (caller == asker or (asker.is_owner and asker.tenant == caller.tenant))
+        if not is_own:
+            raise NotFoundError("receipt", receipt_id)
+        return receipt
+
+    def ingest(self, paths: list[Path], options: IngestOptions, *, is_embedding: bool) -> IngestReport:
+        """Take in what lies below paths; it blocks, and closing ends the embedding with what is encoded by then."""
+        return ingest_into(
+            self._parts,
+            paths,
+            options,
+            is_embedding=is_embedding,
+            on_progress=None,
+            on_embedding=None,
+            is_stopped=self._is_closing.is_set,
+        )
+
+    async def close(self) -> None:
+        """Give back what is held."""
+        self._is_closing.set()
+        await self._owner.close()

@@ -1,0 +1,269 @@
+"""Policies over HTTP: list, create, read, replace, change in part, remove, push; versions, templates and schemas."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+
+from evidentia.contracts.control import MOST_PUSHED, PolicyPage, PolicyPatch, PolicyTemplates, PolicyVersions, PushReply, PushRequest, Role
+from evidentia.contracts.errors import NotFoundError, PolicyConflictError
+from evidentia.contracts.policies import Enforcement, PolicyBody, PolicyId, StoredPolicy
+from evidentia.policy.categories import find_category
+from evidentia.policy.rules import check_policy, policy_schema, rules_schema
+from evidentia.policy.templates import TEMPLATES
+from evidentia.serving.operations.asking import CURSOR, LIMIT, Asked, Endpoint, QueryField, Reply, decode_cursor, encode_cursor
+from evidentia.serving.operations.refusals import CHANGED, CONFLICT, NOT_FOUND, Refusal
+
+if TYPE_CHECKING:
+    from evidentia.serving.operations.plane import Plane
+
+READERS: Final = (Role.READER, Role.AGENT, Role.AUDITOR, Role.ADMIN)
+WRITERS: Final = (Role.ADMIN,)
+
+_Raw = dict[str, Any]  # Any: whatever was sent; the check of policies says what is wrong with it
+
+
+class _PushRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    policies: Annotated[tuple[_Raw, ...], msgspec.Meta(min_length=1, max_length=MOST_PUSHED)]
+    dry_run: bool = False
+
+
+def list_policies(plane: Plane, asked: Asked) -> Reply:
+    """Return the policies that were not removed, page by page."""
+    query = asked.query
+    place = decode_cursor(query["cursor"], (int, str, str))
+    found = [
+        each
+        for each in plane.parts.policies.live(tenant=asked.tenant)
+        if query["category"] in {None, each.policy.body.category}
+        and query["enabled"] in {None, each.policy.body.enabled}
+        and query["enforcement"] in {None, each.policy.body.enforcement}
+        and query["name"] in {None, each.policy.body.name}
+        and (place is None or _place(each) > place)
+    ]
+    page = found[: query["limit"]]
+    is_last = len(page) == len(found)
+    return Reply(PolicyPage(policies=tuple(page), next_cursor=None if is_last else encode_cursor(_place(page[-1]))))
+
+
+def create_policy(plane: Plane, asked: Asked) -> Reply:
+    """Put a new policy in force."""
+    body = check_policy(asked.body, tenant=asked.tenant).body
+    stored = plane.parts.policies.put(body, tenant=asked.tenant, by=asked.by)
+    return _versioned(stored, {"location": f"/v1/policies/{stored.policy.policy_id}"})
+
+
+def show_policy(plane: Plane, asked: Asked) -> Reply:
+    """Return a policy, by its id or its name, in the newest or a named version."""
+    return _versioned(plane.parts.policies.find(asked.path["id"], tenant=asked.tenant, version=asked.query["version"]))
+
+
+def replace_policy(plane: Plane, asked: Asked) -> Reply:
+    """Put the next version of a policy in force."""
+    current = plane.parts.policies.find(asked.path["id"], tenant=asked.tenant)
+    body = check_policy(asked.body, tenant=asked.tenant).body
+    return _put(plane, asked, current, body)
+
+
+def change_policy(plane: Plane, asked: Asked) -> Reply:
+    """Put the next version of a policy in force, with the fields that are given; rules that are not named stay as they are."""
+    current = plane.parts.policies.find(asked.path["id"], tenant=asked.tenant)
+    before, changes = current.policy.body, asked.body
+    merged = msgspec.to_builtins(before) | changes
+    is_same_category = merged["category"] == before.category
+    if is_same_category and isinstance(changes.get("rules"), dict):
+        merged["rules"] = {**before.rules, **changes["rules"]}
+    body = check_policy(merged, tenant=asked.tenant).body
+    return _put(plane, asked, current, body)
+
+
+def remove_policy(plane: Plane, asked: Asked) -> Reply:
+    """Take a policy out of force; its versions stay readable."""
+    current = plane.parts.policies.find(asked.path["id"], tenant=asked.tenant)
+    expected = _expected(asked, current)
+    try:
+        removed = plane.parts.policies.remove(current.policy.policy_id, tenant=asked.tenant, by=asked.by, expected=expected)
+    except PolicyConflictError as error:
+        raise _changed_meanwhile(error) from error
+    return _versioned(removed)
+
+
+def list_versions(plane: Plane, asked: Asked) -> Reply:
+    """Return every version of a policy, also of one that was removed."""
+    return Reply(PolicyVersions(versions=tuple(plane.parts.policies.versions(asked.path["id"], tenant=asked.tenant))))
+
+
+def push_policies(plane: Plane, asked: Asked) -> Reply:
+    """Put several policies in force by their names, all or none."""
+    pushed: _PushRaw = asked.body
+    results = plane.parts.policies.push(pushed.policies, tenant=asked.tenant, by=asked.by, is_dry=pushed.dry_run)
+    return Reply(PushReply(results=tuple(results), dry_run=pushed.dry_run))
+
+
+def list_templates(_: Plane, __: Asked) -> Reply:
+    """Return policies to begin with."""
+    return Reply(PolicyTemplates(templates=dict(TEMPLATES)))
+
+
+def show_schema(_: Plane, __: Asked) -> Reply:
+    """Return the JSON Schema of a policy."""
+    return Reply(policy_schema())
+
+
+def show_rules_schema(_: Plane, asked: Asked) -> Reply:
+    """Return the JSON Schema of the rules of one category."""
+    category = asked.path["category"]
+    if find_category(category) is None:
+        raise NotFoundError("category", category)
+    return Reply(rules_schema(category))
+
+
+def _put(plane: Plane, asked: Asked, current: StoredPolicy, body: PolicyBody) -> Reply:
+    expected = _expected(asked, current)
+    policy_id: PolicyId = current.policy.policy_id
+    try:
+        stored = plane.parts.policies.put(body, tenant=asked.tenant, by=asked.by, policy_id=policy_id, expected=expected)
+    except PolicyConflictError as error:
+        newest = plane.parts.policies.find(policy_id, tenant=asked.tenant).policy.version
+        if expected is not None and newest != expected:
+            raise _changed_meanwhile(error) from error
+        raise
+    return _versioned(stored)
+
+
+def _expected(asked: Asked, current: StoredPolicy) -> int | None:
+    """Return the version that a change may replace: any without If-Match, else the one in force if it is among those named."""
+    if asked.if_match is None or asked.if_match.strip() == "*":
+        return None
+    version = current.policy.version
+    if str(version) not in re.findall(r'"(\d+)"', asked.if_match):
+        raise _changed_meanwhile(PolicyConflictError(current.policy.body.name, f"version {version} is in force"))
+    return version
+
+
+def _changed_meanwhile(error: PolicyConflictError) -> Refusal:
+    return Refusal(CHANGED, "version_changed", str(error), hint=error.hint)
+
+
+def _versioned(stored: StoredPolicy, headers: dict[str, str] | None = None) -> Reply:
+    return Reply(stored, {"etag": f'"{stored.policy.version}"', **(headers or {})})
+
+
+def _place(stored: StoredPolicy) -> tuple[int, str, str]:
+    return stored.policy.body.priority, stored.policy.body.name, stored.policy.policy_id
+
+
+_FILTERS: Final = (
+    QueryField("category", "Only policies of this category."),
+    QueryField("enabled", "Only those that are enabled, or that are not.", bool),
+    QueryField("enforcement", "Only those that are enforced, or in shadow.", Enforcement),
+    QueryField("name", "Only the one with this name."),
+)
+_VERSION: Final = QueryField("version", "This version; also of a policy that was removed.", int, most=1_000_000_000)
+
+ENDPOINTS: Final = (
+    Endpoint("list_policies", "GET", "/v1/policies", "List policies", READERS, list_policies, PolicyPage, query=(*_FILTERS, CURSOR, LIMIT)),
+    Endpoint(
+        "create_policy",
+        "POST",
+        "/v1/policies",
+        "Create a policy",
+        WRITERS,
+        create_policy,
+        StoredPolicy,
+        body=PolicyBody,
+        reads=_Raw,
+        status=201,
+        faults=(CONFLICT,),
+        has_version=True,
+        is_writing=True,
+    ),
+    Endpoint(
+        "push_policies",
+        "POST",
+        "/v1/policies/push",
+        "Put several policies in force, all or none",
+        WRITERS,
+        push_policies,
+        PushReply,
+        body=PushRequest,
+        reads=_PushRaw,
+        is_writing=True,
+    ),
+    Endpoint("list_templates", "GET", "/v1/policies/templates", "List policies to begin with", READERS, list_templates, PolicyTemplates),
+    Endpoint("show_policy_schema", "GET", "/v1/policies/schema", "Show the JSON Schema of a policy", READERS, show_schema, None),
+    Endpoint(
+        "show_rules_schema",
+        "GET",
+        "/v1/policies/schema/{category}",
+        "Show the JSON Schema of a category's rules",
+        READERS,
+        show_rules_schema,
+        None,
+        faults=(NOT_FOUND,),
+    ),
+    Endpoint(
+        "show_policy",
+        "GET",
+        "/v1/policies/{id}",
+        "Show a policy",
+        READERS,
+        show_policy,
+        StoredPolicy,
+        query=(_VERSION,),
+        faults=(NOT_FOUND,),
+        has_version=True,
+    ),
+    Endpoint(
+        "replace_policy",
+        "PUT",
+        "/v1/policies/{id}",
+        "Replace a policy",
+        WRITERS,
+        replace_policy,
+        StoredPolicy,
+        body=PolicyBody,
+        reads=_Raw,
+        faults=(NOT_FOUND, CONFLICT, CHANGED),
+        has_version=True,
+        is_writing=True,
+    ),
+    Endpoint(
+        "change_policy",
+        "PATCH",
+        "/v1/policies/{id}",
+        "Change some fields of a policy",
+        WRITERS,
+        change_policy,
+        StoredPolicy,
+        body=PolicyPatch,
+        reads=_Raw,
+        faults=(NOT_FOUND, CONFLICT, CHANGED),
+        has_version=True,
+        is_writing=True,
+    ),
+    Endpoint(
+        "remove_policy",
+        "DELETE",
+        "/v1/policies/{id}",
+        "Take a policy out of force",
+        WRITERS,
+        remove_policy,
+        StoredPolicy,
+        faults=(NOT_FOUND, CHANGED),
+        has_version=True,
+        is_writing=True,
+    ),
+    Endpoint(
+        "list_policy_versions",
+        "GET",
+        "/v1/policies/{id}/versions",
+        "List the versions of a policy",
+        READERS,
+        list_versions,
+        PolicyVersions,
+        faults=(NOT_FOUND,),
+    ),
+)

@@ -1,0 +1,210 @@
+"""Runs over HTTP: begin one, record what it does, end it, and read what became of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+
+from evidentia.contracts.control import (
+    MOST_PUSHED,
+    CallsReply,
+    CallsRequest,
+    DecisionPage,
+    EndReply,
+    EndRequest,
+    Role,
+    RunPage,
+    StartReply,
+    StartRequest,
+)
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.runs import GroundingEntry, RunFacts, RunId, RunStatus, RunSummary, RunTrace
+from evidentia.governance.newest_runs import RunFilter, newest_runs
+from evidentia.governance.reading import Position, trace
+from evidentia.policy.calls import check_call
+from evidentia.serving.operations.asking import CURSOR, LIMIT, MINUTES, Asked, Endpoint, QueryField, Reply, decode_cursor, encode_cursor
+from evidentia.serving.operations.decision_endpoints import read_page
+from evidentia.serving.operations.open_runs import ShowsPolicies, digest_of
+from evidentia.serving.operations.policy_endpoints import READERS
+from evidentia.serving.operations.refusals import CONFLICT, FORBIDDEN, NOT_FOUND, TOO_MANY, Refusal, bad_field, nearest, shape_refusal
+from evidentia.serving.operations.run_names import find_run, logged_run, new_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evidentia.serving.operations.plane import Plane
+
+AGENTS: Final = (Role.AGENT, Role.ADMIN)
+_FACTS: Final = tuple(field.name for field in msgspec.structs.fields(RunFacts))
+_RUN_ID_BYTES: Final = 12
+_Raw = dict[str, Any]  # Any: whatever was sent; the check of policies says what is wrong with it
+
+
+class _StartRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    facts: _Raw
+    policies: Annotated[tuple[_Raw, ...], msgspec.Meta(max_length=MOST_PUSHED)] = ()
+    is_enforced: bool = True
+
+
+def start_run(plane: Plane, asked: Asked) -> Reply:
+    """Begin a run under the policies in force; the same request again is the same run."""
+    request: _StartRaw = asked.body
+    facts = _facts(plane, request.facts, tenant=asked.tenant)
+    governor = plane.parts.governor_of(asked.tenant)
+    opened, is_new = plane.runs.start(
+        asked.tenant,
+        facts.run_id,
+        beginning=digest_of(request),
+        # The governor checks bodies itself, and says more about what is wrong with a map than with a message.
+        begin=lambda: governor.start(facts, policies=request.policies, is_enforced=request.is_enforced),  # type: ignore[arg-type]
+    )
+    run = opened.run
+    policies = tuple(run.policies.policies) if isinstance(run, ShowsPolicies) else ()
+    message = StartReply(run_id=run.facts.run_id, is_enforced=request.is_enforced, policies=policies)
+    return Reply(message, {"location": f"/v1/runs/{run.facts.run_id}"}, status=201 if is_new else 200)
+
+
+def record_calls(plane: Plane, asked: Asked) -> Reply:
+    """Record calls in order, and return what was decided about each; nothing is recorded when one cannot be right."""
+    request: CallsRequest = asked.body
+    for place, numbered in enumerate(request.calls):
+        where = f"calls[{place}].call"
+        try:
+            check_call(numbered.call)
+        except InvalidFieldError as error:
+            raise bad_field(f"{where}.{error.field}", str(error).partition("': ")[2]) from error
+        if isinstance(numbered.call, GroundingEntry) and numbered.call.judgements:
+            raise bad_field(f"{where}.judgements", "judgements are made here; leave the field out")
+    return Reply(plane.runs.record(asked.tenant, _run_id(asked), request.calls))
+
+
+def end_run(plane: Plane, asked: Asked) -> Reply:
+    """End a run, and return what was decided about all of it."""
+    request: EndRequest = asked.body
+    if request.status is RunStatus.RUNNING:
+        raise bad_field("status", "a run does not end as running; write success, blocked or error")
+    return Reply(plane.runs.finish(asked.tenant, _run_id(asked), request))
+
+
+def list_runs(plane: Plane, asked: Asked) -> Reply:
+    """Return runs, the newest first."""
+    query = asked.query
+    place = decode_cursor(query["cursor"], (str, int, int))
+    since = None if query["minutes"] is None else plane.parts.clock.now() - timedelta(minutes=query["minutes"])
+    wanted = RunFilter(tenant=asked.tenant, agent=query["agent"], status=query["status"], since=since)
+    after = None if place is None else Position(*place)
+    page = newest_runs(plane.parts.log, wanted, after=after, limit=query["limit"])
+    return Reply(RunPage(runs=page.runs, next_cursor=None if page.next is None else encode_cursor(page.next)))
+
+
+def show_run(plane: Plane, asked: Asked) -> Reply:
+    """Return one run as a line of the list."""
+    return Reply(_trace(plane, asked).summary)
+
+
+def show_trace(plane: Plane, asked: Asked) -> Reply:
+    """Return one run with its spans."""
+    return Reply(_trace(plane, asked))
+
+
+def list_run_decisions(plane: Plane, asked: Asked) -> Reply:
+    """Return what was decided about one run, in order."""
+    run_id = find_run(plane.parts.log, asked.path["id"], tenant=asked.tenant)
+    found, following = read_page(plane, asked, run_id=run_id, is_newest_first=False)
+    return Reply(DecisionPage(decisions=found, next_cursor=following))
+
+
+def _run_id(asked: Asked) -> RunId:
+    return logged_run(asked.path["id"], tenant=asked.tenant)
+
+
+def _trace(plane: Plane, asked: Asked) -> RunTrace:
+    return trace(plane.parts.log, find_run(plane.parts.log, asked.path["id"], tenant=asked.tenant))
+
+
+def _facts(plane: Plane, given: Mapping[str, Any], *, tenant: str) -> RunFacts:  # Any: as above
+    """Return the facts of a run in the token's tenant."""
+    for name in given:
+        if name not in _FACTS:
+            raise bad_field(f"facts.{name}", "there is no such fact", suggestion=nearest(name, _FACTS))
+    if given.get("tenant", tenant) != tenant:
+        message = "the token is for another tenant than the one in 'facts.tenant'"
+        raise Refusal(FORBIDDEN, "wrong_tenant", message, hint="leave the tenant out, or use a token of that tenant")
+    try:
+        facts = msgspec.convert({"run_id": "", **given, "tenant": tenant}, RunFacts)
+    except msgspec.ValidationError as error:
+        raise shape_refusal(error, names=_FACTS, within="facts") from error
+    if not facts.agent_name:
+        raise bad_field("facts.agent_name", "name the agent that runs")
+    name = facts.run_id or f"run-{plane.parts.entropy.take(_RUN_ID_BYTES).hex()}"
+    return msgspec.structs.replace(facts, run_id=new_run(name, tenant=tenant))
+
+
+_AGENT: Final = QueryField("agent", "Only runs of this agent.")
+_STATUS: Final = QueryField("status", "Only runs that stand like this.", RunStatus)
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "start_run",
+        "POST",
+        "/v1/runs",
+        "Begin a run",
+        AGENTS,
+        start_run,
+        StartReply,
+        body=StartRequest,
+        reads=_StartRaw,
+        status=201,
+        faults=(CONFLICT, TOO_MANY),
+        is_writing=True,
+    ),
+    Endpoint(
+        "list_runs",
+        "GET",
+        "/v1/runs",
+        "List runs, the newest first",
+        READERS,
+        list_runs,
+        RunPage,
+        query=(_AGENT, _STATUS, MINUTES, CURSOR, LIMIT),
+    ),
+    Endpoint("show_run", "GET", "/v1/runs/{id}", "Show a run", READERS, show_run, RunSummary, faults=(NOT_FOUND,)),
+    Endpoint(
+        "record_calls",
+        "POST",
+        "/v1/runs/{id}/calls",
+        "Record what a run does",
+        AGENTS,
+        record_calls,
+        CallsReply,
+        body=CallsRequest,
+        faults=(NOT_FOUND, CONFLICT),
+        is_writing=True,
+    ),
+    Endpoint(
+        "end_run",
+        "POST",
+        "/v1/runs/{id}/end",
+        "End a run",
+        AGENTS,
+        end_run,
+        EndReply,
+        body=EndRequest,
+        faults=(NOT_FOUND,),
+        is_writing=True,
+    ),
+    Endpoint(
+        "list_run_decisions",
+        "GET",
+        "/v1/runs/{id}/decisions",
+        "List what was decided about a run",
+        READERS,
+        list_run_decisions,
+        DecisionPage,
+        query=(CURSOR, LIMIT),
+        faults=(NOT_FOUND,),
+    ),
+    Endpoint("show_trace", "GET", "/v1/runs/{id}/trace", "Show a run with its spans", READERS, show_trace, RunTrace, faults=(NOT_FOUND,)),
+)

@@ -1,0 +1,140 @@
+"""Sources outside and inside the base: which there are, how they are, and, for the operator's admins, which there shall be."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.contracts.access import DEFAULT_TENANT
+from evidentia.contracts.control import AuditKind, Role
+from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList, TrialRequest
+from evidentia.contracts.errors import NotFoundError
+from evidentia.contracts.retrieval import SourceTrial
+from evidentia.contracts.sources import SourceConnection, SourceDescriptor
+from evidentia.serving.operations.asking import Asked, Endpoint, Group, Reply
+from evidentia.serving.operations.document_endpoints import note
+from evidentia.serving.operations.evidence_endpoints import READERS, SEES_ALL
+from evidentia.serving.operations.refusals import BAD_GATEWAY, CONFLICT, NOT_FOUND
+from evidentia.serving.operations.source_addresses import reachable
+
+if TYPE_CHECKING:
+    from evidentia.contracts.sources import SourceStatus
+    from evidentia.serving.operations.plane import Plane
+
+WRITERS: Final = (Role.ADMIN,)
+
+
+async def list_sources(plane: Plane, asked: Asked) -> Reply:
+    """Return every source that the asker may know of, with its health; where it is, only to the operator's admins and auditors."""
+    found = await plane.office.base_for(asked.principal).sources()
+    is_operator = asked.tenant == DEFAULT_TENANT and bool(set(SEES_ALL) & set(asked.token.roles))
+    return Reply(SourceList(sources=tuple(found if is_operator else map(_without_place, found))))
+
+
+async def list_freshness(plane: Plane, asked: Asked) -> Reply:
+    """Return how old every source's data is beside what it promises."""
+    return Reply(FreshnessList(sources=tuple(await plane.office.base_for(asked.principal).source_freshness())))
+
+
+async def add_source(plane: Plane, asked: Asked) -> Reply:
+    """Register a source outside the base; its address has to be one that the server may speak to."""
+    descriptor: SourceDescriptor = asked.body
+    checked = await reachable(plane.office.settings, descriptor)
+    added = await plane.office.base_of(asked.tenant).add_source(checked)
+    await asyncio.to_thread(note, plane, asked, AuditKind.SOURCE, "added", subject=added.source_id)
+    return Reply(added)
+
+
+async def remove_source(plane: Plane, asked: Asked) -> Reply:
+    """Forget a source outside the base, and what was kept of it."""
+    await plane.office.base_of(asked.tenant).remove_source(asked.path["id"])
+    await asyncio.to_thread(note, plane, asked, AuditKind.SOURCE, "removed", subject=asked.path["id"])
+    return Reply(Done(subject=asked.path["id"]))
+
+
+async def test_source(plane: Plane, asked: Asked) -> Reply:
+    """Ask one source outside the base by itself; nothing of it is kept or ranked."""
+    request: TrialRequest = asked.body
+    return Reply(await plane.office.base_of(asked.tenant).test_source(asked.path["id"], request.query, limit=request.limit))
+
+
+async def source_changed(plane: Plane, asked: Asked) -> Reply:
+    """Say that a source's data has changed: what was kept of it is forgotten."""
+    base = plane.office.base_of(asked.tenant)
+    if asked.path["id"] not in {each.descriptor.source_id for each in await base.sources()}:
+        raise NotFoundError("source", asked.path["id"])
+    count = await base.source_changed(asked.path["id"])
+    await asyncio.to_thread(note, plane, asked, AuditKind.SOURCE, "said to have changed", subject=asked.path["id"])
+    return Reply(Count(count=count))
+
+
+def _without_place(status: SourceStatus) -> SourceStatus:
+    replace = msgspec.structs.replace
+    descriptor = replace(status.descriptor, connection=SourceConnection(kind=status.descriptor.connection.kind))
+    return replace(status, descriptor=descriptor, health=replace(status.health, last_problem=""))
+
+
+_E: Final = Group.EVIDENCE
+
+ENDPOINTS: Final = (
+    Endpoint("list_sources", "GET", "/v1/sources", "List sources", READERS, list_sources, SourceList, group=_E),
+    Endpoint(
+        "list_freshness", "GET", "/v1/sources/freshness", "List how fresh sources are", READERS, list_freshness, FreshnessList, group=_E
+    ),
+    Endpoint(
+        "add_source",
+        "POST",
+        "/v1/sources",
+        "Register a source",
+        WRITERS,
+        add_source,
+        SourceDescriptor,
+        body=SourceDescriptor,
+        status=201,
+        group=_E,
+        is_writing=True,
+        is_base_wide=True,
+        faults=(CONFLICT,),
+    ),
+    Endpoint(
+        "remove_source",
+        "DELETE",
+        "/v1/sources/{id}",
+        "Forget a source",
+        WRITERS,
+        remove_source,
+        Done,
+        group=_E,
+        is_writing=True,
+        is_base_wide=True,
+        faults=(NOT_FOUND,),
+    ),
+    Endpoint(
+        "test_source",
+        "POST",
+        "/v1/sources/{id}/test",
+        "Ask one source by itself",
+        WRITERS,
+        test_source,
+        SourceTrial,
+        body=TrialRequest,
+        group=_E,
+        is_base_wide=True,
+        faults=(NOT_FOUND, BAD_GATEWAY),
+    ),
+    Endpoint(
+        "source_changed",
+        "POST",
+        "/v1/sources/{id}/changed",
+        "Say that a source's data has changed",
+        WRITERS,
+        source_changed,
+        Count,
+        group=_E,
+        is_writing=True,
+        is_base_wide=True,
+        faults=(NOT_FOUND,),
+    ),
+)

@@ -1,0 +1,42 @@
+"""docs/identity.md says of every operation who may ask for it, as the operations themselves do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cogapp import Cog  # type: ignore[import-untyped]  # it ships no types
+
+from evidentia.backends.embedded import usage
+from evidentia.backends.jwt import verifier
+from evidentia.serving.identity import buckets, limits, sessions
+from evidentia.serving.operations.registry import ENDPOINTS
+
+
+def spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "identity.md"
+
+
+def test_the_table_of_roles_is_that_of_the_operations() -> None:
+    """When this fails, run `cog -r docs/identity.md`."""
+    assert 0 == Cog().main(["cog", "--check", str(PAGE)])
+    assert all(f"| `{endpoint.operation}` |" in PAGE.read_text(encoding="utf-8") for endpoint in ENDPOINTS)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"at most {spaced(buckets.MOST_BURST)}, and it fills evenly",
+        f"no more than {spaced(buckets.MOST_KEPT)} holders",
+        f"every {usage.WRITE_S} seconds and at the end",
+        f"{limits.WRONG.burst} at once, then one in two seconds",
+        f"{spaced(verifier.LONGEST)} characters at most",
+        f"believed for {verifier.KEPT_NS // 10**9} seconds at most",
+        f"A token has {sessions.MOST_OF_ONE} sessions at most",
+    ],
+)
+def test_numbers_on_the_page_are_those_of_the_program(sentence: str) -> None:
+    assert sentence in PAGE.read_text(encoding="utf-8")
