@@ -1,0 +1,45 @@
+"""The operations of a served base as methods of gRPC services: the one table of operations, in other words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from proto_methods import Method
+from reference import sources
+
+from evidentia.serving.operations.asking import Group
+from evidentia.serving.operations.flat import camel, flat_of
+from evidentia.serving.operations.registry import ENDPOINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evidentia.serving.operations.asking import Endpoint
+
+_SERVICES: Final[Mapping[Group, str]] = {
+    Group.EVIDENCE: "EvidenceService",
+    Group.GOVERNANCE: "GovernanceService",
+    Group.ADMINISTRATION: "AdministrationService",
+}
+
+
+def methods() -> list[Method]:
+    """Return every operation as a method."""
+    return [
+        Method(
+            service=_SERVICES[each.group],
+            name=camel(each.operation),
+            about=f"{each.about}.",
+            request=flat_of(each).message,
+            reply=each.reply,
+            is_stream=each.is_stream,
+            words=_words(each),
+        )
+        for each in ENDPOINTS
+    ]
+
+
+def _words(endpoint: Endpoint) -> dict[str, str]:
+    """Return what is said about the fields of a request: under those of its body, and about its parameters."""
+    body = sources.field_words(endpoint.body) if isinstance(endpoint.body, type) else {}
+    return body | {field.name: field.about for field in endpoint.query}

@@ -1,0 +1,121 @@
+"""Python code that turns structs into what the constructors of messages take; one function per message, nothing looked up by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from proto_plan import Form, Kind, Label, snake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from proto_plan import FieldPlan, MessagePlan, Plan, Shape
+
+DEEPEST: Final = 60
+"""How many messages of a recursive union stand in one another; protobuf reads 100, of which the answer around needs some."""
+
+
+class Writing:
+    """Writes the writing half of the conversions."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._recursive = {message.name for message in plan.messages if message.is_recursive}
+
+    def function(self, message: MessagePlan) -> str:
+        """Return the source of one function."""
+        room = f", room: int = {DEEPEST}" if message.is_recursive else ""
+        owner = message.name if message.module else "Any"
+        head = f"def write_{snake(message.name)}(it: {owner}{room}) -> Fields:"
+        return "\n".join([head, *(f"    {line}" for line in self._body(message))])
+
+    def _body(self, message: MessagePlan) -> Iterator[str]:
+        match message.form:
+            case Form.UNION:
+                yield from self._union(message)
+            case Form.LIST | Form.MAP | Form.REPLY:
+                field = message.fields[0]
+                yield f'return {{"{field.wire}": {self._value(message, field, "it")}}}'
+            case Form.TUPLE:
+                yield from self._literal(message, {field.name: f"it[{place}]" for place, field in enumerate(message.fields)})
+            case _:
+                yield from self._literal(message, {field.name: f"it.{field.name}" for field in message.fields})
+
+    def _literal(self, message: MessagePlan, sources: Mapping[str, str]) -> Iterator[str]:
+        yield "return {"
+        for field in message.fields:
+            yield f'    "{field.wire}": {self._value(message, field, sources[field.name])},'
+        yield "}"
+
+    def _value(self, message: MessagePlan, field: FieldPlan, source: str) -> str:
+        """Return the expression of a field's value; None leaves it out."""
+        if field.label in (Label.REPEATED, Label.MAP):
+            return self._many(message, field, source)
+        name = f"{field.name}_"
+        written = self._single(message, field.shape, name)
+        if field.is_unset:
+            return f"None if ({name} := {source}) is UNSET else {written}"
+        if field.is_nullable:
+            return source if written == name else f"None if ({name} := {source}) is None else {written}"
+        if field.shape.kind is Kind.JSON and field.label is Label.IMPLICIT and message.form is Form.STRUCT:
+            return f"{written} if ({name} := {source}) else None"
+        return self._single(message, field.shape, source)
+
+    def _many(self, message: MessagePlan, field: FieldPlan, source: str) -> str:
+        written = self._single(message, field.shape, "each")
+        if written == "each":
+            return source
+        if field.label is Label.MAP:
+            return f"{{key: {written} for key, each in {source}.items()}}"
+        return f"[{written} for each in {source}]"
+
+    def _union(self, message: MessagePlan) -> Iterator[str]:
+        if message.is_recursive:
+            yield "if room <= 0:"
+            yield '    return {"json": dumps(it)}'
+        for field in filter(lambda each: each.is_builtin, message.fields):
+            yield f"if isinstance(it, {field.arm_of}):"
+            yield f'    return {{"{field.wire}": {self._single(message, field.shape, "it")}}}'
+        yield from self._message_arms(message, _message_arms(message))
+
+    def _message_arms(self, message: MessagePlan, arms: list[FieldPlan]) -> Iterator[str]:
+        if not arms:
+            yield "return {}"
+            return
+        if len(arms) == 1:
+            yield f'return {{"{arms[0].wire}": {self._single(message, arms[0].shape, "it")}}}'
+            return
+        room = ", room - 1" if message.is_recursive else ""
+        yield f"arm, write = _{snake(message.name).upper()}[type(it)]"
+        yield f"return {{arm: write(it{room})}}"
+
+    def arms_table(self, message: MessagePlan) -> str:
+        """Return the table of a union: the arm of each class and the function that writes it; empty where it needs none."""
+        arms = _message_arms(message)
+        if message.form is not Form.UNION or len(arms) < 2:  # noqa: PLR2004 - a choice needs two
+            return ""
+        lines = [f'    {field.arm_of}: ("{field.wire}", {self._arm_writer(message, field)}),' for field in arms]
+        return "\n".join([f"_{snake(message.name).upper()}: Final[Mapping[type, tuple[str, Any]]] = {{", *lines, "}"])
+
+    def _arm_writer(self, message: MessagePlan, field: FieldPlan) -> str:
+        writer = f"write_{snake(field.shape.proto)}"
+        if message.is_recursive and field.shape.proto not in self._recursive:
+            return f"lambda it, _: {writer}(it)"
+        return writer
+
+    def _single(self, message: MessagePlan, shape: Shape, source: str) -> str:
+        match shape.kind:
+            case Kind.MOMENT:
+                return f"moment({source})"
+            case Kind.JSON:
+                return f"dumps({source})"
+            case Kind.ENUM:
+                return f"{snake(shape.proto).upper()}_NUMBERS[{source}]"
+            case Kind.MESSAGE:
+                room = ", room - 1" if message.is_recursive and shape.proto in self._recursive else ""
+                return f"write_{snake(shape.proto)}({source}{room})"
+            case _:
+                return source
+
+
+def _message_arms(union: MessagePlan) -> list[FieldPlan]:
+    return [field for field in union.fields if field.shape.kind is Kind.MESSAGE and not field.is_builtin]
