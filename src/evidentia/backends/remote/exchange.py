@@ -10,7 +10,11 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from evidentia.backends.remote.addresses import checked_parts
+from evidentia.backends.remote.pinning import Target, public_target
+from evidentia.contracts.control import FaultReply
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError, ServiceReplyError, ServiceUnavailableError
 
 if TYPE_CHECKING:
@@ -21,16 +25,25 @@ if TYPE_CHECKING:
 _OK: Final = 200
 _BUSY: Final = 429
 _SERVER_FAULT: Final = 500
-_LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+_MOST_REFUSAL_BYTES: Final = 1 << 16
+_ADVICE: Final = {
+    "missing_token": "it wants a token: put one into the environment and name it in 'key_variable'",
+    "invalid_token": "its token does not hold there any more; make another",
+    "not_your_principal": "its token may not ask for others: make one with --delegate, in their tenant and up to their clearance",
+}
+"""By the code of a refusal."""
+LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+"""Where a key may go in the clear."""
 
 
 class Exchange:
     """Keeps the connections to one address, for the event loop that asks; another loop gets connections of its own."""
 
-    def __init__(self, address: str, *, key_variable: str, most_bytes: int) -> None:
+    def __init__(self, address: str, *, key_variable: str, most_bytes: int, is_public: bool = False) -> None:
         parts = _checked_parts(address)
+        self._is_public = is_public
         self.host = parts[1]
-        self._is_safe = parts[0] == "https" or self.host in _LOCAL_HOSTS
+        self._is_safe = parts[0] == "https" or self.host in LOCAL_HOSTS
         self._address = address.rstrip("/")
         self._key_variable = key_variable
         self._most_bytes = most_bytes
@@ -64,24 +77,29 @@ class Exchange:
             await kept[1].aclose()
 
     async def _exchange(self, client: httpx2.AsyncClient, path: str, body: bytes, headers: dict[str, str]) -> bytes:
-        async with client.stream("POST", self._address + path, content=body, headers=headers) as response:
-            self._refuse(response)
-            parts = bytearray()
-            async for part in response.aiter_raw():
-                parts += part
-                if len(parts) > self._most_bytes:
-                    raise ServiceReplyError(f"'{self.host}' replies with more than {self._most_bytes} bytes")
-            return bytes(parts)
+        target = await public_target(self._address) if self._is_public else Target(self._address, {}, {})
+        told = {**headers, **target.headers}
+        async with client.stream("POST", target.address + path, content=body, headers=told, extensions=target.extensions) as response:
+            if response.status_code != _OK:
+                raise self._refusal(response.status_code, await self._whole(response, most_bytes=_MOST_REFUSAL_BYTES))
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise ServiceReplyError(f"'{self.host}' compresses its reply although it was asked not to")
+            return await self._whole(response, most_bytes=self._most_bytes)
 
-    def _refuse(self, response: httpx2.Response) -> None:
-        status = response.status_code
+    async def _whole(self, response: httpx2.Response, *, most_bytes: int) -> bytes:
+        parts = bytearray()
+        async for part in response.aiter_raw():
+            parts += part
+            if len(parts) > most_bytes:
+                raise ServiceReplyError(f"'{self.host}' replies with more than {most_bytes} bytes")
+        return bytes(parts)
+
+    def _refusal(self, status: int, reply: bytes) -> ServiceReplyError | ServiceUnavailableError:
+        """Return what a refusal means: of what it says only the code is repeated, since the rest may be anything."""
         answer = f"'{self.host}' answers with the HTTP status {status}"
         if status == _BUSY or status >= _SERVER_FAULT:
-            raise ServiceUnavailableError(answer)
-        if status != _OK:
-            raise ServiceReplyError(f"{answer}; check the address and the key")
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise ServiceReplyError(f"'{self.host}' compresses its reply although it was asked not to")
+            return ServiceUnavailableError(answer)
+        return ServiceReplyError(f"{answer}; {_ADVICE.get(_code_in(reply), 'check the address and the key')}")
 
     def _headers(self) -> dict[str, str]:
         headers = {"accept": "application/json", "accept-encoding": "identity", "content-type": "application/json"}
@@ -104,17 +122,25 @@ class Exchange:
     async def _open(self) -> httpx2.AsyncClient:
         loop = asyncio.get_running_loop()
         if self._client is None or self._client[0] is not loop:
-            client = await asyncio.to_thread(_new_client)
+            client = await asyncio.to_thread(new_client, "a remote source")
             if self._client is None or self._client[0] is not loop:  # two that ask at once keep the first
                 self._client = (loop, client)
         return self._client[1]
 
 
-def _new_client() -> httpx2.AsyncClient:
+def _code_in(reply: bytes) -> str:
+    try:
+        return msgspec.json.decode(reply, type=FaultReply).error.code
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ""
+
+
+def new_client(needed_for: str) -> httpx2.AsyncClient:
+    """Return connections to be kept; whoever asks for them closes them."""
     try:
         import httpx2
     except ImportError as error:
-        raise MissingExtraError("remote", needed_for="a remote source") from error
+        raise MissingExtraError("remote", needed_for=needed_for) from error
     return httpx2.AsyncClient(verify=_trusted(), trust_env=False, follow_redirects=False, timeout=None)
 
 

@@ -36,12 +36,19 @@ class RemoteEvidentia:
     """Implements `Retriever`. The connections stay open between questions; `aclose`, on the loop that asked, closes them.
 
     `key_variable` names the environment variable that holds the bearer key; empty when that Evidentia wants none.
+    `is_public` has it speak to public addresses alone, whatever the name of the host leads to.
     """
 
     def __init__(
-        self, address: str, *, key_variable: str = "", most_reply_bytes: int = MOST_REPLY_BYTES, linger_ms: int = LINGER_MS
+        self,
+        address: str,
+        *,
+        key_variable: str = "",
+        most_reply_bytes: int = MOST_REPLY_BYTES,
+        linger_ms: int = LINGER_MS,
+        is_public: bool = False,
     ) -> None:
-        self._exchange = Exchange(address, key_variable=key_variable, most_bytes=most_reply_bytes)
+        self._exchange = Exchange(address, key_variable=key_variable, most_bytes=most_reply_bytes, is_public=is_public)
         self._linger_ms = linger_ms
 
     async def retrieve(self, ask: SourceAsk) -> AsyncGenerator[Candidate]:

@@ -1,0 +1,233 @@
+"""A served base over gRPC: the same operations as messages of `evidentia.v1`, for `grpc://` and `grpcs://` addresses.
+
+Proxies are not asked, certificates are checked, and a token travels encrypted, within this machine, or not at all. Needs the extra `grpc`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+import msgspec
+
+from evidentia.backends.remote.addresses import checked_parts
+from evidentia.backends.remote.exchange import LOCAL_HOSTS
+from evidentia.backends.remote.faults import error_of, fault_in
+from evidentia.contracts import doors
+from evidentia.contracts.errors import (
+    FieldProblem,
+    InvalidFieldError,
+    MissingExtraError,
+    PolicyInvalidError,
+    ServiceReplyError,
+    ServiceUnavailableError,
+)
+from evidentia.contracts.policies import PolicyBody
+from evidentia.contracts.sources import SourceDescriptor
+from evidentia.contracts.streaming import StreamEvent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    import grpc
+
+    from evidentia.contracts.ports import Governor
+    from evidentia.protobuf.methods import Method
+
+Answer = TypeVar("Answer")
+
+MOST_REPLY_BYTES: Final = 1 << 28
+FAULT: Final = "evidentia-fault-bin"
+"""Where the trailing metadata has the fault, as JSON."""
+BODIES: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "add_source": SourceDescriptor,
+    "ask_tables": doors.TableQuestion,
+    "collect": doors.GcRequest,
+    "create_policy": PolicyBody,
+    "flush_cache": doors.FlushRequest,
+    "forget": doors.NoteIds,
+    "ingest": doors.IngestRequest,
+    "remember": doors.NoteRequest,
+    "remove_documents": doors.DocumentIds,
+    "replace_policy": PolicyBody,
+    "retrieve": doors.EvidenceAsk,
+    "retrieve_stream": doors.EvidenceAsk,
+    "set_access": doors.AccessRequest,
+    "test_source": doors.TrialRequest,
+    "verify": doors.VerifyRequest,
+    "warm_cache": doors.WarmRequest,
+}
+"""The contract that an operation's parameters are, apart from those that name what it is about."""
+_AT_FAULT: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_EXHAUSTED", "INTERNAL", "ABORTED")
+"""Statuses that say that a server cannot answer now, where it does not say more."""
+
+
+class GrpcCalls:
+    """Implements `OperationCalls`. The channel belongs to the event loop that asks; another loop gets one of its own."""
+
+    def __init__(self, address: str, *, token: str, authorities: bytes | None = None) -> None:
+        scheme, separator, place = address.partition("://")
+        web = "https" if scheme.lower() == "grpcs" else "http"
+        _, self._host = checked_parts(f"{web}{separator}{place}", field="path", unfit=_UNFIT, telling=_TELLING)
+        if web != "https" and self._host not in LOCAL_HOSTS:
+            raise InvalidFieldError("path", "a token is not sent in the clear; write the address with grpcs")
+        if not token or not token.isascii() or not token.isprintable() or " " in token:
+            raise InvalidFieldError("token", "there is none, or it holds characters that no token has")
+        self._place = place.rstrip("/")
+        self._is_encrypted = web == "https"
+        self._authorities = authorities
+        self._metadata = (("authorization", f"Bearer {token}"),)
+        self._channel: tuple[asyncio.AbstractEventLoop, grpc.aio.Channel] | None = None
+
+    @property
+    def host(self) -> str:
+        """Return whom it speaks to, for messages."""
+        return self._host
+
+    async def call(
+        self, operation: str, params: Mapping[str, object], kind: type[Answer], *, timeout_ms: int, is_repeatable: bool = False
+    ) -> Answer:
+        """Return the answer of an operation; see `HttpCalls.call` for what it raises."""
+        import grpc
+
+        method, message = _message(operation, params)
+        channel = self._open()
+        ask = channel.unary_unary(method.path, request_serializer=_serialised, response_deserializer=method.response.FromString)
+        try:
+            reply = await ask(message, timeout=timeout_ms / 1000, metadata=self._metadata)
+        except grpc.aio.AioRpcError as error:
+            if not is_repeatable or error.code() is not grpc.StatusCode.UNAVAILABLE or _fault_of(error) is not None:
+                self._raise(error, timeout_ms=timeout_ms)
+            return await self.call(operation, params, kind, timeout_ms=timeout_ms)
+        answer: Answer = self._read(method, reply, kind)
+        return answer
+
+    async def stream(self, operation: str, params: Mapping[str, object], *, timeout_ms: int) -> AsyncGenerator[StreamEvent, None]:
+        """Yield the parts of an answer as they come; here `timeout_ms` is how long all of them may take."""
+        import grpc
+
+        method, message = _message(operation, params)
+        channel = self._open()
+        ask = channel.unary_stream(method.path, request_serializer=_serialised, response_deserializer=method.response.FromString)
+        asked = ask(message, timeout=timeout_ms / 1000, metadata=self._metadata)
+        try:
+            async for part in asked:
+                yield self._read(method, part, StreamEvent)
+        except grpc.aio.AioRpcError as error:
+            self._raise(error, timeout_ms=timeout_ms)
+        finally:
+            asked.cancel()
+
+    def governor(self) -> Governor:
+        """Refuse: runs are governed over HTTP."""
+        raise InvalidFieldError("path", f"runs are governed over HTTP; connect to '{self._host}' with an http or https address for that")
+
+    async def close(self) -> None:
+        """Close the channel, if it belongs to this loop."""
+        kept, self._channel = self._channel, None
+        if kept is not None and kept[0] is asyncio.get_running_loop():
+            await kept[1].close()
+
+    def _read(self, method: Method, reply: object, kind: Any) -> Any:  # noqa: ANN401 - an answer of the kind, which may be a union
+        try:
+            return msgspec.convert(method.read_response(reply), kind)
+        except (msgspec.MsgspecError, RecursionError, KeyError) as error:
+            # The reason alone: a message of the decoder quotes what was sent.
+            raise ServiceReplyError(f"'{self._host}' replies with something that is no answer ({type(error).__name__})") from None
+
+    def _raise(self, error: grpc.aio.AioRpcError, *, timeout_ms: int) -> NoReturn:
+        fault = _fault_of(error)
+        if fault is not None:
+            told = fault_in(fault)
+            if told is not None:
+                raise error_of(told, host=self._host) from None
+        status = error.code().name
+        if status == "DEADLINE_EXCEEDED":
+            raise ServiceUnavailableError(f"'{self._host}' gave no whole answer within {timeout_ms} ms") from None
+        if status in _AT_FAULT:
+            raise ServiceUnavailableError(f"'{self._host}' cannot be spoken to ({status})") from None
+        raise ServiceReplyError(f"'{self._host}' refuses ({status}); check that an Evidentia listens for gRPC there") from None
+
+    def _open(self) -> grpc.aio.Channel:
+        loop = asyncio.get_running_loop()
+        if self._channel is None or self._channel[0] is not loop:
+            self._channel = (loop, self._new_channel())
+        return self._channel[1]
+
+    def _new_channel(self) -> grpc.aio.Channel:
+        import grpc
+
+        options = (
+            ("grpc.max_receive_message_length", MOST_REPLY_BYTES),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.enable_http_proxy", 0),
+        )
+        if not self._is_encrypted:
+            return grpc.aio.insecure_channel(self._place, options=options)
+        return grpc.aio.secure_channel(self._place, grpc.ssl_channel_credentials(self._authorities), options=options)
+
+
+class _Params:
+    """Parameters as the attributes that a message is written from; what is not given is None, or what the contract has."""
+
+    def __init__(self, given: Mapping[str, object], body: msgspec.Struct | None) -> None:
+        self._given = given
+        self._body = body
+
+    def __getattr__(self, name: str) -> object:
+        if self._body is not None and name in self._body.__struct_fields__:
+            return getattr(self._body, name)
+        return self._given.get(name)
+
+
+_UNFIT: Final = "it is no address of a served base; write something like 'grpcs://host:8322'"
+_TELLING: Final = "it holds a name, a key or a query; pass the token by itself"
+
+
+def _message(operation: str, params: Mapping[str, object]) -> tuple[Method, Any]:
+    """Return the method of an operation and the message that asks for it. Any: a class per operation, made by protoc."""
+    method = _methods().get(operation)
+    if method is None:
+        raise ServiceReplyError(f"'{operation}' is not offered over gRPC; connect with an http or https address")
+    kind = BODIES.get(operation)
+    body = None if kind is None else _body(params, kind)
+    return method, method.request(**method.write_request(_Params(params, body)))
+
+
+def _body(params: Mapping[str, object], kind: type[msgspec.Struct]) -> msgspec.Struct:
+    names = {field.encode_name for field in msgspec.structs.fields(kind)}
+    given = {name: value for name, value in params.items() if name in names}
+    try:
+        return msgspec.convert(msgspec.to_builtins(given), kind)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        field = place.strip("`.") or problem.rpartition(" `")[2].strip("`")
+        problem = problem[:1].lower() + problem[1:]
+        if kind is PolicyBody:
+            raise PolicyInvalidError([FieldProblem(field, problem)]) from None
+        raise InvalidFieldError(field, problem) from None
+
+
+@cache
+def _methods() -> Mapping[str, Method]:
+    try:
+        from evidentia.protobuf.methods import METHODS
+    except ImportError as error:
+        raise MissingExtraError("grpc", needed_for="a base behind a grpc address") from error
+    return {_operation(method.name): method for method in METHODS}
+
+
+def _operation(name: str) -> str:
+    """Return what a method's operation is called: `ListRuns` is `list_runs`."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+def _serialised(message: Any) -> bytes:  # noqa: ANN401 - a message of whichever method
+    content: bytes = message.SerializeToString()
+    return content
+
+
+def _fault_of(error: grpc.aio.AioRpcError) -> bytes | None:
+    found = [value for name, value in error.trailing_metadata() or () if name == FAULT]
+    return found[0] if found and isinstance(found[0], bytes) else None
