@@ -30,7 +30,11 @@ _Proof = TypeVar("_Proof", FragmentExport, EvidenceResponse)
 
 def read_proof(path: Path) -> FragmentExport | EvidenceResponse:
     """Read an exported fragment or a saved answer."""
-    stored = _read(path)
+    return parse_proof(path, _read(path))
+
+
+def parse_proof(path: Path, stored: bytes) -> FragmentExport | EvidenceResponse:
+    """Return the exported fragment or saved answer in the bytes of a file; `path` is what refusals call it."""
     found = _parsed(path, stored)
     if isinstance(found, dict) and ANSWER_FIELDS & found.keys():
         return _strictly(path, stored, found, kind=EvidenceResponse, name=ANSWER_NAME)

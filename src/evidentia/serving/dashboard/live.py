@@ -1,0 +1,118 @@
+"""Pages that keep themselves up to date: a bounded number of open streams, each ended with its session or with the server."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import StreamingResponse
+
+from evidentia.serving.dashboard import cookies
+from evidentia.serving.dashboard.headers import HEADERS
+from evidentia.serving.operations.refusals import TOO_MANY, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from evidentia.serving.dashboard.desk import Desk
+    from evidentia.serving.identity.admission import Identity
+
+EVERY_S: Final = 1.0
+MOST_STREAMS: Final = 100
+MOST_OF_ONE: Final = 6
+"""Streams of one token: browsers open no more than six connections to a server anyway."""
+QUIET_BEATS: Final = 15
+"""After so many looks at which nothing was new, a comment is sent, so that a reader who is gone is noticed."""
+SIGNED_OUT: Final = b"event: signed-out\ndata: \n\n"
+_QUIET: Final = b": nothing new\n\n"
+
+
+class LiveStreams:
+    """The streams that are open in one process."""
+
+    def __init__(self, *, most: int = MOST_STREAMS, most_of_one: int = MOST_OF_ONE, every_s: float = EVERY_S) -> None:
+        self.every_s = every_s
+        self._most = most
+        self._most_of_one = most_of_one
+        self._open: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        """Return how many are open."""
+        return len(self._open)
+
+    def close(self) -> None:
+        """End every stream and open none any more; from any thread, before the server waits for what is under way."""
+        self._is_closed = True
+        for _, loop, ended in list(self._open):
+            with suppress(RuntimeError):  # a loop that has stopped has no streams left
+                loop.call_soon_threadsafe(ended.set)
+
+    @contextmanager
+    def entered(self, token_id: str) -> Iterator[asyncio.Event]:
+        """Hold a place while a stream is open; what it gives is set when the stream has to end."""
+        ended = asyncio.Event()
+        place = (token_id, asyncio.get_running_loop(), ended)
+        self._open.append(place)
+        if self._is_closed:
+            ended.set()
+        try:
+            yield ended
+        finally:
+            self._open.remove(place)
+
+    def has_room(self, token_id: str) -> bool:
+        """Tell whether the holder of a token may have one more."""
+        own = sum(1 for holder, _, _ in self._open if holder == token_id)
+        return not self._is_closed and len(self._open) < self._most and own < self._most_of_one
+
+    def require_room(self, token_id: str) -> None:
+        """Refuse one stream too many."""
+        if not self.has_room(token_id):
+            message = "too many pages are kept up to date at once"
+            raise Refusal(TOO_MANY, "too_many_streams", message, hint="close other tabs; the page shows what was true when it was loaded")
+
+
+def stream(desk: Desk, request: Request, shown: Callable[[Identity], Awaitable[str]]) -> Response:
+    """Return the stream that sends a part of a page again whenever it has changed."""
+    desk.live.require_room(desk.signed_in(request).identity.token.token_id)
+    headers = {**HEADERS, "x-accel-buffering": "no"}
+    return StreamingResponse(_events(desk, cookies.key_in(request), shown), headers=headers, media_type="text/event-stream")
+
+
+def event_of(part: str) -> bytes:
+    """Return a part of a page as one event; its lines become lines of data."""
+    return "".join(f"data: {line}\n" for line in part.splitlines()).encode() + b"\n"
+
+
+async def _events(desk: Desk, key: str, shown: Callable[[Identity], Awaitable[str]]) -> AsyncIterator[bytes]:
+    session = await desk.sessions.find(key, is_use=False)
+    if session is None:
+        yield SIGNED_OUT
+        return
+    if not desk.live.has_room(session.identity.token.token_id):  # others may have come in since this one was let in
+        return
+    with desk.live.entered(session.identity.token.token_id) as ended:
+        last, quiet = "", 0
+        while not ended.is_set():
+            found = await desk.sessions.find(key, is_use=False)
+            if found is None:
+                yield SIGNED_OUT
+                return
+            try:
+                part = await shown(found.identity)
+            except Refusal:  # what cannot be read now may be readable in a moment
+                part = last
+            if part != last:
+                yield event_of(part)
+                last, quiet = part, 0
+            elif quiet >= QUIET_BEATS:
+                yield _QUIET
+                quiet = 0
+            quiet += 1
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), desk.live.every_s)

@@ -1,0 +1,1 @@
+"""One module a page: each says where it stands in the navigation and which routes it answers."""
