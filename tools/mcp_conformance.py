@@ -32,11 +32,12 @@ import uvicorn
 import yaml
 
 import evidentia
+from evidentia.contracts.access import local_owner
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.mcp.endpoint import McpEndpoint, mcp_app
-from evidentia.serving.mcp.office import Office
 from evidentia.serving.mcp.server import make_server
+from evidentia.serving.operations.office import Office
 from evidentia.testing.mcp_fixtures import add_fixtures
 from evidentia.wiring.control import open_tokens
 
@@ -155,7 +156,9 @@ def serving(base: Path) -> Iterator[str]:
     with open_tokens(base) as (tokens, _), socket.create_server(("127.0.0.1", 0)) as listening:
         server = make_server(Office.open(base))
         add_fixtures(server, bus=server.bus)
-        config = uvicorn.Config(mcp_app(McpEndpoint(server, tokens=tokens)), log_config=None, timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            mcp_app(McpEndpoint(server, tokens=tokens, alone=local_owner())), log_config=None, timeout_graceful_shutdown=1
+        )
         web = uvicorn.Server(config)
         thread = threading.Thread(target=web.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

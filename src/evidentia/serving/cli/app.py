@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from evidentia.serving.cli import (
+    backup,
     cache,
     demo,
     doctor,
@@ -19,6 +20,7 @@ from evidentia.serving.cli import (
     memory,
     policy,
     replay,
+    restore,
     search,
     serve,
     show,
@@ -27,6 +29,7 @@ from evidentia.serving.cli import (
     tokens,
     trace,
     verify,
+    versions,
     why,
 )
 from evidentia.serving.cli.invocation import DEFAULT_BASE, ENVIRONMENT_BASE, Invocation, JsonOption, QuietOption
@@ -86,7 +89,10 @@ app.command("why")(why.why)
 app.add_typer(trace.group, name="trace")
 app.command("verify")(verify.verify)
 app.command("export")(export.export)
+app.command("versions")(versions.versions)
 app.command("gc")(gc.gc)
+app.command("backup")(backup.backup)
+app.command("restore")(restore.restore)
 app.command("doctor")(doctor.doctor)
 app.add_typer(sources.group, name="sources")
 app.add_typer(tables.group, name="tables")

@@ -16,8 +16,8 @@ from evidentia.serving.cli.output import Figure, put, put_table
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from evidentia.contracts.reports import CacheStats
     from evidentia.contracts.telemetry import RequestTrace
-    from evidentia.engine.cache_stats import CacheStats
 
 _NEEDED = frozenset(CoverageState) - {CoverageState.DENIED, CoverageState.SKIPPED}
 """States of a source that was to answer; one that was left out was not looked for in the cache."""

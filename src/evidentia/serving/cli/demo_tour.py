@@ -166,6 +166,7 @@ def _say_what_is_next(directory: Path, *, receipt_id: str) -> None:
     put(f"  evidentia --base {base} verify")
     put(f"  evidentia --base {base} policy list")
     put(f"  evidentia --base {base} policy analyze")
+    put(f"  evidentia --base {base} serve        # every door and the dashboard; prints a link to follow")
     put(f"  evidentia verify {directory / 'fragment.json'}")
     put(f"  evidentia verify {directory / 'fragment-tampered.json'}")
     put(f"Change something in '{directory / 'corpus'}' and run `evidentia demo` again: only that becomes a new version.")

@@ -54,7 +54,7 @@ def mcp(
     if not has_base(call.base):
         raise BaseMissingError(str(call.base))
     try:
-        from evidentia.serving.mcp.callers import Grants
+        from evidentia.serving.identity.callers import Grants
         from evidentia.serving.mcp.running import serve_http, serve_stdio
     except ImportError as error:
         raise MissingExtraError("mcp", needed_for="`evidentia mcp`") from error

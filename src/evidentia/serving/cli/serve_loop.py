@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.errors import MissingExtraError
+from evidentia.contracts.errors import EvidentiaError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-    from types import FrameType
 
-    from evidentia.serving.rest.parts import ControlParts
+    from evidentia.contracts.settings import Settings
+    from evidentia.serving.hosting.orders import Hosting
+    from evidentia.serving.hosting.supervisor import FirstLink
+    from evidentia.wiring.control import Control
 
-GRACE_S: Final = 10
-"""How long requests under way may take once the plane is told to stop."""
-KEEP_ALIVE_S: Final = 60
-"""How long a connection may rest; longer than clients keep theirs, so that none is used while it closes."""
-_WAITING: Final = 128
+_WAITING: Final = 1_024
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
@@ -37,30 +37,25 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run_until_stopped(parts: ControlParts, listening: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT, then let requests under way finish."""
-    try:
-        import uvicorn
+def serve_alone(
+    control: Control,
+    hosting: Hosting,
+    listening: socket.socket,
+    *,
+    settings: Settings,
+    link: FirstLink,
+    announce: Callable[[], None],
+    tell: Callable[[str], None],
+) -> None:
+    """Serve in this process until SIGTERM or SIGINT, then let requests under way finish; SIGHUP has the certificate read again."""
+    asyncio.run(_serve_alone(control, hosting, listening, settings=settings, link=link, announce=announce, tell=tell))
 
-        from evidentia.serving.rest.app import make_app
-    except ImportError as error:
-        raise MissingExtraError("server", needed_for="`evidentia serve`") from error
-    config = uvicorn.Config(
-        make_app(parts),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=GRACE_S,
-        lifespan="on",
-    )
-    before = {number: signal.signal(number, _already_stopped) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        # The server takes the signals over while it runs, and raises them again for whoever had them before: that is nobody now.
-        uvicorn.Server(config).run(sockets=[listening])
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+
+def serve_with_workers(hosting: Hosting, listening: socket.socket, *, link: FirstLink, announce: Callable[[], None]) -> None:
+    """Serve in other processes until SIGTERM or SIGINT; SIGHUP replaces them."""
+    from evidentia.serving.hosting.supervisor import Supervisor
+
+    asyncio.run(Supervisor(hosting, listening, link=link).run(announce=announce))
 
 
 def write_privately(file: Path, line: str) -> None:
@@ -70,5 +65,39 @@ def write_privately(file: Path, line: str) -> None:
         opened.write(f"{line}\n")
 
 
-def _already_stopped(number: int, frame: FrameType | None) -> None:
-    del number, frame
+async def _serve_alone(
+    control: Control,
+    hosting: Hosting,
+    listening: socket.socket,
+    *,
+    settings: Settings,
+    link: FirstLink,
+    announce: Callable[[], None],
+    tell: Callable[[str], None],
+) -> None:
+    from evidentia.contracts.control import TokenId
+    from evidentia.serving.hosting.host import Host
+
+    host = Host(control, hosting, settings=settings)
+    if link.hashed:
+        host.app.state.links.expect(link.hashed, token_id=TokenId(link.token_id))
+    stopped = asyncio.Event()
+
+    def stop() -> None:
+        if stopped.is_set():
+            host.hurry()
+        stopped.set()
+
+    def renew() -> None:
+        try:
+            host.renew_certificate()
+        except (EvidentiaError, OSError) as error:
+            tell(f"the certificate stays as it was: {error}")
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, renew)
+    async with host.open([listening]):
+        announce()
+        await stopped.wait()

@@ -7,9 +7,7 @@ import typer
 from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption, invocation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evidentia.contracts.control import Role, TokenInfo
+    from evidentia.contracts.control import TokenInfo
 
 group = typer.Typer(rich_markup_mode=None, help="Make and revoke tokens for the control plane.", no_args_is_help=False)
 
@@ -20,6 +18,26 @@ RoleOption = Annotated[
 TenantOption = Annotated[str | None, typer.Option("--tenant", metavar="TENANT", help="The tenant; default: default.", show_default=False)]
 ExpiresOption = Annotated[
     str | None, typer.Option("--expires", metavar="SPAN", help="Until when it holds: 12h, 30d; default: for ever.", show_default=False)
+]
+ClearanceOption = Annotated[
+    str | None,
+    typer.Option("--clearance", metavar="LEVEL", help="What its holder is cleared for; default: internal.", show_default=False),
+]
+GroupOption = Annotated[
+    list[str] | None, typer.Option("--group", metavar="GROUP", help="A group its holder is in; may be given several times.")
+]
+AttributeOption = Annotated[
+    list[str] | None,
+    typer.Option("--attribute", metavar="NAME=VALUE", help="A fact about its holder for access rules; may be given several times."),
+]
+DelegateOption = Annotated[
+    bool, typer.Option("--delegate", help="Its holder may ask in the name of others in the tenant, up to its own clearance.")
+]
+RateOption = Annotated[
+    int | None, typer.Option("--rate", metavar="N", help="Requests a minute; default: server.requests_per_minute.", show_default=False)
+]
+QuotaOption = Annotated[
+    int | None, typer.Option("--quota", metavar="N", help="Requests a day (UTC); default: server.requests_per_day.", show_default=False)
 ]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The token's id; `tokens list` prints the ids.")]
 
@@ -34,6 +52,12 @@ def add(
     role: RoleOption,
     tenant: TenantOption = None,
     expires: ExpiresOption = None,
+    clearance: ClearanceOption = None,
+    group: GroupOption = None,
+    attribute: AttributeOption = None,
+    delegate: DelegateOption = False,
+    rate: RateOption = None,
+    quota: QuotaOption = None,
     base: BaseOption = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
@@ -45,16 +69,18 @@ def add(
     from evidentia.serving.cli.complaints import require_text
     from evidentia.serving.cli.durations import seconds_of
     from evidentia.serving.cli.output import note, put, put_json
+    from evidentia.serving.cli.tokens_facts import checked_name, checked_tenant, facts_from, roles_from
     from evidentia.wiring.control import open_tokens
 
     call = invocation(context, base=base, quiet=quiet, json=json)
-    require_text(name=name, tenant=tenant)
-    checked = _checked_tenant(tenant or DEFAULT_TENANT)
-    roles = _roles(role)
+    require_text(name=name, tenant=tenant, group=group, attribute=attribute)
+    checked = checked_tenant(tenant or DEFAULT_TENANT)
+    roles = roles_from(role)
+    facts = facts_from(clearance=clearance, groups=group or (), attributes=attribute or (), is_delegate=delegate, rate=rate, quota=quota)
     span = None if expires is None else timedelta(seconds=seconds_of(expires, field="expires"))
     with open_tokens(call.base) as (tokens, clock):
         expires_at = None if span is None else clock.now() + span
-        issued = tokens.issue(name=_checked_name(name), roles=roles, tenant=checked, by=BY, expires_at=expires_at)
+        issued = tokens.issue(name=checked_name(name), roles=roles, tenant=checked, by=BY, expires_at=expires_at, facts=facts)
     if call.is_json:
         put_json(issued)
         return
@@ -101,33 +127,3 @@ def revoke(
         put_json(revoked)
     else:
         put(f"revoked {revoked.token_id}")
-
-
-def _roles(words: "Sequence[str]") -> "tuple[Role, ...]":
-    from evidentia.contracts.control import Role
-    from evidentia.contracts.errors import InvalidFieldError
-
-    for word in words:
-        if word not in Role.words():
-            raise InvalidFieldError("role", f"'{word}' is none of {', '.join(Role.words())}")
-    return tuple(Role(word) for word in words)
-
-
-def _checked_name(name: str) -> str:
-    from evidentia.contracts.errors import InvalidFieldError
-
-    longest = 200
-    if not name.strip() or len(name) > longest:
-        raise InvalidFieldError("name", f"write between 1 and {longest} characters")
-    return name
-
-
-def _checked_tenant(tenant: str) -> str:
-    import re
-
-    from evidentia.contracts.control import NAME_PATTERN
-    from evidentia.contracts.errors import InvalidFieldError
-
-    if not re.match(NAME_PATTERN, tenant):
-        raise InvalidFieldError("tenant", "use at most 128 letters, digits and . _ : -, beginning with a letter or digit")
-    return tenant

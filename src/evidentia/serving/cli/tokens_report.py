@@ -21,6 +21,8 @@ def put_tokens(tokens: Sequence[TokenInfo], *, now: datetime) -> None:
             each.token_id,
             each.tenant,
             ", ".join(each.roles),
+            each.facts.clearance,
+            _facts(each),
             f"{each.created_at:%Y-%m-%d %H:%M}",
             _expiry(each),
             _state(each, now),
@@ -28,7 +30,20 @@ def put_tokens(tokens: Sequence[TokenInfo], *, now: datetime) -> None:
         )
         for each in tokens
     ]
-    put_table(("id", "tenant", "roles", "made", "expires", "state", "name"), rows)
+    put_table(("id", "tenant", "roles", "clearance", "facts", "made", "expires", "state", "name"), rows)
+
+
+def _facts(token: TokenInfo) -> str:
+    """Return what else is true of a token's holder, in a few words."""
+    facts, limits = token.facts, token.facts.limits
+    told = [
+        *(f"group {group}" for group in facts.groups),
+        *(f"{name}={value}" for name, value in sorted(facts.attributes.items())),
+        *(["delegate"] if facts.is_delegate else []),
+        *([f"{limits.requests_per_minute}/min"] if limits.requests_per_minute else []),
+        *([f"{limits.requests_per_day}/day"] if limits.requests_per_day else []),
+    ]
+    return ", ".join(told) or NEVER
 
 
 def _expiry(token: TokenInfo) -> str:

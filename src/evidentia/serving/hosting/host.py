@@ -1,0 +1,125 @@
+"""One process that serves: its sockets, its doors and its end, however it is told of that."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evidentia.serving.hosting.app import make_app
+from evidentia.serving.hosting.connections import PATIENCE, bounded
+from evidentia.serving.hosting.crew import ALONE
+from evidentia.serving.hosting.inner import InnerConnection, inner_socket
+from evidentia.serving.hosting.side_doors import SideDoors, side_doors
+from evidentia.serving.hosting.standing import Standing
+from evidentia.serving.hosting.tls import TlsFiles, load_pair, server_context, tls_files
+from evidentia.serving.hosting.web import GRACE_S, Web, web_config
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+    from collections.abc import AsyncIterator, Sequence
+
+    from evidentia.contracts.settings import Settings
+    from evidentia.serving.hosting.connections import Patience
+    from evidentia.serving.hosting.crew import Crew
+    from evidentia.serving.hosting.orders import Hosting
+    from evidentia.wiring.control import Control
+
+RETIRED_S: Final = 3_600
+"""How long a retired process waits for the runs that are open in it."""
+_LOOK_S: Final = 0.2
+
+
+class Host:
+    """Serves the base of a control. `open` is entered once; what ends it is up to whoever does."""
+
+    def __init__(
+        self, control: Control, hosting: Hosting, *, settings: Settings, crew: Crew = ALONE, patience: Patience = PATIENCE
+    ) -> None:
+        self._hosting = hosting
+        self._crew = crew
+        self._patience = patience
+        self._server = settings.server
+        self._files = files_of(hosting, settings)
+        self._context: ssl.SSLContext | None = server_context(self._files)
+        self._standing = Standing()
+        self.app = make_app(control, standing=self._standing, hosts=(hosting.host, *hosting.hosts), crew=crew)
+        self._web: Web | None = None
+        self._beside = SideDoors((), grace_s=GRACE_S)
+
+    @contextlib.asynccontextmanager
+    async def open(self, listening: Sequence[socket.socket]) -> AsyncIterator[None]:
+        """Answer meanwhile; in the end everything that is under way is finished, and the base closed."""
+        self._beside = SideDoors(side_doors(self.app.state.plane, self._hosting, files=self._files), grace_s=GRACE_S)
+        async with self.app.router.lifespan_context(self.app), self._beside, self._inner():
+            most = -(-self._server.most_connections // self._crew.workers)
+            config = web_config(
+                self.app, connection=bounded(self._standing, most_connections=most, patience=self._patience), context=self._context
+            )
+            self._web = Web(config, self._standing, drain_s=self._hosting.drain_s)
+            serving = asyncio.create_task(self._web.serve(sockets=list(listening)))
+            try:
+                await _begun(self._web, serving)
+                yield
+            finally:
+                if not serving.done():
+                    await self.drain()
+                await serving
+
+    async def drain(self) -> None:
+        """Take no more connections, and return once the last request is answered or its time is up."""
+        if self._web is None:
+            return
+        self._web.should_exit = True
+        await asyncio.gather(self._web.is_over.wait(), self._beside.close())
+
+    async def last_run_ended(self) -> None:
+        """Return once no run is open in this process, or it has been waited for long enough."""
+        for _ in range(round(RETIRED_S / _LOOK_S)):
+            if not self.app.state.plane.runs.count:
+                return
+            await asyncio.sleep(_LOOK_S)
+
+    def hurry(self) -> None:
+        """Wait for nothing any more."""
+        if self._web is not None:
+            self._web.force_exit = True
+
+    def renew_certificate(self) -> None:
+        """Show the certificate that is in the files now, on connections to come."""
+        if self._context is not None:
+            load_pair(self._context, self._files)
+
+    @contextlib.asynccontextmanager
+    async def _inner(self) -> AsyncIterator[None]:
+        """Answer the other processes, where this one writes for them."""
+        if self._crew.own is None:
+            yield
+            return
+        config = web_config(self.app.state.inner, connection=InnerConnection)
+        web = Web(config, Standing())
+        with inner_socket(self._crew.own) as listening:
+            serving = asyncio.create_task(web.serve(sockets=[listening]))
+            try:
+                await _begun(web, serving)
+                yield
+            finally:
+                web.should_exit = True
+                await serving
+
+
+def files_of(hosting: Hosting, settings: Settings) -> TlsFiles:
+    """Return where certificate and key are."""
+    given = TlsFiles(hosting.certificate, hosting.private_key, hosting.client_certificates)
+    return tls_files(settings.server, directory=Path(hosting.base), given=given)
+
+
+async def _begun(web: Web, serving: asyncio.Task[None]) -> None:
+    """Return once a server listens, or raise what kept it from that."""
+    waiting = asyncio.create_task(web.is_begun.wait())
+    await asyncio.wait((waiting, serving), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if serving.done():
+        serving.result()

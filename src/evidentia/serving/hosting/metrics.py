@@ -1,0 +1,139 @@
+"""`/metrics`, and what counts each request on its way: for this machine, or for who watches over the base."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from evidentia.contracts.control import Role
+from evidentia.serving.hosting.measures import DoorMeasures, exposition
+from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.rest.responding import HEADERS, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from evidentia.contracts.ports import Clock
+    from evidentia.serving.operations.asking import Endpoint, Reply
+    from evidentia.serving.operations.plane import Plane
+
+PATH: Final = "/metrics"
+PASSED: Final = "evidentia.passed"
+"""What marks a request that another process has passed on, and counts."""
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
+_DOORS: Final = (("/v1/", "rest"), ("/rpc", "rpc"), ("/mcp", "mcp"), ("/dashboard", "dashboard"))
+COUNTED_BY_CALL: Final = ("rpc",)
+"""Doors whose requests hold any number of calls: those are counted, and of the requests only the ones that were refused whole."""
+_REFUSED: Final = 400
+_OTHER: Final = "other"
+_GONE: Final = 499
+"""Counted where nothing was answered: the client went away, or the process had to stop."""
+_OPERATIONS: Final = {(endpoint.method, endpoint.path): endpoint.operation for endpoint in ENDPOINTS}
+
+
+class _Watching(NamedTuple):
+    """What a token has to allow for its holder to read what was counted."""
+
+    roles: tuple[Role, ...] = (Role.ADMIN, Role.AUDITOR)
+    is_base_wide: bool = True
+
+
+def metrics_route(plane: Plane) -> Route:
+    """Return the route of what was counted."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            if not is_local(request):
+                client = None if request.client is None else request.client.host
+                await plane.admission.admit(request.headers.get("authorization", ""), _Watching(), client=client)
+        except Refusal as refusal:
+            return refused(refusal)
+        return Response(exposition(), headers={**HEADERS, "content-type": CONTENT_TYPE})
+
+    return Route(PATH, answer, methods=["GET"])
+
+
+def is_local(request: Request) -> bool:
+    """Tell whether a request came from this machine, and not through something that passes on what others send."""
+    if request.client is None or any(name in request.headers for name in _FORWARDED):
+        return False
+    try:
+        return ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False
+
+
+class Measured:
+    """An ASGI application that counts what the one behind it answers."""
+
+    def __init__(self, app: ASGIApp, *, clock: Clock) -> None:
+        self._app = app
+        self._elapsed_ns = clock.elapsed_ns
+        self._measures = DoorMeasures.shared()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        measures = self._measures
+        if scope["type"] != "http" or PASSED in scope:
+            await self._app(scope, receive, send)
+            return
+        began_ns, door, status = self._elapsed_ns(), door_of(scope["path"]), _GONE
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        measures.begin(door)
+        try:
+            await self._app(scope, receive, noting)
+        finally:
+            took_ns = self._elapsed_ns() - began_ns
+            if door in COUNTED_BY_CALL and status < _REFUSED:
+                measures.leave(door)
+            else:
+                measures.end(door, operation_of(scope), status, took_ns=took_ns)
+
+
+class MeasuredCalls:
+    """Counts the operations that come through a door whose requests do not tell which they are for; for `Plane.watch`."""
+
+    def __init__(self, door: str, *, clock: Clock) -> None:
+        self._door = door
+        self._elapsed_ns = clock.elapsed_ns
+        self._measures = DoorMeasures.shared()
+
+    async def __call__(self, endpoint: Endpoint, performing: Coroutine[None, None, Reply]) -> Reply:
+        """Wait for an operation and count what became of it."""
+        began_ns, status = self._elapsed_ns(), _GONE
+        try:
+            reply = await performing
+            status = reply.status or endpoint.status
+        except Refusal as refusal:
+            status = refusal.status
+            raise
+        finally:
+            self._measures.count(self._door, endpoint.operation, status, took_ns=self._elapsed_ns() - began_ns)
+        return reply
+
+
+def door_of(path: str) -> str:
+    """Return the door that a path leads to."""
+    return next((door for start, door in _DOORS if path == start or path.startswith(f"{start.rstrip('/')}/")), _OTHER)
+
+
+def operation_of(scope: Scope) -> str:
+    """Return the operation that a request was for; empty where it is none of the registry."""
+    route = scope.get("route")
+    path = route.path if isinstance(route, Route) else ""
+    method = "GET" if scope["method"] == "HEAD" else scope["method"]
+    return _OPERATIONS.get((method, path), "")

@@ -1,0 +1,192 @@
+"""What a client may cost: connections, heads, bodies and time. Whoever goes beyond is cut off, and others notice nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx2
+import pytest
+
+from evidentia.serving.hosting.connections import Patience
+from serving.hosting_planes import UNLIMITED, client_of, hosted_alone, issue, make_base, served
+from serving.rest_planes import SEED_BODY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from serving.hosting_planes import Hosted
+
+PATIENCE_S = 60
+GB = 1 << 30
+MB = 1 << 20
+
+
+def connect(host: Hosted | str) -> socket.socket:
+    port = int((host if isinstance(host, str) else host.url).rpartition(":")[2])
+    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+
+
+def everything(connected: socket.socket) -> bytes:
+    """Return what comes until the other side closes; being cut off is an end too."""
+    received = b""
+    try:
+        while part := connected.recv(65_536):
+            received += part
+    except ConnectionResetError:
+        pass
+    return received
+
+
+def head(path: str, *lines: str) -> bytes:
+    return "\r\n".join([f"POST {path} HTTP/1.1", "host: localhost", "content-type: application/json", *lines, "", ""]).encode()
+
+
+# --- time ---
+
+
+def test_a_body_that_drips_is_given_up(tmp_path: Path) -> None:
+    base = make_base(tmp_path, "request_s = 1")
+    with hosted_alone(base) as host, connect(host) as dripping:
+        dripping.sendall(head("/v1/policies", f"authorization: Bearer {issue(base)}", "content-length: 100"))
+        dripping.sendall(b"{")
+        answer = everything(dripping)
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"request_too_slow" in answer
+    assert b"connection: close" in answer
+
+
+def test_a_head_that_never_ends_is_cut_off_while_others_are_answered(tmp_path: Path) -> None:
+    with (
+        hosted_alone(make_base(tmp_path), patience=Patience(head_s=0.5)) as host,
+        connect(host) as silent,
+        connect(host) as slow,
+        client_of(host.url) as client,
+    ):
+        slow.sendall(b"GET /live HTTP/1.1\r\nhost:")
+        codes = [client.get("/live").status_code for _ in range(5)]
+        ends = [everything(silent), everything(slow)]
+
+    assert [200] * 5 == codes
+    assert [b"", b""] == ends
+
+
+def test_a_second_head_on_the_same_connection_is_timed_too(tmp_path: Path) -> None:
+    with hosted_alone(make_base(tmp_path), patience=Patience(head_s=0.5)) as host, connect(host) as slow:
+        slow.sendall(b"GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        first = slow.recv(65_536)
+        slow.sendall(b"GET /live HTT")
+        rest = everything(slow)
+
+    assert first.startswith(b"HTTP/1.1 200 ")
+    assert b"HTTP/1.1" not in rest
+
+
+def test_a_request_on_its_way_while_a_server_stops_is_answered_and_told_that_the_connection_ends(tmp_path: Path) -> None:
+    ask = b"GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with hosted_alone(make_base(tmp_path), patience=Patience(linger_s=PATIENCE_S)) as host, connect(host) as resting:
+        resting.sendall(ask)
+        first = b""
+        while not first.endswith(b"}"):
+            first += resting.recv(65_536)
+        is_stopping = threading.Event()
+        host.host.app.state.standing.before_waiting(is_stopping.set)
+        draining = asyncio.run_coroutine_threadsafe(host.host.drain(), host.loop.loop)
+        assert is_stopping.wait(PATIENCE_S)
+        resting.sendall(ask)
+        second = everything(resting)
+        draining.result(PATIENCE_S)
+
+    assert first.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close" not in first
+    assert second.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close" in second
+
+
+# --- how much ---
+
+
+def test_a_head_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    with hosted_alone(make_base(tmp_path)) as host, connect(host) as connected:
+        connected.sendall(b"GET /live HTTP/1.1\r\nhost: localhost\r\nx: " + b"x" * 100_000)
+        answer = everything(connected)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_body_that_announces_too_much_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    base = make_base(tmp_path)
+    with hosted_alone(base) as host, connect(host) as connected:
+        lines = (f"authorization: Bearer {issue(base)}", f"content-length: {GB}", "expect: 100-continue")
+        connected.sendall(head("/v1/policies", *lines))
+        answer = everything(connected)
+
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"100 Continue" not in answer
+
+
+def test_a_client_that_sends_on_after_its_answer_is_cut_off(tmp_path: Path) -> None:
+    with hosted_alone(make_base(tmp_path)) as host, connect(host) as connected:
+        connected.sendall(head("/v1/policies", "content-length: 1000000"))
+        answer = everything(connected)
+
+    assert answer.startswith(b"HTTP/1.1 401 ")
+
+
+def test_one_connection_too_many_is_told_to_come_back_but_may_ask_whether_the_server_lives(tmp_path: Path) -> None:
+    with hosted_alone(make_base(tmp_path, "most_connections = 2")) as host, connect(host), connect(host), client_of(host.url) as client:
+        refused, live = client.get("/v1/health"), client.get("/live")
+
+    assert (503, "too_many_connections") == (refused.status_code, refused.json()["error"]["code"])
+    assert "1" == refused.headers["retry-after"]
+    assert 200 == live.status_code
+
+
+# --- one process, a gigabyte ---
+
+
+def resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def gigabyte() -> Iterator[bytes]:
+    block = b" " * MB
+    for _ in range(GB // MB):
+        yield block
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+@pytest.mark.parametrize(("path", "most_mb"), [("/v1/policies", 16), ("/rpc", 200), ("/mcp", 48)])
+def test_a_gigabyte_is_refused_while_others_are_answered_and_memory_stays_flat(tmp_path: Path, path: str, most_mb: int) -> None:
+    base = make_base(tmp_path, UNLIMITED)
+    token = issue(base)
+    with served(base) as server, client_of(server.url, token) as client, client_of(server.url, token) as sender:
+        assert 201 == client.post("/v1/policies", json=SEED_BODY).status_code
+        before = resident(server.process.pid)
+        answers: list[int] = []
+
+        def send() -> None:
+            try:
+                headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+                answers.append(sender.post(path, content=gigabyte(), headers=headers).status_code)
+            except httpx2.TransportError:
+                answers.append(0)  # it was cut off before it had read the answer
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        others, most = [], before
+        while sending.is_alive():
+            others.append(client.get("/v1/policies").status_code)
+            most = max(most, resident(server.process.pid))
+        sending.join()
+        last = client.get("/v1/policies").status_code
+
+    assert answers[0] in {0, 413}
+    assert {200} == {*others, last}
+    # A body may have 1 MB, 64 MB and 4 MB at these doors; it is there twice or thrice while its parts are joined.
+    assert most - before < most_mb * MB
