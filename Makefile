@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 BESIDE := $(VENV)/integrations
 
 .DEFAULT_GOAL := test
-.PHONY: beside demo test test-full test-integrations test-mcp check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol traces fit docs clean
+.PHONY: beside demo test test-full test-integrations test-mcp test-browser screenshots check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving traces fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,12 @@ test-integrations: $(BESIDE)/.installed
 test-mcp: $(STAMP)
 	$(BIN)/python tools/mcp_conformance.py --directory $(VENV)/mcp-conformance
 
+test-browser: $(STAMP)
+	$(BIN)/python -m pytest --confcutdir=browser_tests browser_tests
+
+screenshots: $(STAMP)
+	$(BIN)/python browser_tests/screenshots.py docs/images
+
 test-full: $(STAMP)
 	EVIDENTIA_SCIFACT=full EVIDENTIA_SOAK=full $(BIN)/python -m pytest -n 2 --dist worksteal tests/engine tests/backends/test_kill.py tests/ranking/test_packing.py
 
@@ -41,6 +47,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks/serving.py
 	$(BIN)/lint-imports
 	$(BIN)/vulture
 	$(BIN)/deptry src
@@ -49,7 +56,7 @@ check: $(STAMP)
 small: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-bench: bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-hybrid bench-federation bench-deadline bench-grounding bench-replay bench-governance bench-tables bench-protocol
+bench: bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-hybrid bench-federation bench-deadline bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
@@ -89,6 +96,9 @@ bench-tables: $(STAMP)
 
 bench-protocol: $(STAMP)
 	$(BIN)/python benchmarks/protocol.py
+
+bench-serving: $(STAMP)
+	$(BIN)/python benchmarks/serving.py
 
 traces: $(STAMP)
 	EVIDENTIA_TRACES=100000 $(BIN)/python -m pytest -n 2 tests/governance/test_governance_oracle.py tests/governance/test_governance_over_http.py

@@ -5,15 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from evidentia.contracts.settings import Settings
-from evidentia.wiring.settings_file import SETTINGS_NAME, settings_template
+from evidentia.wiring.settings_file import SETTINGS_NAME, setting_tables, settings_template
 from reference.fields import Field, fields_of
 from reference.markdown import page, prose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import msgspec
 
 INTRODUCTION = f"""\
 A base reads `{SETTINGS_NAME}` in its own directory; what is not there has its default.
@@ -23,13 +20,7 @@ A setting that does not exist is refused with `unknown_setting`, and a value out
 def settings_page() -> str:
     """Return the page."""
     template = f"## The file\n\n`evidentia init` writes this file.\n\n```toml\n{settings_template()}```"
-    return page("Settings", INTRODUCTION, template, *(_section(name, group) for name, group in setting_groups()))
-
-
-def setting_groups() -> Iterator[tuple[str, type[msgspec.Struct]]]:
-    """Yield the tables of the file with the message behind each."""
-    for field in msgspec.structs.fields(Settings):
-        yield field.name, type(field.default)
+    return page("Settings", INTRODUCTION, template, *(_section(name, group) for name, group in setting_tables()))
 
 
 def _section(name: str, group: type[msgspec.Struct]) -> str:
