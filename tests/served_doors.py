@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -23,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.protobuf.methods import METHODS
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.grpc.refusing import FAULT
 from evidentia.serving.grpc.server import GrpcDoor
 from evidentia.serving.hosting.app import make_app
@@ -176,7 +176,7 @@ def served(base: Path) -> Iterator[Served]:
     with ExitStack() as stack:
         control = stack.enter_context(Control(base))
         app = make_app(control)
-        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listening = stack.enter_context(bound_socket("127.0.0.1", 0))
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
         ports: list[int] = []
         server = WithGrpc(config, app.state.plane, ports)

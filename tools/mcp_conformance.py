@@ -18,7 +18,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -35,6 +34,7 @@ import evidentia
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import DEFAULT_TENANT
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.mcp.endpoint import McpEndpoint, mcp_app
 from evidentia.serving.mcp.server import make_server
 from evidentia.serving.operations.office import Office
@@ -153,7 +153,7 @@ def make_base(directory: Path) -> Path:
 @contextmanager
 def serving(base: Path) -> Iterator[str]:
     """Serve a base over HTTP with the fixtures in front, and give the address."""
-    with open_tokens(base) as (tokens, _), socket.create_server(("127.0.0.1", 0)) as listening:
+    with open_tokens(base) as (tokens, _), bound_socket("127.0.0.1", 0) as listening:
         server = make_server(Office.open(base))
         add_fixtures(server, bus=server.bus)
         config = uvicorn.Config(

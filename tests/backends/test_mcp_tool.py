@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import socket
 import sys
 import threading
 from contextlib import asynccontextmanager
@@ -25,6 +24,7 @@ from evidentia.contracts.ports import SupportsDataVersion
 from evidentia.contracts.retrieval import SourceAsk
 from evidentia.contracts.sources import SourceConnection
 from evidentia.contracts.vocabulary import ConnectionKind
+from evidentia.serving.cli.serve_loop import bound_socket
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -71,7 +71,7 @@ def web_address() -> Iterator[str]:
     import uvicorn
     from mcp_sample_server import server
 
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with bound_socket("127.0.0.1", 0) as listening:
         web = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="critical"))
         thread = threading.Thread(target=web.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

@@ -29,6 +29,7 @@ from evidentia.contracts.runs import (
     RunStarted,
     RunStatus,
 )
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.app import make_app
 from evidentia.wiring.control import Control
 from evidentia.wiring.embedded import create
@@ -67,7 +68,7 @@ class Plane:
 
 @contextmanager
 def serving(directory: Path, *, port: int = 0) -> Iterator[Plane]:
-    with Control(directory) as control, socket.create_server(("127.0.0.1", port)) as listening:
+    with Control(directory) as control, bound_socket("127.0.0.1", port) as listening:
         config = uvicorn.Config(make_app(control), log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=2)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

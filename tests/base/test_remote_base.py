@@ -24,7 +24,7 @@ from evidentia.contracts.streaming import FinalResponse
 from evidentia.contracts.vocabulary import Classification
 from evidentia.engine.checking import request_from
 from evidentia.wiring.embedded import create
-from serving.remote_questions import OWNER_READS, QUESTION, READS, REQUESTS, WRONG
+from serving.remote_questions import OWNER_READS, QUESTION, READS, REQUESTS, WRONG, asked_of_both
 from serving.remote_worlds import AS_OF, RemoteWorld, remote_world
 from serving.rest_planes import SEED_BODY, serving
 
@@ -92,7 +92,7 @@ def test_what_anybody_may_ask_gives_the_same_answer(pair: tuple[Base, Base], nam
 
 @pytest.mark.parametrize("name", OWNER_READS)
 def test_what_an_owner_may_ask_gives_an_admin_the_same_answer(owners: tuple[Base, Base], name: str) -> None:
-    local, remote = (OWNER_READS[name](base) for base in owners)
+    local, remote = asked_of_both(owners, OWNER_READS[name])
 
     assert local == remote
 

@@ -17,7 +17,7 @@ from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, Polic
 from evidentia.contracts.streaming import FinalResponse
 from evidentia.contracts.vocabulary import Classification
 from serving.grpc_doors import GrpcServed, grpc_serving
-from serving.remote_questions import OWNER_READS, QUESTION, READS, REQUESTS, WRONG
+from serving.remote_questions import OWNER_READS, QUESTION, READS, REQUESTS, WRONG, asked_of_both
 from serving.remote_worlds import AS_OF, RemoteWorld, remote_world
 from serving.rest_planes import SEED_BODY
 
@@ -66,7 +66,7 @@ def test_what_anybody_may_ask_gives_the_same_answer(pair: tuple[Base, Base], nam
 
 @pytest.mark.parametrize("name", OWNER_READS)
 def test_what_an_owner_may_ask_gives_an_admin_the_same_answer(owners: tuple[Base, Base], name: str) -> None:
-    local, remote = (OWNER_READS[name](base) for base in owners)
+    local, remote = asked_of_both(owners, OWNER_READS[name])
 
     assert local == remote
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ from starlette.applications import Starlette
 
 from evidentia.contracts.control import NO_FACTS, Role
 from evidentia.contracts.policies import DEFAULT_TENANT
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.dashboard.live import LiveStreams
 from evidentia.serving.dashboard.routes import dashboard_routes
 from evidentia.serving.identity.admission import Admission
@@ -138,7 +138,7 @@ def serving_dashboard(
         live = LiveStreams(**live_options)
         app = Starlette(routes=[*rest_routes(plane), *dashboard_routes(plane, sessions=sessions, links=links, live=live)])
         app.router.redirect_slashes = False
-        listening = stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        listening = stack.enter_context(bound_socket("127.0.0.1", port))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ import httpx2
 
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import DEFAULT_TENANT
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.connections import PATIENCE, Patience
 from evidentia.serving.hosting.crew import ALONE, Crew
 from evidentia.serving.hosting.forwarding import Writers
@@ -110,7 +110,7 @@ def hosted(*places: tuple[Path, Crew], patience: Patience = PATIENCE, **options:
                     control = stack.enter_context(Control(base))
                     hosting = Hosting(base=str(base), workers=crew.workers, **options)
                     host = Host(control, hosting, settings=read_settings(base), crew=crew, patience=patience)
-                    listening = socket.create_server(("127.0.0.1", 0))
+                    listening = bound_socket("127.0.0.1", 0)
                     await stack.enter_async_context(host.open([listening]))
                     found.append(Hosted(host, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", loop))
                 begun.set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 import evidentia
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.control import Role
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.identity.admission import Admission
 from evidentia.serving.mcp.endpoint import McpEndpoint, mcp_app
 from evidentia.serving.mcp.server import make_server
@@ -87,7 +87,7 @@ INITIALIZE: dict[str, Any] = {
 @contextmanager
 def http_door(base: Path, *, grants: Grants | None = None, most_bytes: int = 1 << 20, **makers: Any) -> Iterator[Door]:
     """Serve a base over HTTP, on a thread of this process."""
-    with open_tokens(base) as (tokens, _), socket.create_server(("127.0.0.1", 0)) as listening:
+    with open_tokens(base) as (tokens, _), bound_socket("127.0.0.1", 0) as listening:
         office = Office.open(base)
         server = make_server(office, poll_s=0.05, **makers)
         endpoint = McpEndpoint(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from evidentia.contracts.errors import EvidentiaError, FilterSyntaxError, InvalidFieldError, NotFoundError
@@ -23,6 +24,17 @@ def receipt_of(base: Base) -> str:
     receipt_id = base.retrieve(QUESTION, as_of=AS_OF).receipt_id
     assert receipt_id
     return str(receipt_id)
+
+
+def asked_of_both(bases: tuple[Base, Base], read: Callable[[Base], Any]) -> tuple[Any, Any]:
+    """Return what each says; traces of earlier requests are written behind their answers, so two that differ are asked again."""
+    local, remote = read(bases[0]), read(bases[1])
+    for _ in range(100):
+        if local == remote:
+            break
+        time.sleep(0.02)
+        local, remote = read(bases[0]), read(bases[1])
+    return local, remote
 
 
 READS: dict[str, Callable[[Base], Any]] = {

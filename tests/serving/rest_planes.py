@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -13,6 +12,7 @@ import uvicorn
 
 from evidentia.contracts.control import NO_FACTS, Role
 from evidentia.contracts.policies import DEFAULT_TENANT
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.app import make_app
 from evidentia.wiring.control import Control
 
@@ -100,7 +100,7 @@ def serving(directory: Path, *, is_durable: bool = False, clock: Any = None, **o
     with ExitStack() as stack:
         control = stack.enter_context(Control(directory, is_durable=is_durable, clock=clock))
         app = make_app(control, **options)
-        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listening = stack.enter_context(bound_socket("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

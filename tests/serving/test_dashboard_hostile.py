@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -141,7 +142,13 @@ def test_policies_agents_and_reasons_are_text(browser: Browser, door: Door) -> N
     assert 200 == recorded.status_code, recorded.text
     api.post(f"/v1/runs/{run}/end", json={})
 
-    _require_text(browser.get("/dashboard").text, shows=f"Guard {ESCAPED}")
+    page = browser.get("/dashboard").text
+    for _ in range(200):  # what the log has in memory is looked at again every second
+        if f"Guard {ESCAPED}" in page:
+            break
+        time.sleep(0.05)
+        page = browser.get("/dashboard").text
+    _require_text(page, shows=f"Guard {ESCAPED}")
 
 
 def test_live_parts_are_text(browser: Browser) -> None:

@@ -117,7 +117,8 @@ def test_a_certificate_that_became_wrong_stays_out(tmp_path: Path, authority: Au
         pair.certificate.write_text("nothing")
         server.process.send_signal(signal.SIGHUP)
         while "stays as it was" not in server.said:
-            shown = shown_by(server.url, trusting(authority))
+            shown_by(server.url, trusting(authority))
+        shown = shown_by(server.url, trusting(authority))
 
     assert "server" == shown[0]
 
