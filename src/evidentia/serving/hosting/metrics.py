@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.responses import Response
@@ -10,6 +9,7 @@ from starlette.routing import Route
 
 from evidentia.contracts.control import Role
 from evidentia.serving.hosting.measures import DoorMeasures, exposition
+from evidentia.serving.identity.hosts import is_local
 from evidentia.serving.operations.refusals import Refusal
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.responding import HEADERS, refused
@@ -28,7 +28,6 @@ PATH: Final = "/metrics"
 PASSED: Final = "evidentia.passed"
 """What marks a request that another process has passed on, and counts."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 _DOORS: Final = (("/v1/", "rest"), ("/rpc", "rpc"), ("/mcp", "mcp"), ("/dashboard", "dashboard"))
 COUNTED_BY_CALL: Final = ("rpc",)
 """Doors whose requests hold any number of calls: those are counted, and of the requests only the ones that were refused whole."""
@@ -59,16 +58,6 @@ def metrics_route(plane: Plane) -> Route:
         return Response(exposition(), headers={**HEADERS, "content-type": CONTENT_TYPE})
 
     return Route(PATH, answer, methods=["GET"])
-
-
-def is_local(request: Request) -> bool:
-    """Tell whether a request came from this machine, and not through something that passes on what others send."""
-    if request.client is None or any(name in request.headers for name in _FORWARDED):
-        return False
-    try:
-        return ipaddress.ip_address(request.client.host).is_loopback
-    except ValueError:
-        return False
 
 
 class Measured:

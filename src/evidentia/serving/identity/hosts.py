@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -13,8 +14,10 @@ from evidentia.serving.operations.refusals import FORBIDDEN, Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+_FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 LOCAL_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
 MISDIRECTED: Final = 421
 _NO_HOST: Final = frozenset("@/\\?# \t")
@@ -67,3 +70,13 @@ def host_in(address: str) -> str:
         return (urlsplit(f"//{rest}").hostname or "").lower()
     except ValueError:
         return ""
+
+
+def is_local(request: Request) -> bool:
+    """Tell whether a request came from this machine, and not through something that passes on what others send."""
+    if request.client is None or any(name in request.headers for name in _FORWARDED):
+        return False
+    try:
+        return ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False

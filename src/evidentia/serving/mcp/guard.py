@@ -6,7 +6,6 @@ A base without any token is open to this machine alone, as the principal the ser
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -16,7 +15,7 @@ from starlette.requests import Request
 
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.identity.callers import MAY_ASK, identity_of
-from evidentia.serving.identity.hosts import HostRule
+from evidentia.serving.identity.hosts import HostRule, is_local
 from evidentia.serving.identity.refusing import refusal_response
 from evidentia.serving.operations.refusals import UNAUTHORIZED, Refusal, refusal_of
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 PRINCIPAL: Final = "evidentia.principal"
 """Where the principal stands in the scope of a request that was let in."""
-_FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
 class Guard:
@@ -68,7 +66,7 @@ class Guard:
         if self._alone is None or "authorization" in request.headers or await run_in_threadpool(self._has_tokens):
             client = None if request.client is None else request.client.host
             return (await self._admission.admit(request.headers.get("authorization", ""), ASK, client=client)).principal
-        if not _is_local(request):
+        if not is_local(request):
             headers = {"www-authenticate": 'Bearer realm="evidentia"'}
             hint = "make a token with `evidentia tokens add --role agent` and send it as a bearer token"
             raise Refusal(UNAUTHORIZED, "missing_token", "without tokens only this machine may ask", hint=hint, headers=headers)
@@ -87,16 +85,6 @@ class Asking(NamedTuple):
 
 
 ASK: Final = Asking()
-
-
-def _is_local(request: Request) -> bool:
-    """Tell whether a request came from this machine, and not through something that passes on what others send."""
-    if request.client is None or any(name in request.headers for name in _FORWARDED):
-        return False
-    try:
-        return ipaddress.ip_address(request.client.host).is_loopback
-    except ValueError:
-        return False
 
 
 def _user(principal: Principal) -> AuthenticatedUser:
