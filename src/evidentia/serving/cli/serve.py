@@ -67,6 +67,8 @@ def serve(
     SIGTERM and Ctrl-C let requests under way finish. SIGHUP reads settings and certificates again with --workers, and certificates alone
     without.
     """
+    import asyncio
+
     from evidentia.contracts.errors import MissingExtraError
 
     try:
@@ -112,11 +114,12 @@ def serve(
             _warn_in_the_clear(call, host, is_encrypted=is_encrypted)
             link = _give_first_token(call, control, token_file, address=address)
             if workers is None:
-                serve_alone(
+                serving = serve_alone(
                     control, hosting, listening, settings=settings, link=link, announce=announce, tell=lambda line: note(call, line)
                 )
+                asyncio.run(serving)
         if workers is not None:
-            serve_with_workers(hosting, listening, link=link, announce=announce)
+            asyncio.run(serve_with_workers(hosting, listening, link=link, announce=announce))
     note(call, "stopped")
 
 

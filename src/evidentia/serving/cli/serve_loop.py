@@ -37,7 +37,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return listening
 
 
-def serve_alone(
+async def serve_alone(
     control: Control,
     hosting: Hosting,
     listening: socket.socket,
@@ -48,33 +48,6 @@ def serve_alone(
     tell: Callable[[str], None],
 ) -> None:
     """Serve in this process until SIGTERM or SIGINT, then let requests under way finish; SIGHUP has the certificate read again."""
-    asyncio.run(_serve_alone(control, hosting, listening, settings=settings, link=link, announce=announce, tell=tell))
-
-
-def serve_with_workers(hosting: Hosting, listening: socket.socket, *, link: FirstLink, announce: Callable[[], None]) -> None:
-    """Serve in other processes until SIGTERM or SIGINT; SIGHUP replaces them."""
-    from evidentia.serving.hosting.supervisor import Supervisor
-
-    asyncio.run(Supervisor(hosting, listening, link=link).run(announce=announce))
-
-
-def write_privately(file: Path, line: str) -> None:
-    """Write a line into a file that only its owner may read; one that is there is refused."""
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as opened:
-        opened.write(f"{line}\n")
-
-
-async def _serve_alone(
-    control: Control,
-    hosting: Hosting,
-    listening: socket.socket,
-    *,
-    settings: Settings,
-    link: FirstLink,
-    announce: Callable[[], None],
-    tell: Callable[[str], None],
-) -> None:
     from evidentia.contracts.control import TokenId
     from evidentia.serving.hosting.host import Host
 
@@ -101,3 +74,17 @@ async def _serve_alone(
     async with host.open([listening]):
         announce()
         await stopped.wait()
+
+
+async def serve_with_workers(hosting: Hosting, listening: socket.socket, *, link: FirstLink, announce: Callable[[], None]) -> None:
+    """Serve in other processes until SIGTERM or SIGINT; SIGHUP replaces them."""
+    from evidentia.serving.hosting.supervisor import Supervisor
+
+    await Supervisor(hosting, listening, link=link).run(announce=announce)
+
+
+def write_privately(file: Path, line: str) -> None:
+    """Write a line into a file that only its owner may read; one that is there is refused."""
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as opened:
+        opened.write(f"{line}\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.serving.dashboard import cookies
 from evidentia.serving.dashboard.desk import HOME, SIGN_IN, own_path
 from evidentia.serving.dashboard.guarding import form_of, require_csrf
+from evidentia.serving.identity.hosts import client_of
 from evidentia.serving.operations.refusals import UNAUTHORIZED, Refusal
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ async def sign_in(desk: Desk, request: Request) -> Response:
     form = await form_of(request)
     credential, back = str(form.get("key", "")).strip(), own_path(str(form.get("next", HOME)))
     try:
-        identity = await desk.plane.admission.identify(credential[:LONGEST_CREDENTIAL], client=_client(request))
+        identity = await desk.plane.admission.identify(credential[:LONGEST_CREDENTIAL], client=client_of(request))
     except Refusal as refusal:
         if refusal.status != UNAUTHORIZED:
             raise
@@ -57,7 +58,7 @@ async def use_link(desk: Desk, request: Request) -> Response:
     """Use up the code of a link, and begin a session."""
     code = str((await form_of(request)).get("code", ""))[:LONGEST_CODE]
     try:
-        identity = await desk.links.redeem(code, client=_client(request))
+        identity = await desk.links.redeem(code, client=client_of(request))
     except Refusal as refusal:
         if refusal.status != UNAUTHORIZED:
             raise
@@ -82,11 +83,6 @@ async def _begin(desk: Desk, request: Request, identity: Identity, *, back: str)
     response = desk.redirect(request, back)
     cookies.keep_key(response, request, signed_in.cookie, most_age_s=signed_in.max_age_s)
     return response
-
-
-def _client(request: Request) -> str | None:
-    """Return the address somebody asks from."""
-    return None if request.client is None else request.client.host
 
 
 def _form(desk: Desk, request: Request, *, back: str, note: str = "", problem: str = "", status: int = 200) -> Response:

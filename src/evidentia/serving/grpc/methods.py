@@ -14,7 +14,7 @@ from evidentia.serving.grpc.deadlines import within
 from evidentia.serving.grpc.refusing import refuse
 from evidentia.serving.operations.flat import asked_flat, camel
 from evidentia.serving.operations.performing import perform, perform_stream
-from evidentia.serving.operations.refusals import MALFORMED, TOO_LARGE, Refusal
+from evidentia.serving.operations.refusals import MALFORMED, Refusal, too_large
 from evidentia.serving.operations.registry import ENDPOINTS
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ async def _asked(plane: Plane, method: Method, endpoint: Endpoint, message: Mess
     """Return what reads the rest of a request; who asks is known by then."""
     identity = await plane.admission.admit(_authorization(context), endpoint, client=_client(context.peer()))
     if message.ByteSize() > endpoint.most_bytes:
-        raise Refusal(TOO_LARGE, "body_too_large", f"the message is larger than {endpoint.most_bytes} bytes", hint="send less at once")
+        raise too_large("message is", most_bytes=endpoint.most_bytes)
     try:
         fields = within(endpoint, method.read_request(message), left_s=context.time_remaining())
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from evidentia.contracts.control import Role
 from evidentia.serving.hosting.measures import DoorMeasures, exposition
-from evidentia.serving.identity.hosts import is_local
+from evidentia.serving.identity.hosts import client_of, is_local
 from evidentia.serving.operations.refusals import Refusal
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.responding import HEADERS, refused
@@ -51,8 +51,7 @@ def metrics_route(plane: Plane) -> Route:
     async def answer(request: Request) -> Response:
         try:
             if not is_local(request):
-                client = None if request.client is None else request.client.host
-                await plane.admission.admit(request.headers.get("authorization", ""), _Watching(), client=client)
+                await plane.admission.admit(request.headers.get("authorization", ""), _Watching(), client=client_of(request))
         except Refusal as refusal:
             return refused(refusal)
         return Response(exposition(), headers={**HEADERS, "content-type": CONTENT_TYPE})

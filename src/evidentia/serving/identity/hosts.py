@@ -80,3 +80,8 @@ def is_local(request: Request) -> bool:
         return ipaddress.ip_address(request.client.host).is_loopback
     except ValueError:
         return False
+
+
+def client_of(request: Request) -> str | None:
+    """Return the address somebody asks from, where there is one."""
+    return None if request.client is None else request.client.host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,18 +12,19 @@ from evidentia.serving.jsonrpc.codes import METHOD_NOT_FOUND, failure, failure_o
 from evidentia.serving.jsonrpc.dispatch import RpcMethod
 from evidentia.serving.operations.flat import asked_flat, camel
 from evidentia.serving.operations.performing import perform
-from evidentia.serving.operations.refusals import TOO_LARGE, Refusal, refusal_of
+from evidentia.serving.operations.refusals import Refusal, refusal_of, too_large
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.responding import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
     from evidentia.serving.identity.admission import Identity
     from evidentia.serving.operations.asking import Endpoint, Needs
     from evidentia.serving.operations.plane import Plane
 
 DISCOVER: Final = "rpc.discover"
+_BY_NAME: Final = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
 
 
 class _Anybody(NamedTuple):
@@ -32,16 +34,30 @@ class _Anybody(NamedTuple):
     is_base_wide: bool = False
 
 
-def methods_for(plane: Plane, identity: Identity, *, description: bytes) -> Mapping[str, RpcMethod]:
-    """Return what the holder of a token may try; each call is counted and let in, or not, by itself."""
-    methods = {endpoint.operation: _method(plane, endpoint, identity) for endpoint in ENDPOINTS}
-    return {**methods, DISCOVER: RpcMethod(partial(_discover, plane, identity, description))}
+class Methods(Mapping[str, RpcMethod]):
+    """What the holder of a token may try; each call is counted and let in, or not, by itself. A method is made when it is looked up."""
 
+    def __init__(self, plane: Plane, identity: Identity, *, description: bytes) -> None:
+        self._plane = plane
+        self._identity = identity
+        self._description = description
 
-def _method(plane: Plane, endpoint: Endpoint, identity: Identity) -> RpcMethod:
-    if endpoint.is_stream:
-        return RpcMethod(partial(_refuse_stream, endpoint))
-    return RpcMethod(partial(_answer, plane, endpoint, identity), is_writing=endpoint.is_writing)
+    def __getitem__(self, name: str) -> RpcMethod:
+        """Return the method of a name, bound to who calls it."""
+        if name == DISCOVER:
+            return RpcMethod(partial(_discover, self._plane, self._identity, self._description))
+        endpoint = _BY_NAME[name]
+        if endpoint.is_stream:
+            return RpcMethod(partial(_refuse_stream, endpoint))
+        return RpcMethod(partial(_answer, self._plane, endpoint, self._identity), is_writing=endpoint.is_writing)
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the names of all methods."""
+        yield from (*_BY_NAME, DISCOVER)
+
+    def __len__(self) -> int:
+        """Return how many methods there are."""
+        return len(_BY_NAME) + 1
 
 
 async def _discover(plane: Plane, identity: Identity, description: bytes, _: bytes) -> bytes:
@@ -52,7 +68,8 @@ async def _discover(plane: Plane, identity: Identity, description: bytes, _: byt
 async def _answer(plane: Plane, endpoint: Endpoint, identity: Identity, params: bytes) -> bytes:
     _allow(plane, identity, endpoint)
     try:
-        _require_small(params, endpoint)
+        if len(params) > endpoint.most_bytes:
+            raise too_large("parameters are", most_bytes=endpoint.most_bytes)
         reply = await perform(plane, endpoint, lambda: asked_flat(endpoint, params, identity))
     except Refusal as refusal:
         raise failure_of(refusal) from refusal
@@ -66,12 +83,6 @@ def _allow(plane: Plane, identity: Identity, needs: Needs) -> None:
         raise failure_of(refusal) from refusal
     except EvidentiaError as error:
         raise failure_of(refusal_of(error)) from error
-
-
-def _require_small(params: bytes, endpoint: Endpoint) -> None:
-    if len(params) > endpoint.most_bytes:
-        message = f"the parameters are larger than {endpoint.most_bytes} bytes"
-        raise Refusal(TOO_LARGE, "body_too_large", message, hint="send less at once")
 
 
 async def _refuse_stream(endpoint: Endpoint, _: bytes) -> bytes:

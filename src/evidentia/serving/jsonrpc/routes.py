@@ -14,9 +14,10 @@ from starlette.routing import Route
 
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.identity.admission import credential_in
+from evidentia.serving.identity.hosts import client_of
 from evidentia.serving.jsonrpc.codes import failure_of
 from evidentia.serving.jsonrpc.dispatch import dispatch, refused
-from evidentia.serving.jsonrpc.methods import methods_for
+from evidentia.serving.jsonrpc.methods import Methods
 from evidentia.serving.jsonrpc.openrpc import openrpc_document
 from evidentia.serving.operations.refusals import MALFORMED, Refusal, refusal_of
 from evidentia.serving.operations.registry import ENDPOINTS
@@ -43,7 +44,7 @@ def rpc_routes(plane: Plane) -> list[Route]:
             identity, raw = await _received(plane, request)
         except Refusal as refusal:
             return json_response(refusal.status, refused(failure_of(refusal)), refusal.headers)
-        content = await dispatch(raw, methods_for(plane, identity, description=description))
+        content = await dispatch(raw, Methods(plane, identity, description=description))
         return Response(status_code=204, headers=HEADERS) if content is None else json_response(200, content, {})
 
     return [Route(RPC, answer, methods=["POST"])]
@@ -51,9 +52,8 @@ def rpc_routes(plane: Plane) -> list[Route]:
 
 async def _received(plane: Plane, request: Request) -> tuple[Identity, bytes]:
     """Return who asks, and the body; nothing is read from somebody who holds no token."""
-    client = None if request.client is None else request.client.host
     try:
-        identity = await plane.admission.identify(credential_in(request.headers.get("authorization", "")), client=client)
+        identity = await plane.admission.identify(credential_in(request.headers.get("authorization", "")), client=client_of(request))
         return identity, await read_body(request, most_bytes=MOST_BYTES)
     except EvidentiaError as error:
         raise refusal_of(error) from error

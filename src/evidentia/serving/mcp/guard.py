@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.identity.callers import MAY_ASK, identity_of
-from evidentia.serving.identity.hosts import HostRule, is_local
+from evidentia.serving.identity.hosts import HostRule, client_of, is_local
 from evidentia.serving.identity.refusing import refusal_response
 from evidentia.serving.operations.refusals import UNAUTHORIZED, Refusal, refusal_of
 
@@ -64,8 +64,7 @@ class Guard:
 
     async def _principal_of(self, request: Request) -> Principal:
         if self._alone is None or "authorization" in request.headers or await run_in_threadpool(self._has_tokens):
-            client = None if request.client is None else request.client.host
-            return (await self._admission.admit(request.headers.get("authorization", ""), ASK, client=client)).principal
+            return (await self._admission.admit(request.headers.get("authorization", ""), ASK, client=client_of(request))).principal
         if not is_local(request):
             headers = {"www-authenticate": 'Bearer realm="evidentia"'}
             hint = "make a token with `evidentia tokens add --role agent` and send it as a bearer token"

@@ -19,9 +19,8 @@ from evidentia.contracts.control import (
 )
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
 from evidentia.serving.operations.asking import CURSOR, LIMIT, Asked, Endpoint, Group, Reply, decode_cursor, encode_cursor
-from evidentia.serving.operations.decision_endpoints import AUDITORS
-from evidentia.serving.operations.policy_endpoints import WRITERS
 from evidentia.serving.operations.refusals import CONFLICT, NOT_FOUND, Refusal, bad_field
+from evidentia.serving.operations.roles import AUDITORS, WRITERS
 
 if TYPE_CHECKING:
     from evidentia.serving.operations.plane import Plane

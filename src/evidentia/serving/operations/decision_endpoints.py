@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.control import DecisionPage, EventPage, GovernanceEvent, Role
+from evidentia.contracts.control import DecisionPage, EventPage, GovernanceEvent
 from evidentia.contracts.decisions import DecisionStatus, LogReport, PolicyDecision
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.policies import PolicyAction
@@ -16,14 +16,13 @@ from evidentia.governance.log_verifying import verify
 from evidentia.governance.reading import DecisionFilter, Position, decisions
 from evidentia.provenance.decision_proofs import RecordProof
 from evidentia.serving.operations.asking import CURSOR, LIMIT, MINUTES, Asked, Endpoint, QueryField, Reply, decode_cursor, encode_cursor
-from evidentia.serving.operations.policy_endpoints import READERS
 from evidentia.serving.operations.refusals import NOT_FOUND, bad_field
+from evidentia.serving.operations.roles import AUDITORS, READERS
 from evidentia.serving.operations.run_names import find_run
 
 if TYPE_CHECKING:
     from evidentia.serving.operations.plane import Plane
 
-AUDITORS: Final = (Role.AUDITOR, Role.ADMIN)
 DEFAULT_MINUTES: Final = 60
 PLACE: Final = (str, int, int)
 """Of a decision, in a cursor."""

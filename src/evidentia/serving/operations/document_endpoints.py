@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.access import AccessRule, is_acl_entry
-from evidentia.contracts.control import AuditKind, Role
+from evidentia.contracts.control import AuditKind
 from evidentia.contracts.documents import CommitSummary
 from evidentia.contracts.doors import AccessRequest, ChunkList, DocumentEntry, DocumentIds, DocumentPage, IngestRequest
 from evidentia.contracts.errors import BaseStateError, NotFoundError, ServiceError
 from evidentia.contracts.ids import TenantId
 from evidentia.contracts.reports import IngestReport
 from evidentia.serving.operations.asking import CURSOR, LIMIT, Asked, Endpoint, Group, Reply, decode_cursor, encode_cursor
-from evidentia.serving.operations.evidence_endpoints import DOCUMENT, READERS, needed
+from evidentia.serving.operations.evidence_endpoints import DOCUMENT, needed
+from evidentia.serving.operations.noting import note
 from evidentia.serving.operations.refusals import CONFLICT, NOT_FOUND, bad_field
+from evidentia.serving.operations.roles import READERS, WRITERS
 from evidentia.serving.operations.sending import take_in
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import DocumentId
     from evidentia.serving.operations.plane import Plane
 
-WRITERS: Final = (Role.ADMIN,)
 MOST_SENT_BYTES: Final = 64 << 20
 """Of a body that carries documents."""
 
@@ -34,10 +34,10 @@ async def ingest(plane: Plane, asked: Asked) -> Reply:
     try:
         report = await take_in(plane.office, request, tenant=asked.tenant)
     except (BaseStateError, ServiceError) as error:  # by then some of it may be in
-        await asyncio.to_thread(note, plane, asked, AuditKind.DOCUMENT, f"ingest failed ({error.code})", subject=request.source)
+        await note(plane, asked, AuditKind.DOCUMENT, f"ingest failed ({error.code})", subject=request.source)
         raise
     change = f"ingested {report.added} added {report.changed} changed"
-    await asyncio.to_thread(note, plane, asked, AuditKind.DOCUMENT, change, subject=request.source)
+    await note(plane, asked, AuditKind.DOCUMENT, change, subject=request.source)
     return Reply(report)
 
 
@@ -61,7 +61,7 @@ async def remove_documents(plane: Plane, asked: Asked) -> Reply:
     request: DocumentIds = asked.body
     names = await _own(plane, asked, request.document_ids)
     summary = await plane.office.base_of(asked.tenant).remove(names)
-    await asyncio.to_thread(note, plane, asked, AuditKind.DOCUMENT, f"removed {len(names)}", subject=names[0])
+    await note(plane, asked, AuditKind.DOCUMENT, f"removed {len(names)}", subject=names[0])
     return Reply(summary)
 
 
@@ -74,13 +74,8 @@ async def set_access(plane: Plane, asked: Asked) -> Reply:
     names = await _own(plane, asked, request.document_ids)
     rule = AccessRule(tenant=TenantId(asked.tenant), classification=request.classification, acl=tuple(sorted(set(request.acl))))
     summary = await plane.office.base_of(asked.tenant).set_access(names, rule)
-    await asyncio.to_thread(note, plane, asked, AuditKind.DOCUMENT, f"access of {len(names)} changed", subject=names[0])
+    await note(plane, asked, AuditKind.DOCUMENT, f"access of {len(names)} changed", subject=names[0])
     return Reply(summary)
-
-
-def note(plane: Plane, asked: Asked, kind: AuditKind, change: str, *, subject: str) -> None:
-    """Write into the audit what an admin did."""
-    plane.parts.policies.note(kind, change, subject=subject, name=subject, tenant=asked.tenant, by=asked.by)
 
 
 async def _own(plane: Plane, asked: Asked, document_ids: Sequence[DocumentId]) -> list[DocumentId]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from evidentia.contracts.access import normalised
-from evidentia.contracts.control import Role
 from evidentia.contracts.doors import (
     Count,
     EvidenceAsk,
@@ -35,6 +34,7 @@ from evidentia.provenance.verify import verify_export
 from evidentia.serving.operations.asking import Asked, Endpoint, Group, QueryField, Reply
 from evidentia.serving.operations.refusals import BAD_GATEWAY, FORBIDDEN, NOT_FOUND, Refusal, bad_field
 from evidentia.serving.operations.requests import read_request
+from evidentia.serving.operations.roles import AGENTS, AUDITORS, READERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.serving.operations.plane import Plane
 
-READERS: Final = tuple(Role)
-AGENTS: Final = (Role.AGENT, Role.ADMIN)
-SEES_ALL: Final = (Role.AUDITOR, Role.ADMIN)
-"""Whose questions about receipts are answered as the owner of their tenant."""
 MOST_ANSWER_BYTES: Final = 16 << 20
 """Of a body that holds a whole answer."""
 Sent = dict[str, Any]  # Any: whatever was sent; reading it as a request says what is wrong with it
@@ -191,7 +187,7 @@ def _spoken_for(asked: Asked, claimed: Principal) -> Principal:
 
 def _asker(plane: Plane, asked: Asked) -> Principal:
     """Return who asks about receipts: the owner of their tenant, where the role says so."""
-    return plane.office.owner_of(asked.tenant) if set(SEES_ALL) & set(asked.token.roles) else asked.principal
+    return plane.office.owner_of(asked.tenant) if set(AUDITORS) & set(asked.token.roles) else asked.principal
 
 
 async def _receipts(plane: Plane, asked: Asked) -> AsyncBase:

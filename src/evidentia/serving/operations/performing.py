@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -15,7 +15,7 @@ from evidentia.serving.operations.asking import MOST_BYTES
 from evidentia.serving.operations.refusals import INTERNAL, Refusal, refusal_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
     from evidentia.serving.operations.asking import Asked, Endpoint, Reply
     from evidentia.serving.operations.plane import Plane
@@ -35,16 +35,10 @@ async def perform(plane: Plane, endpoint: Endpoint, ask: Callable[[], Asked]) ->
 
 async def perform_stream(plane: Plane, endpoint: Endpoint, ask: Callable[[], Asked]) -> AsyncGenerator[object, None]:
     """Yield the parts of an answer; what goes wrong is a refusal, as with `perform`."""
-    try:
+    with _as_refusals(endpoint):
         parts = cast("AsyncGenerator[object, None]", endpoint.answer(plane, ask()))
         async for part in parts:
             yield part
-    except EvidentiaError as error:
-        raise refusal_of(error) from error
-    except (Refusal, asyncio.CancelledError, GeneratorExit):
-        raise
-    except Exception as error:
-        raise internal(endpoint, error) from error
 
 
 def internal(endpoint: Endpoint, error: Exception) -> Refusal:
@@ -55,12 +49,19 @@ def internal(endpoint: Endpoint, error: Exception) -> Refusal:
 
 
 async def _performed(plane: Plane, endpoint: Endpoint, ask: Callable[[], Asked]) -> Reply:
-    try:
+    with _as_refusals(endpoint):
         return await _answered(plane, endpoint, ask)
+
+
+@contextmanager
+def _as_refusals(endpoint: Endpoint) -> Iterator[None]:
+    """Have whatever goes wrong raised as a refusal."""
+    try:
+        yield
+    except Refusal:
+        raise
     except EvidentiaError as error:
         raise refusal_of(error) from error
-    except (Refusal, asyncio.CancelledError):
-        raise
     except Exception as error:
         raise internal(endpoint, error) from error
 

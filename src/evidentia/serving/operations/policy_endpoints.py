@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
-from evidentia.contracts.control import MOST_PUSHED, PolicyPage, PolicyPatch, PolicyTemplates, PolicyVersions, PushReply, PushRequest, Role
+from evidentia.contracts.control import MOST_PUSHED, PolicyPage, PolicyPatch, PolicyTemplates, PolicyVersions, PushReply, PushRequest
 from evidentia.contracts.errors import NotFoundError, PolicyConflictError
 from evidentia.contracts.policies import Enforcement, PolicyBody, PolicyId, StoredPolicy
 from evidentia.policy.categories import find_category
@@ -15,12 +15,11 @@ from evidentia.policy.rules import check_policy, policy_schema, rules_schema
 from evidentia.policy.templates import TEMPLATES
 from evidentia.serving.operations.asking import CURSOR, LIMIT, Asked, Endpoint, QueryField, Reply, decode_cursor, encode_cursor
 from evidentia.serving.operations.refusals import CHANGED, CONFLICT, NOT_FOUND, Refusal
+from evidentia.serving.operations.roles import READERS, WRITERS
 
 if TYPE_CHECKING:
     from evidentia.serving.operations.plane import Plane
 
-READERS: Final = (Role.READER, Role.AGENT, Role.AUDITOR, Role.ADMIN)
-WRITERS: Final = (Role.ADMIN,)
 
 _Raw = dict[str, Any]  # Any: whatever was sent; the check of policies says what is wrong with it
 

@@ -95,6 +95,11 @@ def bad_field(path: str, problem: str, *, suggestion: str = "") -> Refusal:
     return Refusal(UNPROCESSABLE, "invalid_field", f"field '{path}': {problem}", hint="correct the field and try again", problems=(fault,))
 
 
+def too_large(what: str, *, most_bytes: int, headers: Mapping[str, str] | None = None) -> Refusal:
+    """Return the refusal for something that is sent and longer than is taken."""
+    return Refusal(TOO_LARGE, "body_too_large", f"the {what} larger than {most_bytes} bytes", hint="send less at once", headers=headers)
+
+
 def shape_refusal(error: msgspec.ValidationError, *, names: Sequence[str], within: str = "") -> Refusal:
     """Return the refusal for JSON that does not have the shape of the message; `names` are those the message knows."""
     problem, _, where = str(error).partition(" - at `")

@@ -14,7 +14,6 @@ from evidentia.contracts.control import (
     DecisionPage,
     EndReply,
     EndRequest,
-    Role,
     RunPage,
     StartReply,
     StartRequest,
@@ -27,8 +26,8 @@ from evidentia.policy.calls import check_call
 from evidentia.serving.operations.asking import CURSOR, LIMIT, MINUTES, Asked, Endpoint, QueryField, Reply, decode_cursor, encode_cursor
 from evidentia.serving.operations.decision_endpoints import read_page
 from evidentia.serving.operations.open_runs import ShowsPolicies, digest_of
-from evidentia.serving.operations.policy_endpoints import READERS
 from evidentia.serving.operations.refusals import CONFLICT, FORBIDDEN, NOT_FOUND, TOO_MANY, Refusal, bad_field, nearest, shape_refusal
+from evidentia.serving.operations.roles import AGENTS, READERS
 from evidentia.serving.operations.run_names import find_run, logged_run, new_run
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
     from evidentia.serving.operations.plane import Plane
 
-AGENTS: Final = (Role.AGENT, Role.ADMIN)
 _FACTS: Final = tuple(field.name for field in msgspec.structs.fields(RunFacts))
 _RUN_ID_BYTES: Final = 12
 _Raw = dict[str, Any]  # Any: whatever was sent; the check of policies says what is wrong with it

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from evidentia.contracts.access import DEFAULT_TENANT
-from evidentia.contracts.control import AuditKind, Role
+from evidentia.contracts.control import AuditKind
 from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList, TrialRequest
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.retrieval import SourceTrial
 from evidentia.contracts.sources import SourceConnection, SourceDescriptor
 from evidentia.serving.operations.asking import Asked, Endpoint, Group, Reply
-from evidentia.serving.operations.document_endpoints import note
-from evidentia.serving.operations.evidence_endpoints import READERS, SEES_ALL
+from evidentia.serving.operations.noting import note
 from evidentia.serving.operations.refusals import BAD_GATEWAY, CONFLICT, NOT_FOUND
+from evidentia.serving.operations.roles import AUDITORS, READERS, WRITERS
 from evidentia.serving.operations.source_addresses import reachable
 
 if TYPE_CHECKING:
     from evidentia.contracts.sources import SourceStatus
     from evidentia.serving.operations.plane import Plane
 
-WRITERS: Final = (Role.ADMIN,)
-
 
 async def list_sources(plane: Plane, asked: Asked) -> Reply:
     """Return every source that the asker may know of, with its health; where it is, only to the operator's admins and auditors."""
     found = await plane.office.base_for(asked.principal).sources()
-    is_operator = asked.tenant == DEFAULT_TENANT and bool(set(SEES_ALL) & set(asked.token.roles))
+    is_operator = asked.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(asked.token.roles))
     return Reply(SourceList(sources=tuple(found if is_operator else map(_without_place, found))))
 
 
 async def list_freshness(plane: Plane, asked: Asked) -> Reply:
     """Return how old every source's data is beside what it promises; ages are for the operator's admins and auditors."""
-    is_operator = asked.tenant == DEFAULT_TENANT and bool(set(SEES_ALL) & set(asked.token.roles))
+    is_operator = asked.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(asked.token.roles))
     base = plane.office.base_of(asked.tenant) if is_operator else plane.office.base_for(asked.principal)
     return Reply(FreshnessList(sources=tuple(await base.source_freshness())))
 
@@ -45,14 +42,14 @@ async def add_source(plane: Plane, asked: Asked) -> Reply:
     descriptor: SourceDescriptor = asked.body
     checked = await reachable(plane.office.settings, descriptor)
     added = await plane.office.base_of(asked.tenant).add_source(checked)
-    await asyncio.to_thread(note, plane, asked, AuditKind.SOURCE, "added", subject=added.source_id)
+    await note(plane, asked, AuditKind.SOURCE, "added", subject=added.source_id)
     return Reply(added)
 
 
 async def remove_source(plane: Plane, asked: Asked) -> Reply:
     """Forget a source outside the base, and what was kept of it."""
     await plane.office.base_of(asked.tenant).remove_source(asked.path["id"])
-    await asyncio.to_thread(note, plane, asked, AuditKind.SOURCE, "removed", subject=asked.path["id"])
+    await note(plane, asked, AuditKind.SOURCE, "removed", subject=asked.path["id"])
     return Reply(Done(subject=asked.path["id"]))
 
 
@@ -68,7 +65,7 @@ async def source_changed(plane: Plane, asked: Asked) -> Reply:
     if asked.path["id"] not in {each.descriptor.source_id for each in await base.sources()}:
         raise NotFoundError("source", asked.path["id"])
     count = await base.source_changed(asked.path["id"])
-    await asyncio.to_thread(note, plane, asked, AuditKind.SOURCE, "said to have changed", subject=asked.path["id"])
+    await note(plane, asked, AuditKind.SOURCE, "said to have changed", subject=asked.path["id"])
     return Reply(Count(count=count))
 
 

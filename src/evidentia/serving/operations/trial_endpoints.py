@@ -17,8 +17,8 @@ from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT
 from evidentia.provenance.decision_lines import REDACTED_MARK, decode_details, decode_header
 from evidentia.serving.operations.asking import MINUTES, Asked, Endpoint, QueryField, Reply
-from evidentia.serving.operations.decision_endpoints import AUDITORS
 from evidentia.serving.operations.refusals import NOT_FOUND, bad_field
+from evidentia.serving.operations.roles import AUDITORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.control import AuditKind, Role
+from evidentia.contracts.control import AuditKind
 from evidentia.contracts.documents import CommitSummary
 from evidentia.contracts.doors import Count, FlushRequest, GcRequest, TraceList, WarmRequest
 from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
@@ -14,14 +13,12 @@ from evidentia.contracts.retrieval import WarmReport
 from evidentia.contracts.telemetry import RequestTrace
 from evidentia.contracts.vectors import EmbedReport
 from evidentia.serving.operations.asking import LIMIT, Asked, Endpoint, Group, QueryField, Reply
-from evidentia.serving.operations.document_endpoints import note
-from evidentia.serving.operations.evidence_endpoints import READERS, SEES_ALL
+from evidentia.serving.operations.noting import note
 from evidentia.serving.operations.refusals import NOT_FOUND
+from evidentia.serving.operations.roles import AUDITORS, READERS, WRITERS
 
 if TYPE_CHECKING:
     from evidentia.serving.operations.plane import Plane
-
-WRITERS: Final = (Role.ADMIN,)
 
 
 async def show_head(plane: Plane, asked: Asked) -> Reply:
@@ -63,7 +60,7 @@ async def flush_cache(plane: Plane, asked: Asked) -> Reply:
     """Forget what was kept, of one source or of all."""
     request: FlushRequest = asked.body
     count = await plane.office.base_of(asked.tenant).flush_cache(request.source_id)
-    await asyncio.to_thread(note, plane, asked, AuditKind.BASE, "flushed", subject=request.source_id or "cache")
+    await note(plane, asked, AuditKind.BASE, "flushed", subject=request.source_id or "cache")
     return Reply(Count(count=count))
 
 
@@ -76,7 +73,7 @@ async def warm_cache(plane: Plane, asked: Asked) -> Reply:
 async def embed(plane: Plane, asked: Asked) -> Reply:
     """Give every chunk that lacks one its vector."""
     report = await plane.office.base_of(asked.tenant).embed()
-    await asyncio.to_thread(note, plane, asked, AuditKind.BASE, "embedded", subject="vectors")
+    await note(plane, asked, AuditKind.BASE, "embedded", subject="vectors")
     return Reply(report)
 
 
@@ -84,7 +81,7 @@ async def collect(plane: Plane, asked: Asked) -> Reply:
     """Remove all but the newest versions."""
     request: GcRequest = asked.body
     report = await plane.office.base_of(asked.tenant).gc(keep_versions=request.keep_versions)
-    await asyncio.to_thread(note, plane, asked, AuditKind.BASE, "collected", subject="versions")
+    await note(plane, asked, AuditKind.BASE, "collected", subject="versions")
     return Reply(report)
 
 
@@ -105,9 +102,9 @@ ENDPOINTS: Final = (
         group=_A,
     ),
     Endpoint(
-        "verify_base", "POST", "/v1/base/verify", "Verify the whole base", SEES_ALL, verify_base, VerifyReport, group=_A, is_base_wide=True
+        "verify_base", "POST", "/v1/base/verify", "Verify the whole base", AUDITORS, verify_base, VerifyReport, group=_A, is_base_wide=True
     ),
-    Endpoint("doctor", "GET", "/v1/base/doctor", "Check the base", SEES_ALL, doctor, DoctorReport, group=_A, is_base_wide=True),
+    Endpoint("doctor", "GET", "/v1/base/doctor", "Check the base", AUDITORS, doctor, DoctorReport, group=_A, is_base_wide=True),
     Endpoint(
         "embed",
         "POST",
@@ -134,21 +131,21 @@ ENDPOINTS: Final = (
         is_base_wide=True,
     ),
     Endpoint(
-        "list_traces", "GET", "/v1/traces", "List requests", SEES_ALL, list_traces, TraceList, query=(LIMIT,), group=_A, is_base_wide=True
+        "list_traces", "GET", "/v1/traces", "List requests", AUDITORS, list_traces, TraceList, query=(LIMIT,), group=_A, is_base_wide=True
     ),
     Endpoint(
         "show_request",
         "GET",
         "/v1/traces/{id}",
         "Show a request",
-        SEES_ALL,
+        AUDITORS,
         show_request,
         RequestTrace,
         group=_A,
         is_base_wide=True,
         faults=(NOT_FOUND,),
     ),
-    Endpoint("show_cache", "GET", "/v1/cache", "Show what is kept", SEES_ALL, show_cache, CacheStats, group=_A, is_base_wide=True),
+    Endpoint("show_cache", "GET", "/v1/cache", "Show what is kept", AUDITORS, show_cache, CacheStats, group=_A, is_base_wide=True),
     Endpoint(
         "flush_cache",
         "POST",

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 from evidentia.contracts.doors import VersionList
 from evidentia.contracts.versions import VersionDiff
 from evidentia.serving.operations.asking import LIMIT, Asked, Endpoint, Group, QueryField, Reply
-from evidentia.serving.operations.evidence_endpoints import READERS, needed
+from evidentia.serving.operations.evidence_endpoints import needed
 from evidentia.serving.operations.refusals import NOT_FOUND
+from evidentia.serving.operations.roles import READERS
 
 if TYPE_CHECKING:
     from evidentia.serving.operations.plane import Plane

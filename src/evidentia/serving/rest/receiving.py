@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from evidentia.serving.operations.refusals import TOO_LARGE, WRONG_TYPE, Refusal
+from evidentia.serving.operations.refusals import WRONG_TYPE, Refusal, too_large
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ async def read_body(request: Request, *, most_bytes: int) -> bytes:
         parts += part
         if len(parts) > most_bytes:
             await _let_finish(stream, most_bytes=most_bytes)
-            raise _too_large(most_bytes)
+            raise too_large("body is", most_bytes=most_bytes, headers={"connection": "close"})
     return bytes(parts)
 
 
@@ -45,8 +45,3 @@ async def _let_finish(stream: AsyncIterator[bytes], *, most_bytes: int) -> None:
                 left -= len(part)
                 if left < 0:
                     return
-
-
-def _too_large(most_bytes: int) -> Refusal:
-    hint = "send less at once"
-    return Refusal(TOO_LARGE, "body_too_large", f"the body is larger than {most_bytes} bytes", hint=hint, headers={"connection": "close"})

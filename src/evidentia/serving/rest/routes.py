@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from evidentia.contracts.control import Health
+from evidentia.serving.identity.hosts import client_of
 from evidentia.serving.operations.asking import Asked, read_query
 from evidentia.serving.operations.bodies import decode_body
 from evidentia.serving.operations.performing import perform
@@ -75,8 +76,7 @@ def _door(plane: Plane, methods: Mapping[str, Endpoint]) -> Callable[[Request], 
 
 async def _asked(plane: Plane, endpoint: Endpoint, request: Request) -> Callable[[], Asked]:
     """Return what reads the rest of a request: who asks is known by then, and the body is here but not yet decoded."""
-    client = None if request.client is None else request.client.host
-    identity = await plane.admission.admit(request.headers.get("authorization", ""), endpoint, client=client)
+    identity = await plane.admission.admit(request.headers.get("authorization", ""), endpoint, client=client_of(request))
     query = read_query(request.query_params.multi_items(), endpoint.query)
     raw = None if endpoint.body is None else await read_body(request, most_bytes=endpoint.most_bytes)
     if_match = request.headers.get("if-match")
