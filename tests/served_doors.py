@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +27,7 @@ from evidentia.serving.hosting.app import make_app
 from evidentia.serving.operations.flat import flat_of
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.wiring.control import Control
+from web_servers import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -180,16 +179,8 @@ def served(base: Path) -> Iterator[Served]:
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
         ports: list[int] = []
         server = WithGrpc(config, app.state.plane, ports)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        try:
-            while not (server.started and ports):
-                time.sleep(0.005)
-                assert thread.is_alive()
-            yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", f"127.0.0.1:{ports[0]}", control)
-        finally:
-            server.should_exit = True
-            thread.join()
+        with running(server, listening, is_up=lambda: bool(ports)) as url:
+            yield Served(url, f"127.0.0.1:{ports[0]}", control)
 
 
 class WithGrpc(uvicorn.Server):

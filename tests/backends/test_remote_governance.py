@@ -33,6 +33,7 @@ from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.app import make_app
 from evidentia.wiring.control import Control
 from evidentia.wiring.embedded import create
+from web_servers import running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,13 +72,8 @@ def serving(directory: Path, *, port: int = 0) -> Iterator[Plane]:
     with Control(directory) as control, bound_socket("127.0.0.1", port) as listening:
         config = uvicorn.Config(make_app(control), log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=2)
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        try:
-            yield Plane(f"http://127.0.0.1:{listening.getsockname()[1]}", control)
-        finally:
-            server.should_exit = True
-            thread.join()
+        with running(server, listening) as url:
+            yield Plane(url, control)
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +16,11 @@ from evidentia.base.sync_base import connect
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.governance.governor import LocalGovernor
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.app import make_app
 from evidentia.wiring.control import Control
 from served_doors import WithGrpc
+from web_servers import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,28 +85,17 @@ def served_plane(directory: Path) -> Iterator[ServedPlane]:
     connect(directory, init=True).close()
     with ExitStack() as stack:
         control = stack.enter_context(JudgedControl(directory, judge=ScriptedJudge()))
-        # Named as TCP, so that the event loop sends each answer at once; unnamed, every answer would wait for an acknowledgement.
-        listening = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP))
-        listening.bind(("127.0.0.1", 0))
+        listening = stack.enter_context(bound_socket("127.0.0.1", 0))
         app = make_app(control)
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
         ports: list[int] = []
         server = WithGrpc(config, app.state.plane, ports)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        try:
-            while not (server.started and ports):
-                time.sleep(0.005)
-                assert thread.is_alive()
-            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with running(server, listening, is_up=lambda: bool(ports)) as url:
             headers = {"authorization": f"Bearer {_token(control, Role.ADMIN)}"}
             admin = stack.enter_context(httpx2.Client(base_url=url, headers=headers, timeout=30, trust_env=False))
             with pytest.MonkeyPatch.context() as environment:
                 environment.setenv(TOKEN_VARIABLE, _token(control, Role.AGENT))
                 yield ServedPlane(url, control, admin, grpc_address=f"127.0.0.1:{ports[0]}")
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 def _token(control: Control, role: Role) -> str:

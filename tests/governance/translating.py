@@ -5,9 +5,6 @@ So the doors that have no client for agents of their own play the same cases wit
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +17,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from evidentia.protobuf.methods import METHODS
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.grpc.refusing import CODES, FAULT
 from evidentia.serving.jsonrpc.codes import CODE_OF
 from evidentia.serving.operations.flat import camel, flat_of
 from evidentia.serving.operations.registry import ENDPOINTS
+from web_servers import running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -100,19 +99,10 @@ def translated(asker: ByJsonRpc | ByGrpc) -> Iterator[str]:
         yield
         await asker.close()
 
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.bind(("127.0.0.1", 0))
+    with bound_socket("127.0.0.1", 0) as listening:
         server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes, lifespan=living), log_config=None, access_log=False))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        try:
-            while not server.started:
-                time.sleep(0.005)
-                assert thread.is_alive()
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+        with running(server, listening) as url:
+            yield url
 
 
 def _answering(asker: ByJsonRpc | ByGrpc, methods: dict[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:

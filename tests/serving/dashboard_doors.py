@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
-import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +28,7 @@ from evidentia.serving.rest.routes import rest_routes
 from evidentia.wiring.control import Control
 from evidentia.wiring.embedded import create
 from evidentia.wiring.system import SystemClock
+from web_servers import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,18 +139,10 @@ def serving_dashboard(
         app.router.redirect_slashes = False
         listening = stack.enter_context(bound_socket("127.0.0.1", port))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
         try:
-            while not server.started:
-                time.sleep(0.005)
-                assert thread.is_alive()
-            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-            yield Door(url, control, stack, sessions=sessions, links=links, live=live)
+            with running(server, listening) as url, closing(live):
+                yield Door(url, control, stack, sessions=sessions, links=links, live=live)
         finally:
-            live.close()
-            server.should_exit = True
-            thread.join()
             asyncio.run(plane.office.close())
 
 

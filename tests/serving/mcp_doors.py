@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import threading
-import time
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +23,7 @@ from evidentia.serving.mcp.endpoint import McpEndpoint, mcp_app
 from evidentia.serving.mcp.server import make_server
 from evidentia.serving.operations.office import Office
 from evidentia.wiring.control import open_tokens
+from web_servers import running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -94,16 +93,10 @@ def http_door(base: Path, *, grants: Grants | None = None, most_bytes: int = 1 <
             server, tokens=tokens, admission=Admission(tokens, grants=grants), alone=local_owner(), most_bytes=most_bytes
         )
         web = uvicorn.Server(uvicorn.Config(mcp_app(endpoint), log_config=None, access_log=False, timeout_graceful_shutdown=1))
-        thread = threading.Thread(target=web.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
         try:
-            while not web.started:
-                time.sleep(0.005)
-                assert thread.is_alive()
-            yield Door(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp", tokens)
+            with running(web, listening) as url:
+                yield Door(f"{url}/mcp", tokens)
         finally:
-            web.should_exit = True
-            thread.join()
             asyncio.run(office.close())
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.app import make_app
 from evidentia.wiring.control import Control
+from web_servers import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,16 +101,8 @@ def serving(directory: Path, *, is_durable: bool = False, clock: Any = None, **o
         app = make_app(control, **options)
         listening = stack.enter_context(bound_socket("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        try:
-            while not server.started:
-                time.sleep(0.005)
-                assert thread.is_alive()
-            yield Served(f"http://127.0.0.1:{listening.getsockname()[1]}", control, stack)
-        finally:
-            server.should_exit = True
-            thread.join()
+        with running(server, listening) as url:
+            yield Served(url, control, stack)
 
 
 def started(plane: Served, **facts: Any) -> str:
