@@ -15,7 +15,7 @@ from evidentia.backends.embedded.index import EmbeddedIndex
 from evidentia.backends.embedded.lexicon import EmbeddedLexicon
 from evidentia.backends.embedded.postings import PostingsBuilder
 from evidentia.backends.embedded.segments import Segment, write_segment
-from evidentia.backends.embedded.vocabulary import Vocabulary
+from evidentia.backends.embedded.vocabulary import TERMS_PER_SIGNPOST, Vocabulary
 from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
 from evidentia.contracts.access import AccessRule, Principal, local_owner
 from evidentia.contracts.documents import ChangeSet
@@ -161,3 +161,12 @@ def test_a_scope_shows_the_words_of_its_documents_alone(base: Callable[[dict[str
     assert snapshot.lexicon(owner) is snapshot.lexicon(owner)
     whole.close()
     restricted.close()
+
+
+def test_every_term_of_a_large_vocabulary_is_found_and_nothing_beside_it(tmp_path: Path) -> None:
+    words = [f"{first}{second}zq" for first in "abcdefghijklmn" for second in "bcdfghklmnprst"]
+    assert 3 * TERMS_PER_SIGNPOST < len(words)
+    lexicon = _lexicon(tmp_path, [[" ".join(words), words[0]], [words[0]]], [True] * 3)
+
+    assert [3, *[1] * (len(words) - 1)] == [lexicon.chunks_with(word) for word in words]
+    assert {0} == {lexicon.chunks_with(f"{word[:-1]}{last}") for word in words for last in ("p", "qq", "r", "")}

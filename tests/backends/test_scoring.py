@@ -240,16 +240,15 @@ def test_signals_are_the_documents_facts_and_what_the_text_is_made_of(base: Base
     for number, (text, kind, tier, moment) in enumerate(zip(texts, kinds, tiers, moments, strict=True)):
         metadata = DocumentMetadata(source_id=SourceId("test"), content_type=kind, authority_tier=tier, updated_at=moment)
         base.commit([make_document(str(number), text, metadata=metadata)])
-        signals = ChunkSignals(
-            authority_tier=tier, content_type=kind, updated_at=moment, features=content_features(text, kind), length=LENGTHS[number]
-        )
-        expected[f"test:{number}"] = signals
+        signals = ChunkSignals(authority_tier=tier, content_type=kind, updated_at=moment, features=content_features(text, kind))
+        expected[f"test:{number}"] = (signals, LENGTHS[number])
     snapshot = base.snapshot()
     hits = _search(snapshot, LexicalQuery(terms={"zebra": 1})).hits
 
     assert 4 == len(hits)
-    assert [expected[hit.document_id] for hit in hits] == list(snapshot.signals(hits))
+    assert [expected[hit.document_id] for hit in hits] == list(zip(snapshot.signals(hits), snapshot.lengths(hits), strict=True))
     assert [] == list(snapshot.signals(()))
+    assert [] == list(snapshot.lengths(()))
 
 
 def test_what_a_document_is_for_may_change_while_its_text_stays(base: Base) -> None:

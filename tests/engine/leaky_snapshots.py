@@ -97,6 +97,9 @@ class Leaky:
     ) -> Sequence[LegScores]:
         return self._inner.scores(hits, query=query, dense=dense, scope=scope)
 
+    def lengths(self, hits: Sequence[SearchHit]) -> Sequence[int]:
+        return self._inner.lengths(hits)
+
     def signals(self, hits: Sequence[SearchHit]) -> Sequence[ChunkSignals]:
         return self._inner.signals(hits)
 

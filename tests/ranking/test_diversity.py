@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.ranking.composite import MILLION
-from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify
+from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
 from evidentia.ranking.fusion import ONE, order
 
 if TYPE_CHECKING:
@@ -164,6 +164,11 @@ def test_overlap_equals_that_of_plain_sets(texts: list[list[str]]) -> None:
 
     for left, right in combinations(range(len(texts)), 2):
         assert jaccard(frozenset(texts[left]), frozenset(texts[right])) == overlap(left, right)
+
+
+@given(st.lists(st.lists(st.text(max_size=2), max_size=80).map(frozenset), max_size=6))
+def test_all_overlaps_at_once_are_those_of_each_pair(texts: list[frozenset[str]]) -> None:
+    assert [[jaccard(left, right) for left in texts] for right in texts] == overlaps(texts).tolist()
 
 
 def test_a_constraint_that_is_no_share_is_refused() -> None:

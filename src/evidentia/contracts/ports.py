@@ -278,6 +278,10 @@ class SupportsScoring(Protocol):
         """Return the exact score of each leg for each hit, in the order given."""
         ...
 
+    def lengths(self, hits: Sequence[SearchHit]) -> Sequence[int]:
+        """Return how many positions the text of each hit has."""
+        ...
+
     def signals(self, hits: Sequence[SearchHit]) -> Sequence[ChunkSignals]:
         """Return what ranks each hit besides its match."""
         ...

@@ -104,8 +104,6 @@ class ChunkSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     content_type: ContentType
     updated_at: datetime | None
     features: ContentFeatures
-    length: int = 0
-    """How many positions its text has."""
     is_annotated: bool = False
 
 

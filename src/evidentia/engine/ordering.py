@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Merger, Reranker
     from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
     from evidentia.contracts.settings import RankingSettings
-    from evidentia.contracts.vocabulary import AuthorityTier, ContentType
     from evidentia.engine.legs import Found, PartScores
     from evidentia.engine.outsiders import Admitted, Outsider
     from evidentia.engine.question import Question
@@ -127,6 +126,15 @@ def _passages(question: Question, found: Found, admitted: Admitted, best: Sequen
     return [texts[index] if index in texts else admitted.outsiders[index - len(found.hits)].candidate.content for index in best]
 
 
+class _Weighed(NamedTuple):
+    """What is worth the same for every candidate of which the same is known, whatever its relevance."""
+
+    authority: int
+    freshness: int
+    utility: int
+    flags: tuple[str, ...]
+
+
 class _Weigher:
     """The signals of one request's candidates; what several of them share is worked out once."""
 
@@ -134,7 +142,6 @@ class _Weigher:
         self._settings = settings
         self._needs = signals.needs_of(question.request.task)
         self._as_of = _as_of(question)
-        self._of_document: dict[tuple[AuthorityTier, bool, ContentType, datetime | None, int | None], tuple[int, int, tuple[str, ...]]] = {}
         descriptors = question.snapshot.descriptors()
         self._taus = {source: each.freshness_tau_s for source, each in descriptors.items() if each.freshness_tau_s is not None}
         """How soon a source's word ages, where its descriptor says."""
@@ -144,29 +151,33 @@ class _Weigher:
         self, hits: Sequence[SearchHit], outsiders: Sequence[Outsider], relevance: Sequence[int]
     ) -> tuple[list[tuple[int, int, int, int]], list[tuple[str, ...]]]:
         """Return relevance, authority, freshness and utility of each candidate, and what has to be said about them."""
-        tau_of, of_document, needs, utility_of = self._taus.get, self._of_document, self._needs, signals.utility_of
+        tau_of = self._taus.get
+        known: dict[tuple[int, int | None], _Weighed] = {}
         found = [(about, tau_of(hit.source_id)) for hit, about in zip(hits, self._about(hits), strict=True)]
         found += [(each.signals, each.reply.freshness_tau_s) for each in outsiders]
         given, remarks = [], []
         for relevant, (about, tau_s) in zip(relevance, found, strict=True):
-            content_type = about.content_type
-            key = (about.authority_tier, about.is_annotated, content_type, about.updated_at, tau_s)
-            known = of_document.get(key)
-            if known is None:
-                known = of_document[key] = self._document_signals(about, tau_s)
-            authority, freshness, flags = known
-            given.append((relevant, authority, freshness, utility_of(about.features, content_type, needs)))
+            key = (id(about), tau_s)  # those that are alike mostly share one object, and `found` holds on to all
+            weighed = known.get(key)
+            if weighed is None:
+                weighed = known[key] = self._weighed(about, tau_s)
+            authority, freshness, utility, flags = weighed
+            given.append((relevant, authority, freshness, utility))
             remarks.append(flags)
         for index, outsider in enumerate(outsiders, start=len(hits)):
             remarks[index] = (*outsider.flags, *remarks[index])
         return given, remarks
 
-    def _document_signals(self, about: ChunkSignals, tau_s: int | None) -> tuple[int, int, tuple[str, ...]]:
+    def _weighed(self, about: ChunkSignals, tau_s: int | None) -> _Weighed:
         if tau_s is None:
             tau_s = signals.tau_of(self._settings, content_type=about.content_type, tier=about.authority_tier)
         freshness = signals.freshness(about.updated_at, self._as_of, tau_s=tau_s)
-        authority = signals.authority(about.authority_tier, is_annotated=about.is_annotated)
-        return authority, freshness.score, () if freshness.is_dated else (UNDATED,)
+        return _Weighed(
+            authority=signals.authority(about.authority_tier, is_annotated=about.is_annotated),
+            freshness=freshness.score,
+            utility=signals.utility_of(about.features, about.content_type, self._needs),
+            flags=() if freshness.is_dated else (UNDATED,),
+        )
 
 
 def _fuse_part(
@@ -205,9 +216,9 @@ def merge_features(question: Question, found: Found, part: PartScores, *, settin
         raise AssertionError  # whoever merges by a model has asked for them
     words, near = ({chunk_id: rank for rank, chunk_id in enumerate(ranking, start=1)} for ranking in part.rankings)
     candidates = [
-        MergeCandidate(
-            legs=legs, lexical_rank=words.get(hit.chunk_id), dense_rank=near.get(hit.chunk_id), signals=signal, length=signal.length
+        MergeCandidate(legs=legs, lexical_rank=words.get(hit.chunk_id), dense_rank=near.get(hit.chunk_id), signals=signal, length=length)
+        for hit, legs, signal, length in zip(
+            found.hits, part.legs, question.snapshot.signals(found.hits), question.snapshot.lengths(found.hits), strict=True
         )
-        for hit, legs, signal in zip(found.hits, part.legs, question.snapshot.signals(found.hits), strict=True)
     ]
     return feature_rows(candidates, query=question.features, as_of=_as_of(question), settings=settings)

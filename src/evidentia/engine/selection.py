@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
-from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify
+from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,8 @@ POOL_BEYOND_LIMIT = 10
 """So many candidates more than the limit are read: they may disagree with those above, or bring something new."""
 KEPT_CLAIMS = 16_384
 _REMEMBERED_TEXTS = 2_048
+_FEW = 20
+"""Where more than so many fragments are wanted, nearly all pairs of texts are compared."""
 OUTSIDE_STEPS = 1
 """How far what a source outside says is from its origin: it was cleaned."""
 CONFLICT_LOST = "conflict_lost"
@@ -100,10 +102,13 @@ def choose(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
     request = question.request
     if request.diversity_constraint == 1 or len(pool) <= 1:
         return list(pool[: request.limit])
+    near = _similarities(question, pool)
+    if near is None and request.limit > _FEW:
+        near = overlaps([_tokens(each.content) for each in pool])
     order = diversify(
         [each.ranked.score for each in pool],
         [each.ranked.hit.chunk_id for each in pool],
-        _similarities(question, pool),
+        near,
         diversity=request.diversity_constraint,
         limit=request.limit,
         overlap=TokenOverlap(lambda index: _tokens(pool[index].content)),

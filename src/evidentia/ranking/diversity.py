@@ -28,6 +28,7 @@ PAIRS_AS_SETS: Final = 96
 """So many pairs of texts are compared as sets of tokens, the rest as bits."""
 
 _SCALE: Final = 1 << SIMILARITY_BITS
+_WORD_BITS: Final = 64
 _OUT: Final = -(1 << 60)
 
 
@@ -113,6 +114,20 @@ class TokenOverlap:
                 bits[place >> 3] |= 1 << (place & 7)
             known = self._integers[number] = (int.from_bytes(bits, "little"), len(places))
         return known
+
+
+def overlaps(texts: Sequence[frozenset[str]]) -> NDArray[np.int64]:
+    """Return what `TokenOverlap` says of every pair of texts, given as their tokens; soon done where nearly all pairs are asked for."""
+    numbers: dict[str, int] = {}
+    columns = [numbers.setdefault(token, len(numbers)) for tokens in texts for token in tokens]
+    counts = np.array([len(tokens) for tokens in texts], dtype=np.int64)
+    bits = np.zeros((len(texts), -(-len(numbers) // _WORD_BITS) * _WORD_BITS), dtype=np.bool_)
+    bits[np.repeat(np.arange(len(texts)), counts), columns] = True
+    words = np.packbits(bits, axis=1).view(np.uint64)
+    shared = np.array([np.bitwise_count(words & row).sum(axis=1, dtype=np.int64) for row in words], dtype=np.int64)
+    together = counts + counts[:, np.newaxis] - shared
+    shares: NDArray[np.int64] = (shared.reshape(together.shape) << SIMILARITY_BITS) // np.maximum(together, 1)
+    return shares
 
 
 def _select_by_rows(merits: Sequence[int], rows: NDArray[np.int64], *, price: int, wanted: int) -> list[int]:

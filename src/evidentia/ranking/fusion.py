@@ -75,6 +75,8 @@ def rrf(rankings: Sequence[Sequence[Key]], keys: Sequence[Key], *, kappa: int, w
 
 def order(scores: Sequence[int], ids: Sequence[str]) -> list[int]:
     """Return the indexes best first: by score, then by id."""
+    if len(set(scores)) == len(scores):  # ids decide nothing
+        return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
     return sorted(range(len(scores)), key=lambda index: (-scores[index], ids[index]))
 
 

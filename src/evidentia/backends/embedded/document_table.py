@@ -12,6 +12,7 @@ import numpy as np
 
 from evidentia.backends.embedded.columns import record_of
 from evidentia.backends.embedded.database import select_in
+from evidentia.backends.embedded.impact_table import CodedLengths
 from evidentia.backends.embedded.rows import decode_metadata
 from evidentia.backends.embedded.traits import marks_of
 from evidentia.contracts.errors import VersionCollectedError
@@ -121,6 +122,7 @@ class DocumentTable:
         self.chunk_keys: NDArray[np.int64] = np.concatenate(keys) if keys else np.empty(0, dtype=np.int64)
         lengths = [segment.array("lengths") for segment in segments]
         self.lengths: NDArray[np.int32] = np.concatenate(lengths) if lengths else np.empty(0, dtype=np.int32)
+        self.coded_lengths = CodedLengths.of(self.lengths)
         marks = [each for segment in segments if (each := marks_of(segment)) is not None]
         self._marks: NDArray[np.uint8] | None = np.concatenate(marks) if marks and len(marks) == len(segments) else None
         documents = np.repeat(np.arange(len(self.document_ids), dtype=np.int32), self.chunk_counts)

@@ -5,7 +5,7 @@ An added term is worth (impact * weight) >> 8 everywhere: the shift rounds down,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,65 +20,72 @@ COMMON_SHARE = 16
 """A term in more than one place out of this many is common."""
 
 
-class TermPostings(NamedTuple):
-    """A term within the mask: places ascending, frequencies, and what each occurrence is worth.
+class TermPostings:
+    """A term within the mask: places ascending, frequencies, and what each occurrence is worth. Thread safe under the GIL.
 
-    A common term also has its impacts spread over all places, because adding whole arrays is far cheaper than
-    adding at many places.
+    The impacts of a common term are spread over all places when they are added for the second time, because adding whole arrays is
+    far cheaper than adding at many places, and spreading them is not.
     """
 
-    places: NDArray[np.int32]
-    frequencies: NDArray[np.int32]
-    impacts: Array
-    idf: int
-    is_positive: bool
-    spread: Array | None
-    occupied: NDArray[np.bool_] | None
+    __slots__ = ("_occupied", "_size", "_spread", "_was_added", "frequencies", "idf", "impacts", "is_positive", "places")
 
-    @classmethod
-    def of(cls, places: NDArray[np.int32], frequencies: NDArray[np.int32], impacts: Array, *, idf: int, size: int) -> TermPostings:
-        """Return the postings of a term among `size` places."""
-        is_positive = bool((impacts > 0).all())
-        spread = occupied = None
-        if len(places) * COMMON_SHARE > size:
-            spread = np.zeros(size, dtype=impacts.dtype)
-            spread[places] = impacts
-            if not is_positive:
-                occupied = np.zeros(size, dtype=np.bool_)
-                occupied[places] = True
-        return cls(places, frequencies, impacts, idf, is_positive, spread, occupied)
+    def __init__(self, places: NDArray[np.int32], frequencies: NDArray[np.int32], impacts: Array, *, idf: int, size: int) -> None:
+        """Take the postings of a term among `size` places."""
+        self.places = places
+        self.frequencies = frequencies
+        self.impacts = impacts
+        self.idf = idf
+        self.is_positive = bool(impacts.min(initial=1) > 0)
+        self._size = size
+        self._was_added = False
+        self._spread: Array | None = None
+        self._occupied: NDArray[np.bool_] | None = None
 
-    def weighed(self, weight: int, *, size: int) -> TermPostings:
+    def weighed(self, weight: int) -> TermPostings:
         """Return the postings as those of an added term; small impacts may come to nothing, and match all the same."""
         weighed = (self.impacts.astype(np.int64) * weight) >> WEIGHT_BITS
         if weight <= 1 << WEIGHT_BITS:
             weighed = weighed.astype(self.impacts.dtype)
-        return TermPostings.of(self.places, self.frequencies, weighed, idf=self.idf, size=size)
+        return TermPostings(self.places, self.frequencies, weighed, idf=self.idf, size=self._size)
 
     @property
     def byte_count(self) -> int:
         """Return how much memory the arrays take."""
-        arrays = (self.places, self.frequencies, self.impacts, self.spread, self.occupied)
+        arrays = (self.places, self.frequencies, self.impacts, self._spread, self._occupied)
         return sum(array.nbytes for array in arrays if array is not None)
 
-    def add_to(self, totals: Array, times: int) -> None:
-        """Add the impacts, so many times, to a total per place."""
-        if self.spread is not None:
-            totals += self.spread if times == 1 else np.multiply(self.spread, times, dtype=totals.dtype)
+    def add_to(self, totals: Array, times: int) -> bool:
+        """Add the impacts, so many times, to a total per place; tell whether they take more memory since."""
+        has_grown = self._spread is None and self._was_added and len(self.places) * COMMON_SHARE > self._size
+        if has_grown:
+            self._spread_out()
+        self._was_added = True
+        if self._spread is not None:
+            totals += self._spread if times == 1 else np.multiply(self._spread, times, dtype=totals.dtype)
         else:
-            totals[self.places] += self.impacts if times == 1 else np.multiply(self.impacts, times, dtype=totals.dtype)
+            np.add.at(totals, self.places, self.impacts if times == 1 else np.multiply(self.impacts, times, dtype=totals.dtype))
+        return has_grown
 
     def touch(self, touched: NDArray[np.bool_]) -> None:
         """Note where the term stands, for queries whose scores alone do not tell: some impacts are zero or negative."""
-        if self.occupied is not None:
-            touched |= self.occupied
+        if self._occupied is not None:
+            touched |= self._occupied
         else:
             touched[self.places] = True
 
+    def _spread_out(self) -> None:
+        if not self.is_positive:
+            occupied = np.zeros(self._size, dtype=np.bool_)
+            occupied[self.places] = True
+            self._occupied = occupied
+        spread = np.zeros(self._size, dtype=self.impacts.dtype)
+        spread[self.places] = self.impacts
+        self._spread = spread
+
     def at(self, places: NDArray[np.int32]) -> Array:
         """Return the impact at each of some places, 0 where the term does not occur."""
-        if self.spread is not None:
-            return self.spread[places]
+        if self._spread is not None:
+            return self._spread[places]
         if not len(self.places):
             return np.zeros(len(places), dtype=self.impacts.dtype)
         index = np.minimum(self.places.searchsorted(places), len(self.places) - 1)

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from evidentia.backends.embedded import rows
 from evidentia.backends.embedded.columns import record_of
-from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading, storage_errors
+from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_searching, storage_errors
 from evidentia.backends.embedded.segments import Segment
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
 from evidentia.backends.embedded.vector_files import OpenFiles
@@ -44,7 +44,7 @@ class EmbeddedIndex:
         self._directory = directory
         self._tokeniser = tokeniser
         self._lock = threading.RLock()
-        self._database = open_for_reading(directory)
+        self._database = open_for_searching(directory)
         self._snapshots: OrderedDict[tuple[int, int, SearchSettings], EmbeddedSnapshot] = OrderedDict()
         self._loaded: WeakValueDictionary[_CorpusKey, EmbeddedSnapshot] = WeakValueDictionary()
         self._newest: tuple[int, tuple[CommitRecord, Sha256]] | None = None
@@ -64,8 +64,9 @@ class EmbeddedIndex:
         What it shows is what its own access rules and those of `access_state` (the newest version by default) both allow.
         """
         with self._lock, storage_errors(self._directory):
-            commit, commit_hash = self._find(corpus_version, evidence_state)
-            access = self._find(None, access_state)[0]
+            commit, commit_hash = found = self._find(corpus_version, evidence_state)
+            is_newest = corpus_version is None and evidence_state is None
+            access = (found if is_newest and access_state is None else self._find(None, access_state))[0]
             key = (commit.sequence, max(commit.sequence, access.sequence), search)
             kept = self._snapshots.get(key)
             if kept is None:

@@ -31,41 +31,35 @@ class SignalTable:
     text stays.
     """
 
-    def __init__(
-        self, segments: Sequence[Segment], *, columns: Columns, document_of: NDArray[np.int32], lengths: NDArray[np.int32]
-    ) -> None:
+    def __init__(self, segments: Sequence[Segment], *, columns: Columns, document_of: NDArray[np.int32]) -> None:
         self._segments = segments
         self._columns = columns
         self._document_of = document_of
-        self._lengths = lengths
         self._features: NDArray[np.uint32] | None = None
 
     def of(self, places: Sequence[int]) -> list[ChunkSignals]:
-        """Return the signals of the chunks at these places, which this version shows."""
+        """Return the signals of the chunks at these places, which this version shows; those that are alike share one object."""
         if not places:
             return []
         chosen = np.asarray(places, dtype=np.int64)
-        documents = self._document_of[chosen]
-        tier_column, kind_column, moments = map(self._columns.column, ("authority_tier", "content_type", "updated_at"))
-        tiers = [AuthorityTier(str(value)) for value in tier_column.values]
-        kinds = [ContentType(str(value)) for value in kind_column.values]
-        return [
-            ChunkSignals(
-                authority_tier=tiers[tier],
-                content_type=kinds[kind],
-                updated_at=updated_at if isinstance(updated_at := moments.values[moment], datetime) else None,
-                features=_features(measured, kinds[kind]),
-                length=length,
-            )
-            for tier, kind, moment, length, measured in zip(
-                tier_column.codes[documents].tolist(),
-                kind_column.codes[documents].tolist(),
-                moments.codes[documents].tolist(),
-                self._lengths[chosen].tolist(),
-                self._loaded()[chosen].tolist(),
-                strict=True,
-            )
-        ]
+        documents = self._document_of.take(chosen)
+        tiers, kinds, moments = (self._columns.column(name) for name in ("authority_tier", "content_type", "updated_at"))
+        codes = zip(
+            tiers.codes.take(documents).tolist(),
+            kinds.codes.take(documents).tolist(),
+            moments.codes.take(documents).tolist(),
+            self._loaded().take(chosen).tolist(),
+            strict=True,
+        )
+        known: dict[tuple[int, int, int, int], ChunkSignals] = {}
+        found = []
+        for key in codes:
+            signals = known.get(key)
+            if signals is None:
+                tier, kind, moment, measured = key
+                signals = known[key] = _signals(tiers.values[tier], kinds.values[kind], moments.values[moment], measured)
+            found.append(signals)
+        return found
 
     def _loaded(self) -> NDArray[np.uint32]:
         """Return the four features of every place as one number: texts that are alike share one."""
@@ -73,6 +67,16 @@ class SignalTable:
             parts = [features_of(segment) for segment in self._segments]
             self._features = np.ascontiguousarray(np.concatenate(parts)).view("<u4").reshape(-1)
         return self._features
+
+
+def _signals(tier: object, kind: object, moment: object, measured: int) -> ChunkSignals:
+    content_type = ContentType(str(kind))
+    return ChunkSignals(
+        authority_tier=AuthorityTier(str(tier)),
+        content_type=content_type,
+        updated_at=moment if isinstance(moment, datetime) else None,
+        features=_features(measured, content_type),
+    )
 
 
 @lru_cache(maxsize=_REMEMBERED_FEATURES)

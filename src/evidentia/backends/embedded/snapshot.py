@@ -79,7 +79,7 @@ class EmbeddedSnapshot:
         self._table = DocumentTable(database, sequence=version.commit.sequence, segments=segments)
         self._vocabulary = Vocabulary(segments)
         self._columns = Columns(self._load_records)
-        self._signals = SignalTable(segments, columns=self._columns, document_of=self._table.document_of, lengths=self._table.lengths)
+        self._signals = SignalTable(segments, columns=self._columns, document_of=self._table.document_of)
         log = EventLogReader(database, size=version.commit.log_size)
         self._fragments = FragmentReader(database, table=self._table, log=log)
         self._views: OrderedDict[str, View] = OrderedDict()
@@ -201,8 +201,13 @@ class EmbeddedSnapshot:
             nearness = self._vectors.scores([hit.place for hit in hits], dense)
         return [LegScores(lexical=words, dense=vectors) for words, vectors in zip(lexical, nearness, strict=True)]
 
+    def lengths(self, hits: Sequence[SearchHit]) -> Sequence[int]:
+        """Return how many positions the text of each hit has."""
+        lengths: list[int] = self._table.lengths[np.asarray([hit.place for hit in hits], dtype=np.int64)].tolist()
+        return lengths
+
     def signals(self, hits: Sequence[SearchHit]) -> Sequence[ChunkSignals]:
-        """Return what ranks each hit besides its match."""
+        """Return what ranks each hit besides its match; hits that are alike in that share one object."""
         return self._signals.of([hit.place for hit in hits])
 
     @property
@@ -308,7 +313,12 @@ class EmbeddedSnapshot:
             access_keys, records = self._table.last_known(self._access_at)
             allowed &= self._decide(scope, access_keys, Columns(lambda: records))
         return View(
-            self._vocabulary, allowed=allowed, document_of=self._table.document_of, lengths=self._table.lengths, search=self._search
+            self._vocabulary,
+            allowed=allowed,
+            document_of=self._table.document_of,
+            lengths=self._table.lengths,
+            coded_lengths=self._table.coded_lengths,
+            search=self._search,
         )
 
     def _decide(self, scope: AccessScope, access_keys: NDArray[np.int64], columns: Columns) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evidentia.backends.embedded.best_scores import best_of, nth_largest
+from evidentia.backends.embedded.impact_table import ImpactTable
 from evidentia.backends.embedded.impacts import WEIGHT_BITS, TermPostings
 from evidentia.backends.embedded.lexicon import EmbeddedLexicon
 from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, idf_fixed, tfidf_impacts
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evidentia.backends.embedded.impact_table import CodedLengths
     from evidentia.backends.embedded.segments import Array
     from evidentia.backends.embedded.vocabulary import Vocabulary
     from evidentia.contracts.ids import SourceId
@@ -66,6 +68,7 @@ class View:
         allowed: NDArray[np.bool_],
         document_of: NDArray[np.int32],
         lengths: NDArray[np.int32],
+        coded_lengths: CodedLengths,
         search: SearchSettings,
     ) -> None:
         self.allowed = allowed
@@ -79,7 +82,7 @@ class View:
         self.sources: Mapping[SourceId, AuthorityTier] | None = None
         total_length = int(lengths[mask].sum(dtype=np.int64))
         self._bm25 = Bm25.of(total_length=total_length, documents=max(1, self.documents), k1_milli=search.k1_milli, b_milli=search.b_milli)
-        self._norms = self._bm25.norms(lengths) if search.weighting == "bm25" else None
+        self._impacts = ImpactTable(self._bm25, coded_lengths) if search.weighting == "bm25" else None
         self.lexicon = EmbeddedLexicon(vocabulary, mask=mask, count=lambda term: len(self.term(term).places))
         self._terms: OrderedDict[tuple[str, int | None], TermPostings] = OrderedDict()
         self._kept_bytes = 0
@@ -94,15 +97,19 @@ class View:
             if kept is not None:
                 self._terms.move_to_end(key)
                 return kept
-        made = self._make_term(term) if weight is None else self.term(term).weighed(weight, size=len(self.mask))
+        made = self._make_term(term) if weight is None else self.term(term).weighed(weight)
         with self._lock:
             if key not in self._terms:
                 self._terms[key] = made
                 self._kept_bytes += made.byte_count
-            while self._kept_bytes > KEPT_BYTES and len(self._terms) > 1:
-                _, dropped = self._terms.popitem(last=False)
-                self._kept_bytes -= dropped.byte_count
+            self._keep_no_more()
         return made
+
+    def _keep_no_more(self) -> None:
+        """Let go of what was asked for longest ago; the caller holds the lock."""
+        while self._kept_bytes > KEPT_BYTES and len(self._terms) > 1:
+            _, dropped = self._terms.popitem(last=False)
+            self._kept_bytes -= dropped.byte_count
 
     def match(self, query: LexicalQuery, *, keep: NDArray[np.bool_] | None, limit: int, listed: bool = False) -> Matches:
         """Score every place that holds a term, asked for or added; `keep` narrows places, phrases demand their words in order.
@@ -161,7 +168,7 @@ class View:
 
     def _peak(self, postings: TermPostings) -> int:
         """Return what one term is worth at most: the limit of BM25, or what tf-idf gives where it is most frequent."""
-        if self._norms is None:
+        if self._impacts is None:
             return int(postings.impacts.max(initial=0))
         return max(0, postings.idf) * (_MILLI + self._search.k1_milli) // _MILLI
 
@@ -206,20 +213,20 @@ class View:
     def _make_term(self, term: str) -> TermPostings:
         places, frequencies = self._vocabulary.postings(term)
         if not self._is_whole:
-            seen = self.mask[places]
+            seen = self.mask.take(places)
             places, frequencies = places[seen], frequencies[seen]
         documents = max(1, self.documents)
-        if self._norms is None:
+        if self._impacts is None:
             idf = idf_fixed("tfidf", documents=documents, containing=len(places))
             impacts: Array = tfidf_impacts(frequencies, idf=idf)
         else:
             idf = idf_fixed(self._search.idf, documents=documents, containing=len(places))
-            impacts = self._bm25.impacts(frequencies, self._norms[places], idf=idf)
-        return TermPostings.of(places, frequencies, impacts, idf=idf, size=len(self.mask))
+            impacts = self._impacts.impacts(places, frequencies, idf=idf)
+        return TermPostings(places, frequencies, impacts, idf=idf, size=len(self.mask))
 
     def _may_overflow(self, found: Sequence[tuple[TermPostings, int]]) -> bool:
         is_wide = any(postings.impacts.dtype.itemsize > np.dtype(np.int32).itemsize for postings, _ in found)
-        return self._norms is None or is_wide or sum(times for _, times in found) > QUERY_TERM_LIMIT
+        return self._impacts is None or is_wide or sum(times for _, times in found) > QUERY_TERM_LIMIT
 
     def _totals(self, query: LexicalQuery, found: Sequence[tuple[TermPostings, int]]) -> _Matched:
         """Return the score of every place, and where terms stand unless the scores tell.
@@ -230,10 +237,15 @@ class View:
         self._scratch.matched = None
         totals = self._zeros("wide" if wide else "narrow", np.int64 if wide else np.int32)
         touched = None if all(postings.is_positive for postings, _ in found) else self._zeros("touched", np.bool_)
+        has_grown = False
         for postings, times in found:
-            postings.add_to(totals, times)
+            has_grown |= postings.add_to(totals, times)
             if touched is not None:
                 postings.touch(touched)
+        if has_grown:
+            with self._lock:
+                self._kept_bytes = sum(kept.byte_count for kept in self._terms.values())
+                self._keep_no_more()
         self._scratch.matched = (query, _Matched(totals, touched))
         return _Matched(totals, touched)
 

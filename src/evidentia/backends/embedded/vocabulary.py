@@ -5,6 +5,7 @@ Places number the chunks of all segments one after the other, so postings of sev
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.segments import Array, Segment
 
+TERMS_PER_SIGNPOST = 64
 _POSITION_BITS = 20
 
 
@@ -44,10 +46,16 @@ class SegmentTerms:
         self._counts = segment.array("counts")
         self._positions = segment.array("positions")
 
+    @cached_property
+    def _signposts(self) -> list[bytes]:
+        """Return every so many terms, in order, so that most of a look-up does not touch the map."""
+        return [self._term(number) for number in range(0, len(self._offsets) - 1, TERMS_PER_SIGNPOST)]
+
     def find(self, term: bytes) -> int | None:
         """Return the number of a term, or None."""
-        low, high = 0, len(self._offsets) - 1
         offsets, stored = self._offsets, self._bytes
+        block = bisect_left(self._signposts, term)
+        low, high = max(0, (block - 1) * TERMS_PER_SIGNPOST), min(block * TERMS_PER_SIGNPOST, len(offsets) - 1)
         while low < high:
             middle = (low + high) // 2
             if bytes(stored[offsets[middle] : offsets[middle + 1]]) < term:
@@ -79,10 +87,10 @@ class SegmentTerms:
         seen = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(mask[places], dtype=np.int64)])
         counts = seen[ends] - seen[ends - lengths]
         found = zip(numbers.tolist(), distances.tolist(), counts.tolist(), strict=True)
-        return [(self._name(number), distance, chunks) for number, distance, chunks in found if chunks]
+        return [(self._term(number).decode(), distance, chunks) for number, distance, chunks in found if chunks]
 
-    def _name(self, number: int) -> str:
-        return bytes(self._bytes[self._offsets[number] : self._offsets[number + 1]]).decode()
+    def _term(self, number: int) -> bytes:
+        return bytes(self._bytes[self._offsets[number] : self._offsets[number + 1]])
 
     @cached_property
     def _words(self) -> edit_distances.WordList:
@@ -103,18 +111,14 @@ class Vocabulary:
     def postings(self, term: str) -> Postings:
         """Return where a term occurs, over all segments."""
         encoded = term.encode()
-        places, frequencies = [], []
-        for part in self._parts:
-            number = part.find(encoded)
-            if number is not None:
-                ordinals, counts = part.postings(number)
-                places.append(ordinals + np.int32(part.first_place))
-                frequencies.append(counts)
-        if len(places) == 1:
-            return Postings(places[0], frequencies[0])
-        if not places:
-            return Postings(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32))
-        return Postings(np.concatenate(places), np.concatenate(frequencies))
+        found = [(part.first_place, *part.postings(number)) for part in self._parts if (number := part.find(encoded)) is not None]
+        places = np.empty(sum(len(ordinals) for _, ordinals, _ in found), dtype=np.int32)
+        end = 0
+        for first_place, ordinals, _ in found:
+            start, end = end, end + len(ordinals)
+            np.add(ordinals, first_place, out=places[start:end])
+        counts = [each for _, _, each in found]
+        return Postings(places, counts[0] if len(counts) == 1 else np.concatenate([np.empty(0, dtype=np.int32), *counts]))
 
     def near(self, term: str, *, edits: int, mask: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
         """Return every term within so many edits that the mask shows: its distance, and in how many chunks it occurs."""
