@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Merger, Reranker
     from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
     from evidentia.contracts.settings import RankingSettings
+    from evidentia.contracts.vocabulary import AuthorityTier, ContentType
     from evidentia.engine.legs import Found, PartScores
     from evidentia.engine.outsiders import Admitted, Outsider
     from evidentia.engine.question import Question
@@ -142,6 +143,7 @@ class _Weigher:
         self._settings = settings
         self._needs = signals.needs_of(question.request.task)
         self._as_of = _as_of(question)
+        self._of_document: dict[tuple[AuthorityTier, bool, ContentType, datetime | None, int | None], tuple[int, int, tuple[str, ...]]] = {}
         descriptors = question.snapshot.descriptors()
         self._taus = {source: each.freshness_tau_s for source, each in descriptors.items() if each.freshness_tau_s is not None}
         """How soon a source's word ages, where its descriptor says."""
@@ -169,15 +171,19 @@ class _Weigher:
         return given, remarks
 
     def _weighed(self, about: ChunkSignals, tau_s: int | None) -> _Weighed:
+        key = (about.authority_tier, about.is_annotated, about.content_type, about.updated_at, tau_s)
+        known = self._of_document.get(key)
+        if known is None:
+            known = self._of_document[key] = self._document_signals(about, tau_s)
+        authority, freshness, flags = known
+        return _Weighed(authority, freshness, signals.utility_of(about.features, about.content_type, self._needs), flags)
+
+    def _document_signals(self, about: ChunkSignals, tau_s: int | None) -> tuple[int, int, tuple[str, ...]]:
         if tau_s is None:
             tau_s = signals.tau_of(self._settings, content_type=about.content_type, tier=about.authority_tier)
         freshness = signals.freshness(about.updated_at, self._as_of, tau_s=tau_s)
-        return _Weighed(
-            authority=signals.authority(about.authority_tier, is_annotated=about.is_annotated),
-            freshness=freshness.score,
-            utility=signals.utility_of(about.features, about.content_type, self._needs),
-            flags=() if freshness.is_dated else (UNDATED,),
-        )
+        authority = signals.authority(about.authority_tier, is_annotated=about.is_annotated)
+        return authority, freshness.score, () if freshness.is_dated else (UNDATED,)
 
 
 def _fuse_part(
