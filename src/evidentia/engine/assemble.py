@@ -84,8 +84,9 @@ class Assembler:
         if chunk is None or proof is None:
             return self._from_outside(ranked, rank=rank)
         event, inclusion = proof
-        relevance = ranked.scores.relevance / SCORE_ONE
-        believed = self.confidence(ranked.scores)
+        scores = ranked.scores
+        relevance = scores.relevance / SCORE_ONE
+        believed = self.confidence(scores)
         extracted_at = chunk.custody.origin.extraction_timestamp
         context = RetrievalContext(
             query_hash=self._query_hash,
@@ -109,7 +110,7 @@ class Assembler:
             start=chunk.start,
             end=chunk.end,
             score=ranked.score,
-            scores=ranked.scores,
+            scores=scores,
             extraction_timestamp=extracted_at,
             confidence=believed,
             authority_tier=chunk.metadata.authority_tier,
@@ -132,7 +133,8 @@ class Assembler:
         """Return what a source outside the base said, with the custody of its way here; the event log knows nothing of it."""
         outsider = outsider_of(ranked)
         candidate, reply = outsider.candidate, outsider.reply
-        relevance = ranked.scores.relevance / SCORE_ONE
+        scores = ranked.scores
+        relevance = scores.relevance / SCORE_ONE
         believed = self.believed(ranked)
         context = RetrievalContext(
             query_hash=self._query_hash if candidate.query == self._query else sha256_hex(candidate.query.encode()),
@@ -154,7 +156,7 @@ class Assembler:
             start=0,
             end=len(candidate.content),
             score=ranked.score,
-            scores=ranked.scores,
+            scores=scores,
             extraction_timestamp=candidate.retrieved_at,
             confidence=believed,
             authority_tier=candidate.authority_tier,

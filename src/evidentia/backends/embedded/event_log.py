@@ -7,7 +7,7 @@ hashes almost nothing; the tile that is still filling is computed from its leave
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.provenance import ConsistencyProof, InclusionProof
@@ -21,6 +21,14 @@ TILE_LEVELS = 8
 TILE_SIZE = 1 << TILE_LEVELS
 _LEVEL_STARTS = tuple((2 * TILE_SIZE - (2 * TILE_SIZE >> level)) * merkle.HASH_SIZE for level in range(TILE_LEVELS))
 """Where each level begins in a stored tile."""
+_BESIDE = tuple(
+    tuple(
+        slice(start, start + merkle.HASH_SIZE)
+        for start in (first + ((entry >> level) ^ 1) * merkle.HASH_SIZE for level, first in enumerate(_LEVEL_STARTS))
+    )
+    for entry in range(TILE_SIZE)
+)
+"""Where the nodes beside each entry's path stand in a stored tile."""
 _CACHED_TILES = 2048
 _CACHED_PATHS = 4096
 
@@ -52,10 +60,8 @@ class EventLogReader:
         if (tile + 1) << TILE_LEVELS > self.size:  # in the tile that is still filling
             path = self._path(index, first_level=0)
         else:
-            nodes = self._tile(0, tile)
-            starts = [first + ((inner >> level) ^ 1) * merkle.HASH_SIZE for level, first in enumerate(_LEVEL_STARTS)]
-            beside = b"".join([nodes[start : start + merkle.HASH_SIZE] for start in starts])
-            path = (*map(Sha256, beside.hex(" ", merkle.HASH_SIZE).split(" ")), *self._path_above(tile))
+            beside = b"".join(map(self._tile(0, tile).__getitem__, _BESIDE[inner]))
+            path = (*cast("list[Sha256]", beside.hex(" ", merkle.HASH_SIZE).split(" ")), *self._path_above(tile))
         return InclusionProof(leaf_index=index, tree_size=self.size, hashes=path, root=self._written_edge(0))
 
     def consistency(self, first_size: int) -> ConsistencyProof:
