@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.backends.embedded import dense_scan, vector_kernel
-from evidentia.backends.embedded.dense_scan import DenseRows, Probe
+from evidentia.backends.embedded.dense_scan import PACK_AFTER, DenseRows, Probe
 from evidentia.backends.embedded.vector_file import Part, VectorFile, write_merged, write_vectors
 from evidentia.backends.embedded.vector_kernel import (
     COARSE_LEVELS,
@@ -106,6 +106,17 @@ def found(
     ordered = sorted(zip(numbers.tolist(), scores.tolist(), strict=True), key=lambda each: (-each[1], each[0]))
     assert len(ordered) == limit or limit > len(ordered) or ordered[limit - 1][1] == ordered[-1][1]
     return ordered[:limit]
+
+
+def test_what_is_scanned_often_is_copied_into_memory_and_found_as_before(tmp_path: Path) -> None:
+    vectors = unit(np.random.default_rng(5), 3_000, 16)
+    written = write_vectors(tmp_path / "0.vec", vectors, chunk_keys=np.arange(3_000), sequence=1)
+    scanned = ScanRows(VectorFile(written.path))
+    rows = DenseRows([scanned])
+    answers = [found(rows, vectors[7], measure=COSINE, allowed=None, limit=5, kernel=best_kernel()) for _ in range(PACK_AFTER + 1)]
+
+    assert not np.shares_memory(scanned.file.scan, scanned.scan)
+    assert [expected(vectors, vectors[7], measure=COSINE, allowed=None, limit=5)] * (PACK_AFTER + 1) == answers
 
 
 # --- rows ---

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.query.verbatim import MOST_FOUND, describe, find_verbatim, is_identifier
+from evidentia.query.verbatim import _IDENTIFIER, MOST_FOUND, describe, find_verbatim, is_identifier
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,12 @@ def test_code_paths_versions_and_ids_are_identifiers(word: str) -> None:
 )
 def test_words_numbers_and_capitals_are_not(word: str) -> None:
     assert not is_identifier(word)
+
+
+@given(st.characters(categories=["L"]), st.text(st.characters(categories=["Ll", "Lm", "Lo"]), min_size=1, max_size=12))
+def test_letters_without_a_capital_among_them_are_none_of_what_the_pattern_knows(first: str, rest: str) -> None:
+    assert _IDENTIFIER.search(first + rest) is None
+    assert not is_identifier(first + rest)
 
 
 def test_both_are_found_once_in_their_order_and_identifiers_outside_quotes_only() -> None:

@@ -150,7 +150,8 @@ class _Reader:
         spelt = normalise_text(question)
         query = asked if spelt == question else _keep_terms(lexical_query(spelt, self._tokeniser), asked)
         done = "characters are as they were" if spelt == question else "characters and spacing were made alike"
-        note = "; ".join(filter(None, (done, describe(find_verbatim(spelt)))))
+        self.verbatim = find_verbatim(spelt)
+        note = "; ".join(filter(None, (done, describe(self.verbatim))))
         self._note(QueryStepName.NORMALISE, note, added=tuple(term for term in query.terms if term not in asked.terms))
         return spelt, query
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _PIECE: Final = re.compile(rf"{QUOTED.pattern}|\S+")
 _INNER: Final = EDGES.replace(".", "") + "\N{HORIZONTAL ELLIPSIS}"
 _POSSESSIVE: Final = re.compile("'s?$")
-_APOSTROPHES: Final = str.maketrans({"\N{RIGHT SINGLE QUOTATION MARK}": "'", "\N{MODIFIER LETTER APOSTROPHE}": "'"})
-_NO_QUOTES: Final = str.maketrans(dict.fromkeys(QUOTES))
+_APOSTROPHES: Final = "\N{RIGHT SINGLE QUOTATION MARK}\N{MODIFIER LETTER APOSTROPHE}"
+_PLAIN: Final = str.maketrans({**dict.fromkeys(QUOTES), **dict.fromkeys(_APOSTROPHES, "'")})
 
 
 class Word(NamedTuple):
@@ -77,7 +77,7 @@ def _quoted_word(piece: str) -> Word:
 
 
 def _plain_word(piece: str) -> Word:
-    piece = piece.translate(_NO_QUOTES).translate(_APOSTROPHES)
+    piece = piece.translate(_PLAIN)
     bare = piece.strip(_INNER).rstrip(EDGES)
     after = piece[piece.find(bare) + len(bare) :] if bare else piece
     return Word(bare, _POSSESSIVE.sub("", bare.casefold()), after)

@@ -98,26 +98,27 @@ def _signatures(codes: NDArray[np.uint32], starts: NDArray[np.int64]) -> NDArray
 def _distances(words: WordList, chosen: NDArray[np.int64], target: Sequence[int], *, edits: int) -> NDArray[np.int64]:
     """Return the distance of each chosen word, exact up to `edits`: all words advance together, one row per target character.
 
-    Only cells near the diagonal can hold a distance within `edits`; the others stay beyond it.
+    Only cells near the diagonal can hold a distance within `edits`. A row keeps these alone, those of all words side by side: after i
+    characters of the target, place d stands for the first i + d - edits characters of a word. One more place stays beyond `edits`.
     """
     lengths = words.starts[chosen + 1] - words.starts[chosen]
-    width = len(target) + edits
-    columns = np.arange(width)
-    index = np.minimum(words.starts[chosen][:, None] + columns, len(words.codes) - 1)
+    columns = np.arange(-edits, len(target) + edits)
+    index = np.clip(words.starts[chosen][:, None] + columns, 0, len(words.codes) - 1)
     letters = np.ascontiguousarray(np.where(columns < lengths[:, None], words.codes[index], 0).T)
-    far = np.uint8(edits + 1)
-    blank = np.full((width + 1, len(chosen)), far, dtype=np.uint8)
-    above, row = blank, blank.copy()
-    row[: edits + 1] = np.arange(edits + 1, dtype=np.uint8)[:, None]
+    places, far = 2 * edits + 1, np.int8(edits + 1)
+    steps = np.arange(places, dtype=np.int8)[:, None]
+    above = np.full((places + 1, len(chosen)), far)
+    row = above.copy()
+    row[edits:places] = steps[: edits + 1]
     for i, code in enumerate(target, start=1):
-        two_above, above, row = above, row, blank.copy()
+        two_above, above, row = above, row, np.full_like(row, far)
+        own = letters[i - 1 : i - 1 + places]
+        best = np.minimum(above[:places] + (own != code), above[1:] + np.int8(1))
+        if i > 1:
+            is_swap = (letters[i - 2 : i - 2 + places] == code) & (own == target[i - 2])
+            best = np.where(is_swap, np.minimum(best, two_above[:places] + np.int8(1)), best)
         if i <= edits:
-            row[0] = i
-        for j in range(max(1, i - edits), i + edits + 1):
-            best = np.minimum(np.minimum(above[j], row[j - 1]) + np.uint8(1), above[j - 1] + (letters[j - 1] != code))
-            if i > 1 and j > 1:
-                is_swap = (letters[j - 2] == code) & (letters[j - 1] == target[i - 2])
-                best = np.where(is_swap, np.minimum(best, two_above[j - 2] + np.uint8(1)), best)
-            row[j] = np.minimum(best, far)
-    distances: NDArray[np.uint8] = row[lengths, np.arange(len(chosen))]  # none is longer than the rows are wide
+            best[: edits - i], best[edits - i] = far, i
+        np.minimum(np.minimum.accumulate(best - steps, axis=0) + steps, far, out=row[:places])
+    distances: NDArray[np.int8] = row[lengths - len(target) + edits, np.arange(len(chosen))]
     return distances.astype(np.int64)

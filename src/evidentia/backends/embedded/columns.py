@@ -6,22 +6,33 @@ is a few array operations, exactly equal to deciding the filter document by docu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from evidentia.backends.embedded import rows
+from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.predicates import And, Not, Or, matcher_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from evidentia.contracts.access import AccessRule
     from evidentia.contracts.predicates import Atom, Predicate
 
 EXTRA_PREFIX = "extra."
+_REMEMBERED_RULES: Final = 256
+_READERS: Final[Mapping[str, Callable[[DocumentRecord], object]]] = {
+    **{name: attrgetter(f"facts.{name}") for name in DocumentMetadata.__struct_fields__},
+    **{name: attrgetter(f"access.{name}") for name in ("tenant", "classification")},
+    "document_id": attrgetter("document_id"),
+}
 
 
 class Column(NamedTuple):
@@ -54,10 +65,6 @@ class Columns:
         if isinstance(predicate, Not):
             return ~self.decide(predicate.clause)
         return self._decide_atom(predicate)
-
-    def record(self, document: int) -> Mapping[str, object]:
-        """Return the fields of one document."""
-        return self._loaded()[document]
 
     def _decide_atom(self, atom: Atom) -> NDArray[np.bool_]:
         column = self.column(atom.field)
@@ -92,11 +99,43 @@ class Columns:
         return self._records
 
 
-def record_of(document_id: str, metadata: bytes, rule: bytes) -> Mapping[str, object]:
+class DocumentRecord(Mapping[str, object]):
+    """The fields of a document that filters and facets may name. Holds what they are read from: a table of its own would be far larger."""
+
+    __slots__ = ("access", "document_id", "facts")
+
+    def __init__(self, document_id: str, *, facts: DocumentMetadata, access: AccessRule) -> None:
+        self.document_id = document_id
+        self.facts = facts
+        self.access = access
+
+    def __getitem__(self, field: str) -> object:
+        """Return the value of a field."""
+        return _READERS[field](self)
+
+    def get(self, field: str, default: object = None) -> object:
+        """Return the value of a field; asked for each document, so it does not wait for an error to find out."""
+        reader = _READERS.get(field)
+        return default if reader is None else reader(self)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the fields."""
+        return iter(_READERS)
+
+    def __len__(self) -> int:
+        """Return how many fields there are."""
+        return len(_READERS)
+
+
+def record_of(document_id: str, metadata: bytes, rule: bytes) -> DocumentRecord:
     """Return the fields of a document that filters and facets may name."""
-    facts, access = rows.decode_metadata(metadata), rows.decode_access(rule)
-    record: dict[str, object] = {name: getattr(facts, name) for name in facts.__struct_fields__}
-    return record | {"document_id": document_id, "tenant": access.tenant, "classification": access.classification}
+    return DocumentRecord(document_id, facts=rows.decode_metadata(metadata), access=_access_of(rule))
+
+
+@lru_cache(maxsize=_REMEMBERED_RULES)
+def _access_of(rule: bytes) -> AccessRule:
+    """Return an access rule; very many documents share few."""
+    return rows.decode_access(rule)
 
 
 def _value(record: Mapping[str, object], field: str) -> object:

@@ -69,9 +69,6 @@ class DenseRows:
         self.count = int(self._firsts[-1])
         unusual = [each.unusual + first for each, first in zip(files, self._firsts[:-1].tolist(), strict=True)]
         self._unusual: NDArray[np.int64] = np.concatenate(unusual) if unusual else np.empty(0, dtype=np.int64)
-        none = np.empty(0, dtype=np.float32)
-        self._unusual_reach = np.concatenate([none, *(each.reach[each.unusual] for each in files)]).astype(np.float64)
-        self._unusual_slack = np.concatenate([none, *(each.slack[each.unusual] for each in files)]).astype(np.float64)
         self._scratch = threading.local()
         self._scans = 0
 
@@ -101,8 +98,9 @@ class DenseRows:
     def scores(self, rows: NDArray[np.int64], query: NDArray[np.int64], *, measure: Measure) -> NDArray[np.int64]:
         """Return the exact scores of rows, in ascending order of rows."""
         products = self.products(rows, query)
-        keys = measure.keys(products, self.take("squares", rows)) if measure.is_distance else products
-        return measure.scores(keys, query_square=int(query @ query))
+        if not measure.is_distance:
+            return products
+        return measure.scores(measure.keys(products, self.take("squares", rows)), query_square=int(query @ query))
 
     def products(self, rows: NDArray[np.int64], query: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the exact products of a query with rows, in ascending order of rows."""
@@ -147,16 +145,19 @@ class DenseRows:
             return np.flatnonzero(values > -np.inf)
         loss = self._loss(probe, measure)
         typical = loss + max(float(_error(probe, measure, each.typical_reach, each.typical_slack)) for each in self._files)
-        rows = np.flatnonzero(values >= _rounded_down((good - 2 * typical) / unit))
-        error = self._errors(rows, probe, measure) + loss
-        floor = measure.tied_from(nth_largest(values[rows] * unit - error, limit), query_square=probe.square)
+        rows = self._reaching(values, (good - 2 * typical) / unit)
+        keys, error = values[rows] * unit, self._errors(rows, probe, measure) + loss
+        floor = measure.tied_from(nth_largest(keys - error, limit), query_square=probe.square)
         if floor < good - typical:
-            rows = np.flatnonzero(values >= _rounded_down((floor - typical) / unit))
-            error = self._errors(rows, probe, measure) + loss
-        rows = rows[values[rows] * unit + error >= floor]
-        error = _error(probe, measure, self._unusual_reach, self._unusual_slack) + loss
-        unusual = self._unusual[values[self._unusual] * unit + error >= floor]
-        return np.union1d(rows, unusual) if len(unusual) else rows
+            rows = self._reaching(values, (floor - typical) / unit)
+            keys, error = values[rows] * unit, self._errors(rows, probe, measure) + loss
+        return rows[keys + error >= floor]
+
+    def _reaching(self, values: NDArray[np.float32], least: float) -> NDArray[np.int64]:
+        """Return the rows with such a value or a better one, and those for which the typical bound may not hold."""
+        is_near = values >= _rounded_down(least)
+        is_near[self._unusual] = True
+        return np.flatnonzero(is_near)
 
     def _scan(self, probe: Probe, *, measure: Measure, kernel: Kernel) -> NDArray[np.float32]:
         """Return what the scan says of each row: its key, or its product in units of sigma where that saves a pass."""
@@ -190,8 +191,7 @@ class DenseRows:
     def _errors(self, rows: NDArray[np.int64], probe: Probe, measure: Measure) -> NDArray[np.float64]:
         error = np.empty(len(rows))
         for scanned, ordinals, part in self._split(rows):
-            reach, slack = scanned.reach[ordinals].astype(np.float64), scanned.slack[ordinals].astype(np.float64)
-            error[part] = _error(probe, measure, reach, slack)
+            error[part] = _error(probe, measure, scanned.reach[ordinals].astype(np.float64), scanned.slack[ordinals].astype(np.float64))
         return error
 
     def _loss(self, probe: Probe, measure: Measure) -> float:
@@ -202,6 +202,9 @@ class DenseRows:
 
     def _split(self, rows: NDArray[np.int64]) -> Iterator[tuple[ScanRows, NDArray[np.int64], slice]]:
         """Yield each file with the ordinals of its rows and where they stand among `rows`, which ascend."""
+        if len(self._files) == 1:
+            yield self._files[0], rows, slice(len(rows))
+            return
         bounds = np.searchsorted(rows, self._firsts).tolist()
         for number, (start, stop) in enumerate(pairwise(bounds)):
             if start < stop:

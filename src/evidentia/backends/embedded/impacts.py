@@ -50,21 +50,19 @@ class TermPostings:
 
     @property
     def byte_count(self) -> int:
-        """Return how much memory the arrays take."""
-        arrays = (self.places, self.frequencies, self.impacts, self._spread, self._occupied)
-        return sum(array.nbytes for array in arrays if array is not None)
+        """Return how much memory the arrays take, those included that a common term has when it is added again."""
+        spread = self._size * (self.impacts.dtype.itemsize + (not self.is_positive)) if self._is_common else 0
+        return self.places.nbytes + self.frequencies.nbytes + self.impacts.nbytes + spread
 
-    def add_to(self, totals: Array, times: int) -> bool:
-        """Add the impacts, so many times, to a total per place; tell whether they take more memory since."""
-        has_grown = self._spread is None and self._was_added and len(self.places) * COMMON_SHARE > self._size
-        if has_grown:
+    def add_to(self, totals: Array, times: int) -> None:
+        """Add the impacts, so many times, to a total per place."""
+        if self._spread is None and self._was_added and self._is_common:
             self._spread_out()
         self._was_added = True
         if self._spread is not None:
             totals += self._spread if times == 1 else np.multiply(self._spread, times, dtype=totals.dtype)
         else:
             np.add.at(totals, self.places, self.impacts if times == 1 else np.multiply(self.impacts, times, dtype=totals.dtype))
-        return has_grown
 
     def touch(self, touched: NDArray[np.bool_]) -> None:
         """Note where the term stands, for queries whose scores alone do not tell: some impacts are zero or negative."""
@@ -72,6 +70,10 @@ class TermPostings:
             touched |= self._occupied
         else:
             touched[self.places] = True
+
+    @property
+    def _is_common(self) -> bool:
+        return len(self.places) * COMMON_SHARE > self._size
 
     def _spread_out(self) -> None:
         if not self.is_positive:

@@ -61,6 +61,14 @@ class SeenRows(NamedTuple):
     by_source: Mapping[SourceId, tuple[int, int]]
 
 
+class _Searched(NamedTuple):
+    """A query that was searched exactly, its vector, and the scores of the rows that were found."""
+
+    query: DenseQuery
+    vector: NDArray[np.int64]
+    scores: Mapping[int, int]
+
+
 class VectorPart:
     """The vectors of one version; `graphs` has them searched approximately. Thread safe."""
 
@@ -80,7 +88,7 @@ class VectorPart:
         self._sequence = sequence
         self._map = places
         self._source = graphs
-        self._recent: tuple[bytes, Mapping[int, int]] = (b"", {})
+        self._recent: _Searched | None = None
         self._seen: WeakKeyDictionary[View, SeenRows] = WeakKeyDictionary()
         self._lock = threading.RLock()
 
@@ -106,18 +114,18 @@ class VectorPart:
         else:
             exact = self._rows.nearest(vector, measure=self.measure, kernel=best_kernel(), allowed=allowed, limit=limit)
             found = Found(*exact, is_approximate=False)
-            self._recent = (query.vector, dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True)))
+            self._recent = _Searched(query, vector.astype(np.int64), dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True)))
         return self._places[found.rows].astype(np.int64), found.scores, found.is_approximate
 
     def scores(self, places: Sequence[int], query: DenseQuery) -> list[int | None]:
         """Return the exact score of each place; None where there is no vector."""
-        vector = self._vector(query).astype(np.int64)
+        recent = self._recent
+        if recent is None or recent.query != query:
+            recent = _Searched(query, self._vector(query).astype(np.int64), {})
         rows = self._rows_at(places).tolist()
-        found_for, found = self._recent
-        known = found if found_for == query.vector else {}
-        missing = sorted({row for row in rows if row >= 0 and row not in known})
-        scores = self._rows.scores(np.asarray(missing, dtype=np.int64), vector, measure=self.measure).tolist()
-        every = {**known, **dict(zip(missing, scores, strict=True))}
+        missing = sorted({row for row in rows if row >= 0 and row not in recent.scores})
+        found = self._rows.scores(np.asarray(missing, dtype=np.int64), recent.vector, measure=self.measure).tolist()
+        every = {**recent.scores, **dict(zip(missing, found, strict=True))}
         return [every.get(row) for row in rows]
 
     def cosines(self, places: Sequence[int]) -> NDArray[np.int64]:

@@ -102,14 +102,10 @@ class View:
             if key not in self._terms:
                 self._terms[key] = made
                 self._kept_bytes += made.byte_count
-            self._keep_no_more()
+            while self._kept_bytes > KEPT_BYTES and len(self._terms) > 1:
+                _, dropped = self._terms.popitem(last=False)
+                self._kept_bytes -= dropped.byte_count
         return made
-
-    def _keep_no_more(self) -> None:
-        """Let go of what was asked for longest ago; the caller holds the lock."""
-        while self._kept_bytes > KEPT_BYTES and len(self._terms) > 1:
-            _, dropped = self._terms.popitem(last=False)
-            self._kept_bytes -= dropped.byte_count
 
     def match(self, query: LexicalQuery, *, keep: NDArray[np.bool_] | None, limit: int, listed: bool = False) -> Matches:
         """Score every place that holds a term, asked for or added; `keep` narrows places, phrases demand their words in order.
@@ -237,15 +233,10 @@ class View:
         self._scratch.matched = None
         totals = self._zeros("wide" if wide else "narrow", np.int64 if wide else np.int32)
         touched = None if all(postings.is_positive for postings, _ in found) else self._zeros("touched", np.bool_)
-        has_grown = False
         for postings, times in found:
-            has_grown |= postings.add_to(totals, times)
+            postings.add_to(totals, times)
             if touched is not None:
                 postings.touch(touched)
-        if has_grown:
-            with self._lock:
-                self._kept_bytes = sum(kept.byte_count for kept in self._terms.values())
-                self._keep_no_more()
         self._scratch.matched = (query, _Matched(totals, touched))
         return _Matched(totals, touched)
 

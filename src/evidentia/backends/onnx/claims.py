@@ -14,7 +14,7 @@ import numpy as np
 
 from evidentia.backends.onnx.folder import MODEL, TOKENIZER, read_file
 from evidentia.backends.onnx.scorers import ScorerFolder
-from evidentia.backends.onnx.session import fields_of, open_model
+from evidentia.backends.onnx.session import open_model
 from evidentia.contracts.canonical import hash_record, sha256_hex
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
 from evidentia.grounding.outcome import checked_texts, outcome, unscored
@@ -101,7 +101,7 @@ class OnnxClaimScorer:
         return outcome(claim, judged, threshold_milli=self._settings.threshold_milli, identity=self._identity)
 
     def _judge(self, claim: str, passage: str) -> int:
-        logits = self._model.run(fields_of(self._model.tokens(passage, pair=claim)), output=self._output)
+        logits = self._model.run(self._model.fields(self._model.tokens(passage, pair=claim)), output=self._output)
         return _support_milli(logits, entailment=self._settings.entailment, folder=self._folder)
 
 

@@ -6,13 +6,14 @@ Activations are quantised by the range they have in a call; in a batch, that ran
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from evidentia.backends.onnx.folder import MODEL, SETTINGS, TOKENIZER, EncoderFolder, read_encoder_folder, unusable
-from evidentia.backends.onnx.session import INPUTS, TextModel, fields_of, open_model
+from evidentia.backends.onnx.session import INPUTS, TextModel, open_model
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.vectors import LARGEST_COMPONENT, VectorIdentity
 
@@ -21,12 +22,21 @@ if TYPE_CHECKING:
 
     from evidentia.backends.onnx.folder import Pooling
     from evidentia.backends.onnx.session import States
+    from evidentia.contracts.errors import InvalidFieldError
 
 PACKAGED: Final = Path(__file__).resolve().parent / "minilm"
 SENTENCE_OUTPUTS: Final = ("sentence_embedding", "sentence_embeddings", "pooler_output")
 TOKEN_OUTPUTS: Final = ("last_hidden_state", "token_embeddings")
 PROBE: Final = {name: [value] for name, value in zip(INPUTS, (0, 1, 0), strict=True)}
 """One token, the first of the vocabulary."""
+
+
+class _OpenFolder(NamedTuple):
+    """A folder with its model, and the output of that which is read."""
+
+    folder: EncoderFolder
+    model: TextModel
+    output: str
 
 
 class OnnxEncoder:
@@ -58,19 +68,26 @@ class OnnxEncoder:
 
     def encode_query(self, text: str) -> NDArray[np.int32]:
         """Return the vector of a question; zeros for a text without a single token."""
-        return self._encode(self._queries, self._queries.settings.query_prefix + text)
+        return self._encode(self._open_queries, self._queries.settings.query_prefix + text)
 
     def encode_document(self, text: str) -> NDArray[np.int32]:
         """Return the vector of a passage; zeros for a text without a single token."""
-        return self._encode(self._documents, self._documents.settings.document_prefix + text)
+        return self._encode(self._open_documents, self._documents.settings.document_prefix + text)
 
-    def _encode(self, folder: EncoderFolder, text: str) -> NDArray[np.int32]:
-        model = _model_of(folder)
-        tokens = model.tokens(text)
-        if not tokens.ids:
+    @cached_property
+    def _open_queries(self) -> _OpenFolder:
+        return _open(self._queries)
+
+    @cached_property
+    def _open_documents(self) -> _OpenFolder:
+        return _open(self._documents)
+
+    def _encode(self, opened: _OpenFolder, text: str) -> NDArray[np.int32]:
+        tokens = opened.model.fields(opened.model.tokens(text))
+        if not tokens[INPUTS[0]]:
             return np.zeros(self._identity.dimension, dtype=np.int32)
-        states = model.run(fields_of(tokens), output=_output_of(model, pooling=folder.settings.pooling))
-        return _rounded(_pooled(states, folder=folder), identity=self._identity, folder=folder)
+        states = opened.model.run(tokens, output=opened.output)
+        return _rounded(_pooled(states, folder=opened.folder), identity=self._identity, folder=opened.folder)
 
 
 def packaged_encoder(*, normalise: bool = True) -> OnnxEncoder:
@@ -95,17 +112,18 @@ def dimension_of(folder: EncoderFolder) -> int:
     """Return how many components a folder's vectors have: what its manifest says, else what one token gives."""
     if folder.dimension is not None:
         return folder.dimension
-    model = _model_of(folder)
-    vector = _pooled(model.run(PROBE, output=_output_of(model, pooling=folder.settings.pooling)), folder=folder)
+    opened = _open(folder)
+    vector = _pooled(opened.model.run(PROBE, output=opened.output), folder=folder)
     if not len(vector):
         raise unusable(folder.path, f"its '{MODEL}' gives vectors without components")
     return len(vector)
 
 
-def _model_of(folder: EncoderFolder) -> TextModel:
-    return open_model(
+def _open(folder: EncoderFolder) -> _OpenFolder:
+    model = open_model(
         folder.path, model_hash=folder.model_hash, tokenizer_hash=folder.tokenizer_hash, max_tokens=folder.settings.max_tokens
     )
+    return _OpenFolder(folder, model, _output_of(model, pooling=folder.settings.pooling))
 
 
 def _deciding(folder: EncoderFolder, *, prefix: str) -> dict[str, object]:
@@ -143,13 +161,23 @@ def _rounded(values: NDArray[np.float64], *, identity: VectorIdentity, folder: E
     """Scale to length one where the identity asks for it, and round half to even; fsum, so that no order of adding matters."""
     if len(values) != identity.dimension:
         raise unusable(folder.path, f"its '{MODEL}' gives {len(values)} components instead of {identity.dimension}")
-    if not np.isfinite(values).all():
-        raise unusable(folder.path, f"its '{MODEL}' gives components that are no finite numbers")
     if identity.normalisation == "unit":
-        length = math.sqrt(math.fsum((values * values).tolist()))
-        values = values / length if length > 0 else values
+        return np.rint(_at_length_one(values, folder=folder) * (1 << identity.scale_bits)).astype(np.int32)
+    if not np.isfinite(values).all():
+        raise _not_finite(folder)
     scaled = np.rint(values * (1 << identity.scale_bits))
     if np.abs(scaled).max() > LARGEST_COMPONENT:
         bound = LARGEST_COMPONENT >> identity.scale_bits
         raise unusable(folder.path, f"its '{MODEL}' gives components beyond {bound}; set 'normalise' to true")
     return scaled.astype(np.int32)
+
+
+def _at_length_one(values: NDArray[np.float64], *, folder: EncoderFolder) -> NDArray[np.float64]:
+    length = math.sqrt(math.fsum((values * values).tolist()))
+    if not math.isfinite(length):  # it is finite as long as every component is: they come from 32 bits
+        raise _not_finite(folder)
+    return values / length if length > 0 else values
+
+
+def _not_finite(folder: EncoderFolder) -> InvalidFieldError:
+    return unusable(folder.path, f"its '{MODEL}' gives components that are no finite numbers")

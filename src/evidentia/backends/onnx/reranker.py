@@ -12,7 +12,7 @@ import numpy as np
 
 from evidentia.backends.onnx.folder import MODEL, TOKENIZER, read_file
 from evidentia.backends.onnx.scorers import ScorerFolder
-from evidentia.backends.onnx.session import fields_of, open_model
+from evidentia.backends.onnx.session import open_model
 from evidentia.contracts.canonical import hash_record, sha256_hex
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class OnnxReranker:
         return tuple(scores)
 
     def _score(self, query: str, passage: str) -> int:
-        logits = self._model.run(fields_of(self._model.tokens(query, pair=passage)), output=self._output)
+        logits = self._model.run(self._model.fields(self._model.tokens(query, pair=passage)), output=self._output)
         return _fixed_point(logits, folder=self._folder)
 
 

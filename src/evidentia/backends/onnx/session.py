@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     States = NDArray[np.float32]
 
 INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids")
+_FIELDS: Final = dict(zip(INPUTS, ("ids", "attention_mask", "type_ids"), strict=True))
+"""What the tokenizer calls them; each is made into a list when it is asked for."""
 INTEGERS: Final[Mapping[str, np.dtype[Any]]] = {"tensor(int64)": np.dtype(np.int64), "tensor(int32)": np.dtype(np.int32)}
 FLOATS: Final = ("tensor(float)", "tensor(float16)", "tensor(double)")
 
@@ -65,6 +67,10 @@ class TextModel:
         except TypeError as error:
             raise InvalidFieldError("text", "it holds an unpaired surrogate") from error
 
+    def fields(self, tokens: Encoding) -> Mapping[str, list[int]]:
+        """Return tokens under the names of the graph's inputs, those alone that it has."""
+        return {name: getattr(tokens, _FIELDS[name]) for name in self._inputs}
+
     def run(self, tokens: Mapping[str, list[int]], *, output: str) -> States:
         """Run the graph on one row of tokens and return one of its outputs without the axis of the row."""
         feed = {name: np.array([tokens[name]], dtype=dtype) for name, dtype in self._inputs.items()}
@@ -81,11 +87,6 @@ class TextModel:
             )
         with np.errstate(over="ignore"):
             return np.asarray(rows[0], dtype=np.float32)
-
-
-def fields_of(tokens: Encoding) -> Mapping[str, list[int]]:
-    """Return tokens under the names of a graph's inputs."""
-    return {"input_ids": tokens.ids, "attention_mask": tokens.attention_mask, "token_type_ids": tokens.type_ids}
 
 
 def open_model(folder: Path, *, model_hash: Sha256, tokenizer_hash: Sha256, max_tokens: int) -> TextModel:
