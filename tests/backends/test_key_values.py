@@ -392,3 +392,75 @@ def _stored_keys(path: Path) -> list[str]:
         return [key for (key,) in database.execute("SELECT key FROM entries ORDER BY key")]
     finally:
         database.close()
+
+
+def test_what_is_changed_together_is_seen_within_and_written_at_the_end(store: EmbeddedKeyValues, path: Path) -> None:
+    store.put("a/old", b"0")
+    other = _again(path)
+    with store.together():
+        store.put("a/one", b"1")
+        store.put("a/one", b"2")
+        store.put("b/ended", b"3", expires_at=START - timedelta(seconds=1))
+        within = store.get("a/one"), store.get("b/ended"), other.get("a/one")
+        deleted = store.delete("a/o")
+        store.put("a/three", b"3")
+        listed = [name for name, _ in store.items("")]
+        store.put("a/four", b"4")
+
+    assert (b"2", None, None) == within
+    assert 2 == deleted
+    assert ["a/three"] == listed
+    assert [("a/four", b"4"), ("a/three", b"3")] == list(other.items("")) == list(store.items(""))
+    other.close()
+
+
+def test_what_cannot_be_written_together_is_hidden_after_one_wait(path: Path, clock: HandClock) -> None:
+    store = EmbeddedKeyValues(path, clock=clock, wait_ms=1)
+    store.put("one", b"old")
+    blocking = sqlite3.connect(path, isolation_level=None)
+    blocking.execute("BEGIN IMMEDIATE")
+    with store.together():
+        for number in range(20):
+            store.put("one", b"new %d" % number)
+        store.delete("two")
+    hidden = store.get("one")
+    blocking.execute("COMMIT")
+    blocking.close()
+    store.put("three", b"3")
+
+    assert hidden is None
+    assert [("three", b"3")] == list(store.items(""))
+    store.close()
+
+
+def test_a_file_that_turns_bad_is_set_aside_before_several_values_are_written(store: EmbeddedKeyValues, path: Path) -> None:
+    path.write_bytes(b"this is no database, and never was one" * 100)
+    with store.together():
+        store.put("one", b"1")
+
+    assert b"1" == store.get("one")
+
+
+def test_at_a_glance_everything_is_as_new_as_its_beginning(store: EmbeddedKeyValues, path: Path, clock: HandClock) -> None:
+    other = _again(path)
+    store.put("one", b"1")
+    store.put("ends", b"2", expires_at=START + timedelta(seconds=1))
+    assert b"1" == store.get("one")
+    other.put("one", b"new")
+    other.put("two", b"2")
+    with store.at_a_glance():
+        store.preload(["one", "two", "none", "ends", "\ud800"])
+        clock.moment = START + timedelta(seconds=2)
+        found = [store.get(name) for name in ("one", "two", "none", "ends", "\ud800", "unasked")]
+    other.put("none", b"3")
+
+    assert [b"new", b"2", None, None, None, None] == found
+    assert b"3" == store.get("none")
+    other.close()
+
+
+def test_without_a_glance_nothing_is_read_ahead(store: EmbeddedKeyValues) -> None:
+    store.preload(["one"])
+    store.put("one", b"1")
+
+    assert b"1" == store.get("one")

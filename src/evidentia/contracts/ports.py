@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
 
@@ -456,6 +456,19 @@ class SupportsTogether(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsGlance(Protocol):
+    """Reads several values more cheaply than one by one."""
+
+    def at_a_glance(self) -> AbstractContextManager[None]:
+        """Return a context: what this thread reads within it is at least as new as the beginning of it."""
+        ...
+
+    def preload(self, keys: Sequence[str]) -> None:
+        """Read several values in one go, which this thread is about to ask for within the context."""
+        ...
+
+
 class NoteStore(Protocol):
     """Keeps what agents write down for themselves."""
 
@@ -503,8 +516,8 @@ class SupportsTraces(Protocol):
 class Workers(Protocol):
     """Runs the engine's own blocking steps away from the event loop."""
 
-    async def run(self, work: Callable[[], Answer]) -> Answer:
-        """Return what the work returns, or raise what it raises; whoever stops waiting does not stop the work."""
+    def run(self, work: Callable[[], Answer]) -> Awaitable[Answer]:
+        """Return what gives what the work returns, or raises what it raises; whoever stops waiting does not stop the work."""
         ...
 
 

@@ -1,7 +1,8 @@
 """A request on a worker's thread: where nobody outside is asked, it goes there from its question to its answer in one piece of work.
 
-Handing work to a thread and back costs more than most of the steps. Whoever waits can give up the search meanwhile; the thread
-finds that out by itself when it has searched, and leaves the answer to the one who waits.
+Handing work to a thread and back costs more than most of the steps. So what sources said goes to the answer where it is, on the event
+loop, as long as that waits for nothing and takes no longer than a few handings over. Whoever waits can give up the search meanwhile; the
+thread finds that out by itself when it has searched, and leaves the answer to the one who waits.
 """
 
 from __future__ import annotations
@@ -9,23 +10,27 @@ from __future__ import annotations
 import asyncio
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from evidentia.engine.gathering import look_away
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from evidentia.contracts.evidence import EvidenceResponse
     from evidentia.contracts.ports import Workers
+    from evidentia.contracts.retrieval import SourceReply
     from evidentia.engine.federation import Round
     from evidentia.engine.legs import Found
     from evidentia.engine.pipeline import Engine
     from evidentia.engine.question import Question
     from evidentia.engine.trail import Trail
 
+MOST_CANDIDATES: Final = 200
+MOST_CHARS: Final = 100_000
+"""What sources said is only taken to its answer on the event loop when it is no more than this: others wait there for their turn."""
 _MS_PER_S = 1_000
 
 
@@ -73,8 +78,11 @@ class Attempt:
         return self._begun
 
     def go_on(self, question: Question, found: Found, asking: Round | None) -> None:
-        """Take what was found elsewhere to the answer."""
-        self._working = asyncio.ensure_future(self._workers.run(partial(self._conclude, question, found, asking)))
+        """Take what was found elsewhere to the answer: here where that is soon done, else on a thread."""
+        if self._engine.waits_for_nothing(question) and _is_little(question.inputs.replies):
+            self._conclude(question, found, asking)
+        else:
+            self._working = asyncio.ensure_future(self._workers.run(partial(self._conclude, question, found, asking)))
 
     async def answer(self) -> EvidenceResponse:
         """Return the answer with its receipt; without one when the disk takes longer for it than there is time."""
@@ -105,10 +113,16 @@ class Attempt:
 
     async def _wait(self, most_ms: float | None) -> None:
         """Wait for the thread, no longer than that, and raise what it raised; whoever stops waiting does not stop it."""
-        try:
-            await asyncio.wait({self._working}, timeout=None if most_ms is None else most_ms / _MS_PER_S)
-        finally:
-            if not self._working.done():
-                self._working.add_done_callback(look_away)
+        if not self._working.done():
+            try:
+                await asyncio.wait({self._working}, timeout=None if most_ms is None else most_ms / _MS_PER_S)
+            finally:
+                if not self._working.done():
+                    self._working.add_done_callback(look_away)
         if self._working.done():
             self._working.result()
+
+
+def _is_little(replies: Sequence[SourceReply]) -> bool:
+    candidates = [candidate for reply in replies for candidate in reply.candidates]
+    return len(candidates) <= MOST_CANDIDATES and sum([len(candidate.content) for candidate in candidates]) <= MOST_CHARS

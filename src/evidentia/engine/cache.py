@@ -10,14 +10,15 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from evidentia.contracts.ports import SupportsTogether
+from evidentia.contracts.ports import SupportsGlance, SupportsTogether
 from evidentia.contracts.vocabulary import CacheTier
-from evidentia.engine.cache_entries import Demand, entry_of
+from evidentia.engine.cache_entries import Demand, entry_of, microseconds
 from evidentia.engine.cache_generations import Generations
 from evidentia.engine.cache_keys import CacheAsk, Namer
-from evidentia.engine.cache_shelf import Shelf
+from evidentia.engine.cache_shelf import Shelf, entries_under
 from evidentia.engine.cache_stats import Counters
-from evidentia.engine.cache_tiers import CacheHit, Lookup, Tiers
+from evidentia.engine.cache_tiers import CacheHit, Lookup, Tiers, tiers_of
+from evidentia.engine.cache_waiting import WriteBehind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.settings import CacheSettings
     from evidentia.engine.cache_entries import Entry
+    from evidentia.engine.cache_keys import AskNames
+    from evidentia.engine.cache_waiting import Waiting
 
 __all__ = ["CacheAsk", "CacheHit", "CandidateCache", "RequestCache"]
 
@@ -48,12 +51,20 @@ class CandidateCache:
         self._namer = Namer(intake=intake)
         self._generations = Generations(store, clock=clock)
         self._shelf = Shelf(store, most_entries=settings.most_entries)
-        self._tiers = Tiers(store, shelf=self._shelf, settings=settings)
+        self._glancing = store if isinstance(store, SupportsGlance) else None
+        self._waiting = WriteBehind(self._write)
+        self._tiers = Tiers(store, shelf=self._shelf, waiting=self._waiting, settings=settings)
         self._counters = Counters()
 
-    def together(self) -> AbstractContextManager[None]:
-        """Return a context in which what is kept is written at once, where the store can do that."""
-        return self._store.together() if isinstance(self._store, SupportsTogether) else nullcontext()
+    def at_a_glance(self) -> AbstractContextManager[None]:
+        """Return a context for looking several things up: what other processes wrote before it is seen, later things may not be."""
+        return nullcontext() if self._glancing is None else self._glancing.at_a_glance()
+
+    def look_up(self, names: Sequence[AskNames]) -> None:
+        """Read at once what may be kept under these names."""
+        if self._glancing is not None:
+            wanted = [each.entry(tier) for each in names for tier in tiers_of(each)]
+            self._glancing.preload([entry for entry in wanted if not self._shelf.holds(entry)])
 
     def for_request(self) -> RequestCache:
         """Return the cache for one request, which also holds what that request itself was told."""
@@ -65,12 +76,12 @@ class CandidateCache:
 
     def find(self, asked: CacheAsk) -> CacheHit | None:
         """Return what is kept and fresh enough, from the best tier; for just this question before a similar one."""
-        lookup = self.lookup(asked)
+        lookup = self.lookup(asked, self.names(asked))
         return None if lookup is None else self.find_kept(lookup)
 
     def stand_in(self, asked: CacheAsk) -> CacheHit | None:
         """Return what is kept where the source itself gives no answer, if need be past its time, which it then says."""
-        lookup = self.lookup(asked)
+        lookup = self.lookup(asked, self.names(asked))
         if lookup is None:
             return None
         hit = self._tiers.find(lookup, is_stale=False) or self._tiers.find(lookup, is_stale=True)
@@ -78,27 +89,60 @@ class CandidateCache:
             self._counters.count_stale(hit.tier)
         return hit
 
-    def keep(self, asked: CacheAsk, candidates: Sequence[ExternalCandidate], *, retrieved_at: datetime, precomputed: bool = False) -> None:
-        """Keep an answer, also an empty one; not when the source was forgotten since it was asked."""
-        lookup = self.lookup(asked._replace(max_staleness_ms=None))
-        if lookup is not None and self._generations.is_current(asked.source_id, asked.generation):
-            self._tiers.keep(lookup, entry_of(candidates, retrieved_at=retrieved_at), is_precomputed=precomputed)
+    def keep(
+        self,
+        asked: CacheAsk,
+        candidates: Sequence[ExternalCandidate],
+        *,
+        retrieved_at: datetime,
+        precomputed: bool = False,
+        is_soon: bool = False,
+    ) -> None:
+        """Keep an answer, also an empty one; not when the source was forgotten since it was asked.
+
+        It is written before this returns, or soon: then it is kept at once in this process, and nobody waits for the store.
+        """
+        self.keep_entry(asked, entry_of(candidates, retrieved_at=retrieved_at), names=self.names(asked), precomputed=precomputed)
+        self.write(is_soon=is_soon)
 
     def forget(self, source_id: SourceId | None = None) -> int:
         """Drop everything of one source, or of all, and return how many answers there were; what is under way is not kept either."""
+        self._waiting.flush()  # so that those that wait are counted too
         self._generations.advance(source_id)
-        return self._shelf.forget(source_id)
+        with self._waiting.forgetting(entries_under(source_id)):
+            return self._shelf.forget(source_id)
+
+    def close(self) -> None:
+        """Write what waits, and whatever is kept from now on at once."""
+        self._waiting.close()
 
     def stats(self) -> CacheStats:
         """Return how often each tier was looked in and what came of it."""
+        self._waiting.flush()
         return self._counters.stats(self._shelf.entries())
 
-    def lookup(self, asked: CacheAsk) -> Lookup | None:
-        """Return a question as the tiers take it; None when nothing kept may answer it, nor its answer be kept."""
-        if not self._settings.enabled or asked.max_staleness_ms == 0:
+    def names(self, asked: CacheAsk) -> AskNames | None:
+        """Return under which names an answer is kept; None when it has none."""
+        return self._namer.names(asked) if self._settings.enabled else None
+
+    def lookup(self, asked: CacheAsk, names: AskNames | None) -> Lookup | None:
+        """Return a question as the tiers take it; None when nothing kept may answer it."""
+        if names is None or asked.max_staleness_ms == 0:
             return None
-        names = self._namer.names(asked)
-        return None if names is None else Lookup(asked, names, Demand.of(asked, now=self._clock.now()))
+        return Lookup(asked, names, Demand.of(asked, now=self._clock.now()))
+
+    def keep_entry(self, asked: CacheAsk, entry: Entry, *, names: AskNames | None, precomputed: bool) -> None:
+        """Keep an answer in this process, until it is written."""
+        if names is not None:
+            demand = Demand.of(asked, now=self._clock.now(), is_any_age=True)
+            self._tiers.keep(Lookup(asked, names, demand), entry, is_precomputed=precomputed)
+
+    def write(self, *, is_soon: bool) -> None:
+        """Write what was kept, or have it written soon."""
+        if is_soon:
+            self._waiting.start()
+        else:
+            self._waiting.flush()
 
     def find_kept(self, lookup: Lookup, *, own: CacheHit | None = None, is_own_tier: bool = False) -> CacheHit | None:
         """Return what answers a question, beginning with what its own request was told, and count it."""
@@ -107,6 +151,20 @@ class CandidateCache:
         looked = tiers if hit is None or hit.is_reused else tiers[: tiers.index(hit.tier) + 1]
         self._counters.count_find(looked, hit=hit.tier if hit else None, is_reused=hit is not None and hit.is_reused)
         return hit
+
+    def _write(self, some: Sequence[tuple[str, Waiting]]) -> None:
+        """Write answers in one transaction, where the store has them, except those of sources that were forgotten meanwhile."""
+        with self._store.together() if isinstance(self._store, SupportsTogether) else nullcontext(), self.at_a_glance():
+            if self._glancing is not None:
+                self._glancing.preload([name for name, _ in some])
+            now_us = microseconds(self._clock.now())
+            generations: dict[SourceId, int | None] = {}
+            for name, waiting in some:
+                source = waiting.lookup.asked.source_id
+                if source not in generations:
+                    generations[source] = self._generations.stored(source)
+                if waiting.lookup.asked.generation == generations[source]:
+                    self._tiers.write(name, waiting, now_us=now_us)
 
 
 class RequestCache:
@@ -118,15 +176,22 @@ class RequestCache:
     def __init__(self, cache: CandidateCache) -> None:
         self._cache = cache
         self._own: dict[tuple[str, bytes], Entry] = {}
+        self._named: dict[int, tuple[CacheAsk, AskNames | None]] = {}
+        """Questions by their identity in memory, with their names, which take longer to find than anything else here."""
 
     def find(self, asked: CacheAsk) -> CacheHit | None:
         """Return what this request was told already, else what is kept."""
-        lookup = self._cache.lookup(asked)
+        lookup = self._cache.lookup(asked, self._names(asked))
         if lookup is None:
             return None
-        entry = self._own.get(_own_key(lookup))
+        entry = self._own.get((lookup.names.source, lookup.names.question))
         own = None if entry is None else _own_hit(lookup, entry)
         return self._cache.find_kept(lookup, own=own, is_own_tier=True)
+
+    def look_up(self, asked: Sequence[CacheAsk]) -> None:
+        """Read at once what may answer several questions."""
+        names = [self._names(each) for each in asked if each.max_staleness_ms != 0]
+        self._cache.look_up([each for each in names if each is not None])
 
     def stand_in(self, asked: CacheAsk) -> CacheHit | None:
         """Return what is kept where the source itself gives no answer."""
@@ -134,14 +199,22 @@ class RequestCache:
 
     def keep(self, asked: CacheAsk, candidates: Sequence[ExternalCandidate], *, retrieved_at: datetime, precomputed: bool = False) -> None:
         """Keep an answer for the rest of this request and for those that follow."""
-        lookup = self._cache.lookup(asked)
-        if lookup is not None:
-            self._own[_own_key(lookup)] = entry_of(candidates, retrieved_at=retrieved_at)
-        self._cache.keep(asked, candidates, retrieved_at=retrieved_at, precomputed=precomputed)
+        self.keep_all([(asked, candidates, retrieved_at)], precomputed=precomputed, is_soon=False)
 
+    def keep_all(self, said: Sequence[tuple[CacheAsk, Sequence[ExternalCandidate], datetime]], *, precomputed: bool, is_soon: bool) -> None:
+        """Keep answers with the moments at which they came, and write them before this returns, or soon."""
+        for asked, candidates, retrieved_at in said:
+            entry, names = entry_of(candidates, retrieved_at=retrieved_at), self._names(asked)
+            if names is not None and asked.max_staleness_ms != 0:
+                self._own[names.source, names.question] = entry
+            self._cache.keep_entry(asked, entry, names=names, precomputed=precomputed)
+        self._cache.write(is_soon=is_soon)
 
-def _own_key(lookup: Lookup) -> tuple[str, bytes]:
-    return lookup.names.source, lookup.names.question
+    def _names(self, asked: CacheAsk) -> AskNames | None:
+        known = self._named.get(id(asked))
+        if known is None:
+            known = self._named[id(asked)] = (asked, self._cache.names(asked))
+        return known[1]
 
 
 def _own_hit(lookup: Lookup, entry: Entry) -> CacheHit | None:

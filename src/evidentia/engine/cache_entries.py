@@ -32,7 +32,7 @@ _HELD_ENTRIES: Final = 1_024
 _HELD_BYTES: Final = 32 * 1024 * 1024
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class Entry(NamedTuple):
     """Candidates with the moments, in microseconds, between which the source gave them; the older one tells their age."""
 
     first_us: int
@@ -48,9 +48,9 @@ class Demand(NamedTuple):
     most_age_us: int | None
 
     @classmethod
-    def of(cls, asked: CacheAsk, *, now: datetime) -> Demand:
+    def of(cls, asked: CacheAsk, *, now: datetime, is_any_age: bool = False) -> Demand:
         """Return the demand of a question that is asked now."""
-        limit = asked.max_staleness_ms
+        limit = None if is_any_age else asked.max_staleness_ms
         return cls(microseconds(now), microseconds(asked.ask.as_of), None if limit is None else limit * 1_000)
 
     def admits(self, entry: Entry, *, lifetime_us: int | None) -> bool:
@@ -73,18 +73,23 @@ class Demand(NamedTuple):
 
 def entry_of(candidates: Sequence[ExternalCandidate], *, retrieved_at: datetime) -> Entry:
     """Return what is kept of an answer."""
-    moments = [microseconds(retrieved_at), *(microseconds(candidate.retrieved_at) for candidate in candidates)]
-    return Entry(min(moments), max(moments), tuple(candidates))
+    moments = [retrieved_at, *[candidate.retrieved_at for candidate in candidates]]
+    return Entry(microseconds(min(moments)), microseconds(max(moments)), tuple(candidates))
 
 
+_Row = msgspec.defstruct(
+    "_Row", [(field.name, field.type) for field in msgspec.structs.fields(ExternalCandidate)], frozen=True, array_like=True
+)
+"""A candidate without the names of its fields, which are a third of it: what is kept is hashed, written and read all the time."""
 _encoder: Final = msgspec.msgpack.Encoder()
-_decoder: Final = msgspec.msgpack.Decoder(Entry)
+_decoder: Final = msgspec.msgpack.Decoder(tuple[int, int, tuple[_Row, ...]])  # type: ignore[valid-type]  # mypy takes no type made so
 
 
 def encode_entry(entry: Entry, *, name: str) -> bytes | None:
     """Return the bytes to keep under a name; None when a text of a candidate has no bytes."""
+    rows = [msgspec.structs.astuple(candidate) for candidate in entry.candidates]
     try:
-        return seal(_encoder.encode(entry), name=name)
+        return seal(_encoder.encode((entry.first_us, entry.last_us, rows)), name=name)
     except UnicodeEncodeError:
         return None
 
@@ -95,9 +100,10 @@ def decode_entry(kept: bytes | None, *, name: str) -> Entry | None:
     if content is None:
         return None
     try:
-        return _decoder.decode(content)
+        first_us, last_us, rows = _decoder.decode(content)
     except (msgspec.MsgspecError, ValueError):
         return None
+    return Entry(first_us, last_us, tuple([ExternalCandidate(**msgspec.structs.asdict(row)) for row in rows]))
 
 
 def seal(content: bytes, *, name: str) -> bytes:

@@ -39,9 +39,9 @@ class Generations:
             self._newest[name] = max(stored, self._newest.get(name, 0))
         return stored
 
-    def is_current(self, source_id: SourceId, generation: int) -> bool:
-        """Tell whether a source was not forgotten since a generation was read."""
-        return generation == self._stored(generation_name(source_id))
+    def stored(self, source_id: SourceId) -> int | None:
+        """Return the generation that the store has of a source: what belongs to any other was forgotten."""
+        return self._stored(generation_name(source_id))
 
     def advance(self, source_id: SourceId | None) -> None:
         """Begin a new generation of one source, or of all."""

@@ -6,6 +6,7 @@ of a question is, how long the caller waits and `as_of` are not: the first two d
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import SourceAsk
     from evidentia.contracts.sources import SourceDescriptor
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Counts up when what is kept changes its form or its meaning; what older ones kept is then not found."""
 ROOT: Final = "cache/"
 ENTRIES: Final = f"{ROOT}entry/"
@@ -136,6 +137,7 @@ class Namer:
         return digest
 
 
+@lru_cache(maxsize=1_024)
 def quoted(source_id: SourceId) -> str:
     """Return a source id as one step of a name, so that none begins with another and forgetting one spares all others."""
     return quote(source_id, safe="", errors="surrogatepass")

@@ -40,6 +40,10 @@ class Shelf:
         self._usage.use(name, used_us=demand.now_us)
         return held.entry
 
+    def holds(self, name: str) -> bool:
+        """Tell whether an entry is in memory."""
+        return self._held.get(name) is not None
+
     def write(self, name: str, entry: Entry, *, now_us: int, kept_us: int | None) -> bool:
         """Keep an entry for a while, in place of what was there; False when it cannot be kept."""
         content = encode_entry(entry, name=name)
@@ -53,12 +57,16 @@ class Shelf:
         self._held.put(name, Held(entry, len(content), now_us))
         return True
 
+    def is_superseded(self, name: str, entry: Entry, *, now_us: int) -> bool:
+        """Tell whether another process has kept a newer answer since this one came; one from the future is not believed."""
+        stored = decode_entry(self._store.get(name), name=name)
+        return stored is not None and entry.last_us < stored.last_us <= now_us
+
     def forget(self, source_id: SourceId | None) -> int:
         """Drop every entry of a source, or of all, with all that points to them; return how many entries there were."""
-        steps = "" if source_id is None else f"{quoted(source_id)}/"
-        self._held.drop_under(ENTRIES + steps)
-        self._usage.forget(ENTRIES + steps)
-        counts = {prefix: self._store.delete(prefix + steps) for prefix in FORGOTTEN}
+        self._held.drop_under(entries_under(source_id))
+        self._usage.forget(entries_under(source_id))
+        counts = {prefix: self._store.delete(prefix + _steps(source_id)) for prefix in FORGOTTEN}
         return counts[ENTRIES]
 
     def entries(self) -> Mapping[CacheTier, int]:
@@ -69,11 +77,21 @@ class Shelf:
         content = self._store.get(name)
         entry = decode_entry(content, name=name)
         if entry is None or content is None:
-            self._held.drop([name])
+            if self._held.get(name) is not None:
+                self._held.drop([name])
             return None
         held = Held(entry, len(content), now_us)
         self._held.put(name, held)
         return held
+
+
+def entries_under(source_id: SourceId | None) -> str:
+    """Return how the names of a source's entries begin, or of all."""
+    return ENTRIES + _steps(source_id)
+
+
+def _steps(source_id: SourceId | None) -> str:
+    return "" if source_id is None else f"{quoted(source_id)}/"
 
 
 def _end(entry: Entry, kept_us: int | None) -> int | None:

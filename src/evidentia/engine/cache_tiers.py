@@ -5,6 +5,7 @@ First just this question is looked for in every tier, then, where the settings s
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.vocabulary import CacheTier
@@ -17,6 +18,7 @@ from evidentia.engine.cache_clusters import (
     read_vector,
 )
 from evidentia.engine.cache_entries import LONGEST_US, SECOND_US, moment_at
+from evidentia.engine.cache_waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from evidentia.engine.cache_entries import Demand, Entry
     from evidentia.engine.cache_keys import AskNames, CacheAsk
     from evidentia.engine.cache_shelf import Shelf
+    from evidentia.engine.cache_waiting import WriteBehind
 
 _ANY_SESSION: Final = (CacheTier.PRECOMPUTED, CacheTier.GLOBAL)
 _IN_SESSION: Final = (CacheTier.SESSION, *_ANY_SESSION)
@@ -49,6 +52,13 @@ class CacheHit(NamedTuple):
     """Whether it is past its time and only stands in for a source that gives no answer."""
 
 
+class Lifetimes(NamedTuple):
+    """How long an entry is good, and how long it is kept, as good or as a stand-in; None is for ever."""
+
+    fresh_us: int | None
+    kept_us: int | None
+
+
 class Lookup(NamedTuple):
     """A question with its names and its demand."""
 
@@ -59,16 +69,18 @@ class Lookup(NamedTuple):
     @property
     def tiers(self) -> tuple[CacheTier, ...]:
         """Return the tiers that may hold an answer, in the order in which they are looked in."""
-        return _ANY_SESSION if self.names.session is None else _IN_SESSION
+        return tiers_of(self.names)
 
 
 class Tiers:
     """Finds and keeps entries, each in its tier. Thread safe."""
 
-    def __init__(self, store: KeyValueStore, *, shelf: Shelf, settings: CacheSettings) -> None:
+    def __init__(self, store: KeyValueStore, *, shelf: Shelf, waiting: WriteBehind, settings: CacheSettings) -> None:
         self._store = store
         self._shelf = shelf
+        self._waiting = waiting
         self._settings = settings
+        self._ttl_s = {CacheTier.SESSION: settings.session_ttl_s, CacheTier.GLOBAL: settings.global_ttl_s}
 
     def find(self, lookup: Lookup, *, is_stale: bool) -> CacheHit | None:
         """Return the best of what is kept and good; with `is_stale` of what is past its time."""
@@ -83,39 +95,39 @@ class Tiers:
         return None
 
     def keep(self, lookup: Lookup, entry: Entry, *, is_precomputed: bool) -> None:
-        """Keep what was found ahead of time, in a session, or else for everybody on the same terms."""
+        """Keep what was found ahead of time, in a session, or else for everybody on the same terms; it waits to be written."""
         found_in = CacheTier.GLOBAL if lookup.names.session is None else CacheTier.SESSION
         tier = CacheTier.PRECOMPUTED if is_precomputed and found_in is CacheTier.GLOBAL else found_in
-        kept_us = self._kept_us(tier, lookup.asked.descriptor)
-        if kept_us == 0:
+        if self._lifetimes(tier, lookup.asked.descriptor).kept_us != 0:
+            chars = sum([len(candidate.content) for candidate in entry.candidates])
+            self._waiting.add(lookup.names.entry(tier), Waiting(lookup, tier, entry, chars))
+
+    def write(self, name: str, waiting: Waiting, *, now_us: int) -> None:
+        """Write what waits, unless something newer was written under its name meanwhile."""
+        lookup, tier, entry, _ = waiting
+        kept_us = self._lifetimes(tier, lookup.asked.descriptor).kept_us
+        if self._shelf.is_superseded(name, entry, now_us=now_us):
             return
-        name = lookup.names.entry(tier)
         if self._shelf.write(name, entry, now_us=lookup.demand.now_us, kept_us=kept_us):
             self._join(lookup, tier, name, entry)
 
     def _read(self, lookup: Lookup, tier: CacheTier, name: str, *, is_stale: bool) -> Entry | None:
-        fresh_us, kept_us = self._fresh_us(tier, lookup.asked.descriptor), self._kept_us(tier, lookup.asked.descriptor)
-        return self._shelf.read(name, lookup.demand, lifetime_us=kept_us if is_stale else fresh_us, kept_us=kept_us)
+        fresh_us, kept_us = self._lifetimes(tier, lookup.asked.descriptor)
+        lifetime_us = kept_us if is_stale else fresh_us
+        waiting = self._waiting.get(name)
+        if waiting is not None and lookup.demand.admits(waiting.entry, lifetime_us=lifetime_us):
+            return waiting.entry
+        return self._shelf.read(name, lookup.demand, lifetime_us=lifetime_us, kept_us=kept_us)
 
-    def _fresh_us(self, tier: CacheTier, descriptor: SourceDescriptor) -> int | None:
-        """Return how long an entry is good: as long as its tier says, and no longer than its source promises; None is for ever."""
-        limits = [descriptor.freshness_sla_s]
-        if tier is CacheTier.SESSION:
-            limits.append(self._settings.session_ttl_s)
-        if tier is CacheTier.GLOBAL:
-            limits.append(self._settings.global_ttl_s)
-        return min((min(limit * SECOND_US, LONGEST_US) for limit in limits if limit is not None), default=None)
-
-    def _kept_us(self, tier: CacheTier, descriptor: SourceDescriptor) -> int | None:
-        """Return how long an entry is kept, as good or as a stand-in."""
-        fresh_us = self._fresh_us(tier, descriptor)
-        return None if fresh_us is None else fresh_us + min(self._settings.stale_ttl_s * SECOND_US, LONGEST_US)
+    def _lifetimes(self, tier: CacheTier, descriptor: SourceDescriptor) -> Lifetimes:
+        return lifetimes_of(promised_s=descriptor.freshness_sla_s, ttl_s=self._ttl_s.get(tier), stale_ttl_s=self._settings.stale_ttl_s)
 
     def _alike(self, lookup: Lookup) -> Iterator[tuple[CacheTier, str]]:
         """Yield the entries of similar questions, the session's first, most alike first."""
         vector = self._vector(lookup)
         if vector is None:
             return
+        self._waiting.flush()  # questions are listed among those they are alike to when they are written
         for tier in lookup.tiers:
             if tier is CacheTier.PRECOMPUTED:
                 continue
@@ -137,7 +149,7 @@ class Tiers:
             replaced = nearest[0] if nearest else ""
         most = BUCKET_MEMBERS if tier is CacheTier.SESSION else MOST_LEADERS
         joined = known.joined(entry_name, vector, most=most, instead_of=replaced)
-        kept_us = self._kept_us(tier, lookup.asked.descriptor) or 0
+        kept_us = self._lifetimes(tier, lookup.asked.descriptor).kept_us or 0
         self._store.put(name, encode_neighbourhood(joined, name=name), expires_at=moment_at(entry.first_us + kept_us))
 
     def _neighbourhood(self, lookup: Lookup, tier: CacheTier, vector: NDArray[np.int64]) -> tuple[str, Neighbourhood]:
@@ -149,5 +161,17 @@ class Tiers:
         return read_vector(lookup.asked.vector) if is_wanted else None
 
 
+def tiers_of(names: AskNames) -> tuple[CacheTier, ...]:
+    """Return the tiers that may hold an answer, in the order in which they are looked in."""
+    return _ANY_SESSION if names.session is None else _IN_SESSION
+
+
 def _hit(lookup: Lookup, tier: CacheTier, entry: Entry, *, is_stale: bool, is_reused: bool = False) -> CacheHit:
     return CacheHit(entry.candidates, tier, lookup.demand.age_ms(entry), is_reused=is_reused, is_stale=is_stale)
+
+
+@lru_cache(maxsize=256)
+def lifetimes_of(*, promised_s: int | None, ttl_s: int | None, stale_ttl_s: int) -> Lifetimes:
+    """Return how long an entry is good: as long as its tier says, and no longer than its source promises; None is for ever."""
+    fresh_us = min((min(limit * SECOND_US, LONGEST_US) for limit in (promised_s, ttl_s) if limit is not None), default=None)
+    return Lifetimes(fresh_us, None if fresh_us is None else fresh_us + min(stale_ttl_s * SECOND_US, LONGEST_US))

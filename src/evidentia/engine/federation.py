@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -14,7 +13,6 @@ from evidentia.contracts.vocabulary import BreakerState, ConnectionKind, Coverag
 from evidentia.engine.cache import CacheAsk
 from evidentia.engine.fanout import FanOut, SourceCall
 from evidentia.engine.fanout_replies import age_s, newest_of
-from evidentia.engine.gathering import look_away
 from evidentia.engine.outsiders import Sight
 from evidentia.engine.plan import SourceFacts
 from evidentia.engine.rates import RateLimiter
@@ -95,6 +93,11 @@ class Federation:
         self._rates = RateLimiter(clock)
         self._fanout = FanOut(clock=clock, settings=fanout, limits=settings, record=health.record, on_late=self._keep_late)
 
+    @property
+    def keeps_soon(self) -> bool:
+        """Tell whether what sources said is written behind the answer's back, which takes somebody who writes."""
+        return self._workers is not None
+
     def breaker(self, source_id: SourceId) -> BreakerState:
         """Return whether a source is being asked at present."""
         return self._fanout.breaker(source_id)
@@ -111,12 +114,19 @@ class Federation:
         not_planned = self._not_planned(question)
         if not question.plan.calls and not not_planned:
             return None
+        with self.cache.at_a_glance():
+            return self._prepare(question, not_planned, is_ahead=is_ahead)
+
+    def _prepare(self, question: Question, not_planned: Sequence[tuple[SourceDescriptor, CoverageReport]], *, is_ahead: bool) -> Round:
         kept = self.cache.for_request()
         known = [self._not_asked(question, descriptor, report, kept) for descriptor, report in not_planned]
         calls = []
         sight = Sight(question.scope)
-        for planned in question.plan.calls:
-            each = self._prepared(question, planned, sight)
+        descriptors = question.snapshot.descriptors()
+        prepared = [self._prepared(question, planned, descriptors[planned.source_id], sight) for planned in question.plan.calls]
+        if len(prepared) > 1 and not is_ahead:
+            kept.look_up([each.kept_as for each in prepared])
+        for each in prepared:
             found = (None if is_ahead else self._kept_reply(each, kept.find(each.kept_as))) or self._refused(each)
             if found is None:
                 calls.append(each)
@@ -155,7 +165,7 @@ class Federation:
         calls = [each.call for each in asking.calls]
         answered = await self._fanout.run(calls, started_ns=started_ns, enough=enough, on_finished=finished if on_finished else None)
         replies = [*asking.known, *(settle(reply) for reply in answered)]
-        return tuple(sorted(replies, key=lambda reply: (reply.source_id, reply.part)))
+        return tuple(sorted(replies, key=attrgetter("source_id", "part")))
 
     async def try_one(self, descriptor: SourceDescriptor, ask: SourceAsk, *, scope: AccessScope) -> SourceTrial:
         """Ask one source by itself, whatever its breaker says; nothing of it is kept."""
@@ -173,11 +183,8 @@ class Federation:
 
     def write_down(self, asking: Round) -> None:
         """Keep what sources said for the next one who asks."""
-        if not asking.to_keep:
-            return
-        with self.cache.together():
-            for kept_as, candidates, retrieved_at in asking.to_keep:
-                asking.kept.keep(kept_as, candidates, retrieved_at=retrieved_at, precomputed=asking.is_ahead)
+        if asking.to_keep:
+            asking.kept.keep_all(asking.to_keep, precomputed=asking.is_ahead, is_soon=self.keeps_soon)
 
     def tell(self, question: Question, response: EvidenceResponse, *, started_at: datetime) -> None:
         """Tell those who watch over the engine of an answer."""
@@ -201,17 +208,25 @@ class Federation:
     async def close(self) -> None:
         """Stop what still goes on in the background, and write down what was measured."""
         await self._fanout.close()
+        if self._workers is None:
+            self._write_all()
+        else:
+            await self._workers.run(self._write_all)
+
+    def _write_all(self) -> None:
+        self.cache.close()
         self.health.flush()
 
     def _facts(self, descriptor: SourceDescriptor) -> SourceFacts:
         source = descriptor.source_id
+        p99_ms, age_s = self.health.outlook(source)
         return SourceFacts(
             descriptor=descriptor,
             is_attached=self._directory.retriever(descriptor) is not None,
             breaker=self._fanout.breaker(source),
             has_rate=descriptor.max_qps is None or self._rates.allows(source, descriptor.max_qps),
-            p99_ms=self.health.p99_ms(source),
-            age_s=self.health.age_s(source),
+            p99_ms=p99_ms,
+            age_s=age_s,
         )
 
     def _not_planned(self, question: Question) -> list[tuple[SourceDescriptor, CoverageReport]]:
@@ -227,8 +242,7 @@ class Federation:
             if descriptor is not None and not descriptor.is_own and report.state is not CoverageState.DENIED
         ]
 
-    def _prepared(self, question: Question, planned: PlannedCall, sight: Sight) -> _Prepared:
-        descriptor = question.snapshot.descriptors()[planned.source_id]
+    def _prepared(self, question: Question, planned: PlannedCall, descriptor: SourceDescriptor, sight: Sight) -> _Prepared:
         retriever = self._directory.retriever(descriptor)
         if retriever is None:
             raise AssertionError  # only what is attached is planned
@@ -339,11 +353,7 @@ class Federation:
         """Keep an answer that came after its caller had left."""
         if not isinstance(call.token, CacheAsk) or reply.report.state is not CoverageState.SEARCHED:
             return
-        keep = partial(self.cache.keep, call.token, reply.candidates, retrieved_at=self._clock.now())
-        if self._workers is None:
-            keep()
-        else:
-            asyncio.ensure_future(self._workers.run(keep)).add_done_callback(look_away)
+        self.cache.keep(call.token, reply.candidates, retrieved_at=self._clock.now(), is_soon=self.keeps_soon)
 
 
 def _ignore(_call: SourceCall, _reply: SourceReply) -> None:

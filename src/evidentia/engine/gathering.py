@@ -64,14 +64,9 @@ class Gathering:
         """Return the question with what others said of it, and what the base itself holds."""
         known, calls = (self._asking.known, len(self._asking.calls)) if self._asking else ((), 0)
         self._engine.mark_sources(self._question, known, calls=calls, trail=self._trail)
-        asking = None if self._asking is None else asyncio.ensure_future(self._ask(self._asking))
         try:
-            self._searched = await self._own()
-            self._tell_own()
-            replies = () if asking is None else await asking
+            replies = await (self._side_by_side() if self._question.plan.searched else self._outside_alone())
         finally:
-            if asking is not None:
-                asking.cancel()
             if self._provisional is not None:
                 self._provisional.cancel()
         question, found = self._answered(replies)
@@ -79,10 +74,25 @@ class Gathering:
         self._engine.mark_search(searched, self._trail)
         return question, found
 
+    async def _side_by_side(self) -> tuple[SourceReply, ...]:
+        """Ask the sources outside while the base is searched."""
+        asking = None if self._asking is None else asyncio.ensure_future(self._ask(self._asking))
+        try:
+            self._searched = await self._own()
+            self._tell_own()
+            return () if asking is None else await asking
+        finally:
+            if asking is not None:
+                asking.cancel()
+
+    async def _outside_alone(self) -> tuple[SourceReply, ...]:
+        """Ask the sources outside where nothing of the base is searched, which takes no time and so no task beside."""
+        self._searched = self._engine.search(self._question)
+        self._tell_own()
+        return () if self._asking is None else await self._ask(self._asking)
+
     async def _own(self) -> Searched | None:
         """Search the base; None when that takes longer than there is time for, which the thread then finds out by itself."""
-        if not self._question.plan.searched:
-            return self._engine.search(self._question)
         searching = asyncio.ensure_future(self._workers.run(partial(self._engine.search, self._question)))
         left_ms = max(1.0, self._stages.fan_out_ends_ms - self._trail.elapsed_ms())
         try:

@@ -83,6 +83,13 @@ class HealthBook:
         with self._lock:
             return self._page(source_id).p99_ms()
 
+    def outlook(self, source_id: SourceId) -> tuple[int | None, int | None]:
+        """Return what a plan has to know of a source: its `p99_ms`, and its `age_s`."""
+        self._meet(source_id)
+        with self._lock:
+            page = self._page(source_id)
+            return page.p99_ms(), page.age_s()
+
     def health(self, source_id: SourceId, *, breaker: BreakerState = BreakerState.CLOSED) -> SourceHealth:
         """Return what was measured of a source; `breaker` is passed through."""
         self._meet(source_id)
@@ -112,10 +119,7 @@ class HealthBook:
         """Return how old a source's data was when it was last seen; it does not age while nobody asks."""
         self._meet(source_id)
         with self._lock:
-            whole = self._page(source_id).whole
-            if whole.newest_at is None or whole.seen_at is None:
-                return None
-            return data_age_s(whole.newest_at, at=whole.seen_at)
+            return self._page(source_id).age_s()
 
     def flush(self, *, only_when_due: bool = False) -> None:
         """Add what was measured to what the store has; with `only_when_due`, at most every ten seconds.
@@ -139,9 +143,9 @@ class HealthBook:
 
     def _meet(self, source_id: SourceId) -> None:
         """Read what the store knows of a source, once; a store that fails knows nothing."""
-        with self._lock:
-            if self._store is None or self._page(source_id).is_met:
-                return
+        known = self._pages.get(source_id)
+        if self._store is None or (known is not None and known.is_met):
+            return
         try:
             stored = _stored(self._store, source_id)
         except EvidentiaError:
@@ -202,6 +206,11 @@ class _Page:
         self._p99 = (-1, None)
         if self.unsaved:
             self.whole.add(self.unsaved)
+
+    def age_s(self) -> int | None:
+        """Return how old the data was when it was last seen."""
+        newest_at, seen_at = self.whole.newest_at, self.whole.seen_at
+        return None if newest_at is None or seen_at is None else data_age_s(newest_at, at=seen_at)
 
     def p99_ms(self) -> int | None:
         """Return the p99 of the calls that are remembered, worked out anew after every ten of them; None before `LEAST_CALLS`."""

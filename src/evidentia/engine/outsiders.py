@@ -5,6 +5,7 @@ Nothing here asks anybody: it works on replies that are part of the question's r
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -21,6 +22,7 @@ from evidentia.text.features import content_features
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from evidentia.contracts.access import AccessRule
     from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.ids import ChunkId, SourceId
     from evidentia.contracts.predicates import Matcher, Predicate
@@ -37,6 +39,8 @@ NO_ORIGIN = "it comes without an origin, and the request asks for provenance"
 NO_LEGS = LegScores(lexical=0, dense=None)
 _OWN_WEIGHT = 1_000_000
 """The base's own order counts once: a source's weight and its part's, both in thousandths, multiply to this."""
+_BY_SOURCE = attrgetter("source_id", "part")
+_BY_RANK = attrgetter("rank", "chunk_id")
 _TROUBLES = (
     CoverageState.FAILED,
     CoverageState.TIMED_OUT,
@@ -94,16 +98,16 @@ def admit(question: Question, *, tokeniser: Tokeniser) -> Admitted:
     admitted: dict[ChunkId, Outsider] = {}
     withheld: dict[ChunkId, WithheldFragment] = {}
     rankings, weights = [], []
-    for reply in sorted(replies, key=lambda each: (each.source_id, each.part)):
+    for reply in sorted(replies, key=_BY_SOURCE):
         order = []
         seen = [candidate for candidate in reply.candidates if door.shows(candidate)]
-        for candidate in _in_order(reply, seen, question, tokeniser):
-            if not door.wants(candidate):
-                continue
+        told = _told_of(reply)
+        for candidate in door.wanted(_in_order(reply, seen, question, tokeniser)):
             if door.wants_origin and not candidate.origin:
                 withheld[candidate.chunk_id] = WithheldFragment(chunk_id=candidate.chunk_id, reason=NO_ORIGIN)
                 continue
-            admitted.setdefault(candidate.chunk_id, Outsider(candidate, reply, _flags(candidate, reply)))
+            if candidate.chunk_id not in admitted:
+                admitted[candidate.chunk_id] = Outsider(candidate, reply, _flags(candidate, told))
             order.append(candidate.chunk_id)
         if order:
             rankings.append(tuple(order))
@@ -121,15 +125,25 @@ def fuse_outsiders(own: Sequence[int], own_ids: Sequence[ChunkId], admitted: Adm
     if not admitted.outsiders:
         return list(own)
     own_order = tuple(own_ids[index] for index in fusion.order(own, own_ids))
-    ids = [*own_ids, *(each.candidate.chunk_id for each in admitted.outsiders)]
-    sums = fusion.rrf((own_order, *admitted.rankings), ids, kappa=kappa, weights=(_OWN_WEIGHT, *admitted.weights))
-    return fusion.single(sums)
+    ids = [*own_ids, *[each.candidate.chunk_id for each in admitted.outsiders]]
+    return fusion.single(_sums((own_order, *admitted.rankings), ids, kappa=kappa, weights=(_OWN_WEIGHT, *admitted.weights)))
+
+
+def _sums(rankings: Sequence[Sequence[ChunkId]], ids: Sequence[ChunkId], *, kappa: int, weights: Sequence[int]) -> list[int]:
+    """Return what `fusion.rrf` does, for many orders that have little in common: a fragment is only looked for where it is."""
+    sums: dict[ChunkId, tuple[int, int]] = {}
+    for ranking, weight in zip(rankings, weights, strict=True):
+        ranks = dict(zip(reversed(ranking), range(len(ranking), 0, -1), strict=True))  # what is repeated counts where it comes first
+        for chunk_id, rank in ranks.items():
+            numerator, denominator = sums.get(chunk_id, (0, 1))
+            sums[chunk_id] = (numerator * (kappa + rank) + weight * denominator, denominator * (kappa + rank))
+    return [numerator * fusion.ONE // denominator for numerator, denominator in [sums.get(each, (0, 1)) for each in ids]]
 
 
 def coverage_of(replies: Sequence[SourceReply]) -> dict[SourceId, CoverageReport]:
     """Return one account per source: where it was asked several parts, the worst state with every reason, and the sums."""
     accounts: dict[SourceId, CoverageReport] = {}
-    for reply in sorted(replies, key=lambda each: (each.source_id, each.part)):
+    for reply in sorted(replies, key=_BY_SOURCE):
         known = accounts.get(reply.source_id)
         accounts[reply.source_id] = reply.report if known is None else _joined(known, reply.report)
     return accounts
@@ -141,10 +155,16 @@ class Sight:
     def __init__(self, scope: AccessScope) -> None:
         self._scope = scope
         self._rules: Matcher | None = matcher_of(And(scope.rules)) if scope.rules else None
+        self._decided: tuple[AccessRule | None, bool] = (None, False)
+        """The rule that was judged last, and how: most candidates of a reply come with one and the same."""
 
     def admits(self, candidate: ExternalCandidate) -> bool:
         """Tell whether the caller may see a candidate."""
-        return is_allowed(candidate.access, self._scope) and (self._rules is None or self._rules(_record(candidate)))
+        rule, is_admitted = self._decided  # read as one: replies may be read on several threads
+        if rule is not candidate.access:
+            is_admitted = is_allowed(candidate.access, self._scope)
+            self._decided = (candidate.access, is_admitted)
+        return is_admitted and (self._rules is None or self._rules(_record(candidate)))
 
 
 class _Door:
@@ -152,17 +172,15 @@ class _Door:
 
     def __init__(self, question: Question) -> None:
         self.wants_origin = question.request.provenance_required
-        self._sight = Sight(question.scope)
+        self.shows = Sight(question.scope).admits
+        """Tells whether the caller may see a candidate; one that is hidden has no influence on the order of the others."""
         wanted = tuple(_wanted(question.request))
         self._wanted: Matcher | None = matcher_of(And(wanted)) if wanted else None
 
-    def shows(self, candidate: ExternalCandidate) -> bool:
-        """Tell whether the caller may see a candidate; one that is hidden has no influence on the order of the others."""
-        return self._sight.admits(candidate)
-
-    def wants(self, candidate: ExternalCandidate) -> bool:
-        """Tell whether a candidate that the caller may see is one that the request wants."""
-        return self._wanted is None or self._wanted(_record(candidate))
+    def wanted(self, seen: Sequence[ExternalCandidate]) -> Sequence[ExternalCandidate]:
+        """Return those of the candidates that the caller may see which the request wants."""
+        wanted = self._wanted
+        return seen if wanted is None else [candidate for candidate in seen if wanted(_record(candidate))]
 
 
 def _wanted(request: EvidenceRequest) -> Iterator[Predicate]:
@@ -198,14 +216,19 @@ def _in_order(
 ) -> Sequence[ExternalCandidate]:
     """Return those of a reply's candidates that are seen, best first; what was found for another question is put in order for this one."""
     if not reply.is_reused:
-        return sorted(seen, key=lambda each: (each.rank, each.chunk_id))
+        return sorted(seen, key=_BY_RANK)
     return order_for(question.words, seen, tokeniser=tokeniser)
 
 
-def _flags(candidate: ExternalCandidate, reply: SourceReply) -> tuple[str, ...]:
-    stale = (STALE,) if reply.report.state is CoverageState.STALE else ()
-    unattributed = () if candidate.origin else (INADMISSIBLE,)
-    return (OUTSIDE, *stale, *unattributed, *candidate.flags)
+def _told_of(reply: SourceReply) -> tuple[str, ...]:
+    """Return what is said of every fragment of a reply."""
+    return (OUTSIDE, STALE) if reply.report.state is CoverageState.STALE else (OUTSIDE,)
+
+
+def _flags(candidate: ExternalCandidate, told: tuple[str, ...]) -> tuple[str, ...]:
+    if candidate.origin:
+        return told + candidate.flags if candidate.flags else told
+    return (*told, INADMISSIBLE, *candidate.flags)
 
 
 def _joined(first: CoverageReport, second: CoverageReport) -> CoverageReport:

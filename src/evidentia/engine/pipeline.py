@@ -166,6 +166,19 @@ class Engine:
         self.mark_search(self.missed(question), trail)
         return question, NOTHING_FOUND
 
+    def waits_for_nothing(self, question: Question) -> bool:
+        """Tell whether what is left to do for a question needs neither the disk nor a model: it has only to be worked out."""
+        request = question.request
+        return not (
+            question.plan.searched
+            or request.receipt
+            or request.token_budget is not None
+            or question.policies.policies
+            or self._config.reranker
+            or self._config.merger
+            or (self._federation is not None and not self._federation.keeps_soon)
+        )
+
     def conclude_into(self, answers: list[EvidenceResponse], question: Question, found: Found, asking: Round | None, trail: Trail) -> None:
         """Add the answer without its receipt, then the answer with it; what sources said is kept after the answer stands."""
         run = self.conclude(question, found, trail)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from evidentia.contracts.access import AccessRule, Principal
+    from evidentia.contracts.ids import Sha256
     from evidentia.contracts.predicates import Predicate, Value
+    from evidentia.contracts.vocabulary import Classification
 
 CALLER_PREFIX = "$caller."
 NEVER = Or(clauses=())
@@ -34,15 +36,15 @@ def access_scope(principal: Principal, *, acl_scope: Iterable[str] | None, rules
     """Return the scope of a caller: rights narrowed by `acl_scope`, rules with the caller's attributes put in."""
     narrowed = None if acl_scope is None else tuple(sorted(set(acl_scope)))
     compiled = () if principal.is_owner else tuple(_compiled(parse_rule(text), principal.attributes) for text in rules)
-    record = {
-        "acl_scope": None if narrowed is None else list(narrowed),
-        "clearance": principal.clearance,
-        "entries": list(entries_of(principal)),
-        "is_owner": principal.is_owner,
-        "rules": [render(rule) for rule in compiled],
-        "tenant": principal.tenant,
-    }
-    return AccessScope(principal=principal, acl_scope=narrowed, rules=compiled, fingerprint=hash_record(record))
+    fingerprint = _fingerprint(
+        acl_scope=narrowed,
+        clearance=principal.clearance,
+        entries=entries_of(principal),
+        is_owner=principal.is_owner,
+        rules=tuple(render(rule) for rule in compiled),
+        tenant=principal.tenant,
+    )
+    return AccessScope(principal=principal, acl_scope=narrowed, rules=compiled, fingerprint=fingerprint)
 
 
 def is_allowed(rule: AccessRule, scope: AccessScope) -> bool:
@@ -66,6 +68,28 @@ def entries_of(principal: Principal) -> tuple[str, ...]:
     roles = [f"role:{role}" for role in principal.roles]
     groups = [f"group:{group}" for group in principal.groups]
     return tuple(sorted({f"user:{principal.principal_id}", *roles, *groups}))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _fingerprint(
+    *,
+    acl_scope: tuple[str, ...] | None,
+    clearance: Classification,
+    entries: tuple[str, ...],
+    is_owner: bool,
+    rules: tuple[str, ...],
+    tenant: str,
+) -> Sha256:
+    """Return the hash of all that decides what a caller sees; the same few callers ask again and again."""
+    record = {
+        "acl_scope": None if acl_scope is None else list(acl_scope),
+        "clearance": clearance,
+        "entries": list(entries),
+        "is_owner": is_owner,
+        "rules": list(rules),
+        "tenant": tenant,
+    }
+    return hash_record(record)
 
 
 @lru_cache(maxsize=256)

@@ -23,6 +23,7 @@ from evidentia.provenance.outside import INTAKE_TOOL, INTAKE_VERSION
 from evidentia.sources import intake_values as values
 from evidentia.sources.intake_faults import CUT_FLAG, NO_ORIGIN_FLAG, Fault, RefusedError
 from evidentia.sources.intake_metadata import read_metadata
+from evidentia.sources.intake_plain import read_plain
 from evidentia.sources.intake_shapes import fields_of
 from evidentia.sources.intake_text import clean_text, cut_text
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import SourceAsk
     from evidentia.contracts.settings import SourceSettings
     from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.sources.intake_plain import Plain
     from evidentia.sources.intake_shapes import Fields
 
 _MILLION: Final = 1_000_000
@@ -50,7 +52,7 @@ class Taken(NamedTuple):
 
 class _Accepted(NamedTuple):
     candidate: ExternalCandidate
-    """Without its rank, which is known at the end."""
+    """Ranked as it came; its rank is known at the end."""
     score: int | None
     """At 2^-32."""
 
@@ -77,10 +79,11 @@ class Intake:
         admits: Callable[[ExternalCandidate], bool] | None = None,
     ) -> None:
         self._admits = admits
-        self._descriptor = descriptor
-        self._ask = ask
-        self._settings = settings
+        self._source_id, self._authority_tier = descriptor.source_id, descriptor.authority_tier
+        self._query, self._as_of = ask.query.text, ask.as_of
         self._now = now
+        self._most_candidates, self._most_chars = settings.most_candidates, settings.most_chars
+        self._most_reply_chars = settings.most_reply_chars
         self._least = AccessRule(tenant=ask.principal.tenant, classification=descriptor.access_policy.minimum_clearance)
         self._lock = threading.Lock()
         self._accepted: list[_Accepted] = []
@@ -93,14 +96,15 @@ class Intake:
         """Read one proposal; False means that a limit is reached and nothing more will be read. Never raises for what a source does."""
         if self._is_cut:
             return False
-        if self._proposals >= self._settings.most_candidates:
+        if self._proposals >= self._most_candidates:
             return self._stop(Fault.TOO_MANY)
-        left = self._settings.most_reply_chars - self._chars
+        left = self._most_reply_chars - self._chars
         if left <= 0:
             return self._stop(Fault.REPLY_TOO_LARGE)
         self._proposals += 1
         faults: list[Fault] = []
-        accepted = self._read(proposed, most=left, faults=faults)
+        plain = read_plain(proposed, most=min(left, self._most_chars), latest=self._as_of)
+        accepted = self._read(proposed, most=left, faults=faults) if plain is None else self._accept_plain(plain)
         if accepted is not None and self._admits is not None and not self._admits(accepted.candidate):
             return True  # the caller may not see it, so nothing is said of it
         with self._lock:
@@ -114,12 +118,41 @@ class Intake:
     def finished(self) -> Taken:
         """Return what has come in so far."""
         with self._lock:
-            accepted, faults, is_cut = list(self._accepted), Counter(self._faults), self._is_cut
+            accepted, faults, is_cut = list(self._accepted), dict(self._faults), self._is_cut
         kept = _in_order(accepted)
         if len(kept) < len(accepted):
             faults[Fault.DUPLICATE_ID] = len(accepted) - len(kept)
-        candidates = tuple(msgspec.structs.replace(each, rank=rank) for rank, each in enumerate(kept, start=1))
+        candidates = tuple([_ranked(each, rank) for rank, each in enumerate(kept, start=1)])
         return Taken(candidates=candidates, faults={fault.value: faults[fault] for fault in sorted(faults)}, is_cut=is_cut)
+
+    def _accept_plain(self, plain: Plain) -> _Accepted:
+        """Do what `_accept` does where every field is what it should be."""
+        content, own_id, score, origin, title, updated_at, content_type = plain
+        self._chars += len(content) + len(origin) + len(title)
+        source_id = self._source_id
+        content_bytes = content.encode()
+        content_hash = sha256_hex(content_bytes)
+        document_id = document_id_of(source_id, own_id or content_hash)
+        candidate = ExternalCandidate(
+            chunk_id=chunk_id_of(document_id, position=0, content_hash=content_hash),
+            document_id=document_id,
+            source_id=source_id,
+            content=content,
+            content_hash=content_hash,
+            received_hash=content_hash,
+            received_length=len(content_bytes),
+            rank=len(self._accepted) + 1,
+            query=self._query,
+            origin=origin,
+            retrieved_at=self._now(),
+            updated_at=updated_at,
+            title=title,
+            content_type=content_type,
+            authority_tier=self._authority_tier,
+            access=self._least,
+            flags=() if origin else (NO_ORIGIN_FLAG,),
+        )
+        return _Accepted(candidate, score)
 
     def _stop(self, fault: Fault) -> bool:
         with self._lock:
@@ -142,7 +175,7 @@ class Intake:
         self._chars += len(received)
         if is_unread:
             faults.append(Fault.REPLY_TOO_LARGE)
-        most_kept = self._settings.most_chars
+        most_kept = self._most_chars
         cleaned = clean_text(received[: most_kept * _CLEANED])
         content = cut_text(cleaned, most=most_kept)
         if not content.strip():
@@ -156,7 +189,7 @@ class Intake:
         return _Accepted(candidate=candidate, score=score)
 
     def _candidate(self, fields: Fields, *, content: str, received: str, is_cut: bool, faults: list[Fault]) -> ExternalCandidate:
-        source_id = self._descriptor.source_id
+        source_id = self._source_id
         content_bytes = content.encode()
         content_hash = sha256_hex(content_bytes)
         received_bytes = content_bytes if received == content else received.encode("utf-8", "surrogatepass")
@@ -170,15 +203,15 @@ class Intake:
             content_hash=content_hash,
             received_hash=content_hash if received_bytes is content_bytes else sha256_hex(received_bytes),
             received_length=len(received_bytes),
-            rank=0,
-            query=self._ask.query.text,
+            rank=len(self._accepted) + 1,
+            query=self._query,
             origin=origin,
             retrieved_at=self._now(),
-            updated_at=values.read_moment(fields.updated_at, latest=self._ask.as_of, faults=faults),
+            updated_at=values.read_moment(fields.updated_at, latest=self._as_of, faults=faults),
             title=values.read_line(fields.title, most=values.MOST_TITLE_CHARS, fault=Fault.BAD_TITLE, faults=faults),
             media_type=values.read_media_type(fields.media_type, faults),
             content_type=values.read_content_type(fields.content_type, faults),
-            authority_tier=self._descriptor.authority_tier,
+            authority_tier=self._authority_tier,
             access=values.read_access(fields.access, least=self._least),
             confidence_millionths=values.read_share(fields.confidence, scale=_MILLION, fault=Fault.BAD_CONFIDENCE, faults=faults),
             metadata=read_metadata(fields.metadata, faults),
@@ -197,14 +230,20 @@ def _in_order(accepted: list[_Accepted]) -> list[ExternalCandidate]:
 
     Of several with one id the first of that order stays, so that with scores the order of arrival has no say at all.
     """
-    is_scored = all(each.score is not None for each in accepted)
+    is_scored = None not in [each.score for each in accepted]
     ordered = sorted(accepted, key=_standing) if is_scored else accepted
+    if len({each.candidate.document_id for each in ordered}) == len(ordered):
+        return [each.candidate for each in ordered]
     kept: dict[str, _Accepted] = {}
     for each in ordered:
         first = kept.setdefault(each.candidate.document_id, each)
         if is_scored and first is not each and _standing(first) == _standing(each):
-            kept[each.candidate.document_id] = min(first, each, key=lambda one: encode_struct(one.candidate))
+            kept[each.candidate.document_id] = min(first, each, key=lambda one: encode_struct(_ranked(one.candidate, 0)))
     return [each.candidate for each in kept.values()]
+
+
+def _ranked(candidate: ExternalCandidate, rank: int) -> ExternalCandidate:
+    return candidate if candidate.rank == rank else msgspec.structs.replace(candidate, rank=rank)
 
 
 def _standing(accepted: _Accepted) -> tuple[int, str]:

@@ -24,6 +24,8 @@ class Calling:
 
     def __init__(self, question: Callable[..., object], *, takes_ask: bool, names: tuple[str, ...], is_async: bool) -> None:
         self._question = question
+        self.is_generator = inspect.isasyncgenfunction(question)
+        """Whether calling it runs none of its code yet, and gives something that can be read and closed."""
         self._takes_ask = takes_ask
         self._names = names
         self.is_async = is_async

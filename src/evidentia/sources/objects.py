@@ -66,8 +66,13 @@ class AsyncObject(Versioned):
         super().__init__(version)
         self._calling = calling
 
-    async def retrieve(self, ask: SourceAsk) -> AsyncGenerator[object]:
-        """Yield what the object proposes."""
+    def retrieve(self, ask: SourceAsk) -> AsyncGenerator[object]:
+        """Yield what the object proposes; one that is an asynchronous generator is read as it is."""
+        if self._calling.is_generator:
+            return self._calling(ask)  # type: ignore[return-value]  # that is what such a function returns
+        return self._awaited(ask)
+
+    async def _awaited(self, ask: SourceAsk) -> AsyncGenerator[object]:
         async with aclosing(_stream(self._calling(ask))) as proposals:
             async for proposed in proposals:
                 yield proposed

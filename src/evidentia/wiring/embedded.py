@@ -98,6 +98,7 @@ class EmbeddedParts:
         self._workers = ThreadWorkers()
         self._controls: dict[bool, Control] = {}
         self._shared_control = control
+        self._governance = directory / GOVERNANCE_NAME
         self._is_governed: bool | None = None
 
     @property
@@ -152,7 +153,7 @@ class EmbeddedParts:
         Where the directory can no longer be looked into, what was known of it counts; one that was never seen is not answered from.
         """
         try:
-            self._is_governed = (self.directory / GOVERNANCE_NAME).exists()
+            self._is_governed = self._governance.exists()
         except PermissionError as error:
             if self._is_governed is None:
                 raise BaseForbiddenError(str(self.directory)) from error

@@ -1,7 +1,8 @@
-"""Values held in memory in front of a file: the ones used last, up to a number and a size."""
+"""Values held in memory in front of a file: the ones used last, those it has still to get, and what is known not to be there."""
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
@@ -52,3 +53,27 @@ class KeptValues:
         """Let go of everything."""
         self._values.clear()
         self._bytes = 0
+
+
+class Hidden(NamedTuple):
+    """A name, or all names that begin so, under which the file has something that is no longer true."""
+
+    text: str
+    is_prefix: bool
+
+
+class Transaction:
+    """What is written together: rows that the file does not have yet, and what has to be hidden if it never gets them."""
+
+    def __init__(self, *, is_open: bool) -> None:
+        self.is_open = is_open
+        self.rows: dict[str, KeptValue] = {}
+        self.changed: list[Hidden] = []
+
+
+class Glance(threading.local):
+    """Whether this thread has just looked for what others wrote, and what it then found not to be there."""
+
+    def __init__(self) -> None:
+        self.is_taken = False
+        self.missing: set[str] = set()

@@ -10,23 +10,24 @@ from __future__ import annotations
 import sqlite3
 import threading
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from evidentia.backends.embedded.kept_values import KeptValues
+from evidentia.backends.embedded.kept_values import Glance, Hidden, KeptValue, KeptValues, Transaction
 from evidentia.backends.embedded.key_value_rows import (
     delete_prefix,
-    digest,
     has_bytes,
+    insert_rows,
     is_passing,
     is_whole,
     microseconds,
     next_use,
     prepare,
+    rows_of,
     within_prefix,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -37,12 +38,8 @@ Answer = TypeVar("Answer")
 WAIT_MS: Final = 500
 """How long another process may be writing before a change is given up: nobody waits long for what may be lost."""
 MOST_HIDDEN: Final = 1_000
+MOST_PRELOADED: Final = 500
 _FAILURES: Final = (sqlite3.Error, OSError, OverflowError)
-
-
-class _Hidden(NamedTuple):
-    text: str
-    is_prefix: bool
 
 
 class EmbeddedKeyValues:
@@ -59,14 +56,15 @@ class EmbeddedKeyValues:
         self._kept = KeptValues()
         self._seen_version = -1
         self._used: dict[str, None] = {}
-        self._hidden: set[_Hidden] = set()
-        self._within: list[_Hidden] | None = None
-        """What the transaction under way has changed; None when each change is one of its own."""
+        self._hidden: set[Hidden] = set()
+        self._glance = Glance()
+        self._within: Transaction | None = None
+        """The transaction under way; None when each change is one of its own."""
 
     def get(self, key: str) -> bytes | None:
         """Return what is kept under a name and has not expired."""
         with self._lock:
-            found = self._reading(key, lambda database: self._find(database, key), otherwise=None)
+            found = self._reading(key, self._find, otherwise=None)
             if found is not None:
                 self._used.pop(key, None)  # moves it to the end: the last one is the one that was used last
                 self._used[key] = None
@@ -77,32 +75,51 @@ class EmbeddedKeyValues:
         expires_us = None if expires_at is None else microseconds(expires_at)
         if not has_bytes(key):
             return
-
-        def change(database: sqlite3.Connection) -> int:
-            row = (key, value, expires_us, next_use(database), digest(key, value, expires_us))
-            database.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?)", row)
-            self._evict(database)
-            return 1
-
         with self._lock:
             self._used.pop(key, None)
             self._kept.forget(key)
-            if self._writing(change, otherwise=_Hidden(key, is_prefix=False)):
-                self._kept.put(key, value, expires_us)
+            self._glance.missing.discard(key)
+            hidden, within = Hidden(key, is_prefix=False), self._within
+            if within is None:
+                if self._writing(lambda database: self._insert(database, {key: KeptValue(value, expires_us)}), otherwise=hidden):
+                    self._kept.put(key, value, expires_us)
+            elif within.is_open:
+                within.changed.append(hidden)
+                within.rows[key] = KeptValue(value, expires_us)
+            else:
+                self._hide([hidden])
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """Write what this thread changes within the context in one transaction; what fails there is hidden, like any change that does."""
         with self._lock:
-            if self._within is not None or not self._begin():
+            if self._within is not None:
                 yield
                 return
-            self._within = []
+            self._within = Transaction(is_open=self._begin())
             try:
                 yield
             finally:
-                within, self._within = self._within, None
-                self._end(within)
+                self._end(self._within)
+                self._within = None
+
+    @contextmanager
+    def at_a_glance(self) -> Iterator[None]:
+        """Look once for what other processes wrote: what this thread reads within the context is at least as new as its beginning."""
+        with self._lock:
+            self._reading("", lambda database, _: self._look(database), otherwise=None)
+        self._glance.is_taken = True
+        try:
+            yield
+        finally:
+            self._glance.is_taken, self._glance.missing = False, set()
+
+    def preload(self, keys: Sequence[str]) -> None:
+        """Read several values in one go, which this thread is about to ask for at a glance."""
+        if self._glance.is_taken:
+            with self._lock:
+                wanted = [key for key in keys if self._kept.get(key) is None and has_bytes(key)][:MOST_PRELOADED]
+                self._glance.missing = self._reading("", lambda database, _: self._load(database, wanted), otherwise=set())
 
     def delete(self, prefix: str) -> int:
         """Forget every name that begins so, and return how many there were."""
@@ -110,13 +127,13 @@ class EmbeddedKeyValues:
             self._kept.clear()
             if (self._database is None and not self._exists()) or not has_bytes(prefix):
                 return 0
-            return self._writing(lambda database: delete_prefix(database, prefix), otherwise=_Hidden(prefix, is_prefix=True))
+            return self._writing(lambda database: self._delete(database, prefix), otherwise=Hidden(prefix, is_prefix=True))
 
     def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Yield every name that begins so, with its value, ordered by name, as they were when the first was asked for."""
         with self._lock:
             nothing: Sequence[tuple[str, bytes]] = ()
-            found = self._reading(prefix, lambda database: self._list(database, prefix), otherwise=nothing)
+            found = self._reading(prefix, self._list, otherwise=nothing)
         yield from found
 
     def close(self) -> None:
@@ -130,22 +147,34 @@ class EmbeddedKeyValues:
     # --- reading ---
 
     def _find(self, database: sqlite3.Connection, key: str) -> bytes | None:
-        if self._hidden and self._is_hidden(key):
+        if key in self._glance.missing or (self._hidden and self._is_hidden(key)):
             return None
-        now = microseconds(self._clock.now())
-        (version,) = database.execute("PRAGMA data_version").fetchone()
-        if version != self._seen_version:  # another process wrote
-            self._kept.clear()
-            self._seen_version = version
-        kept = self._kept.get(key)
+        if not self._glance.is_taken and (self._within is None or not self._within.is_open):
+            self._look(database)
+        kept = self._kept.get(key) if self._within is None else self._within.rows.get(key) or self._kept.get(key)
         if kept is None:
             row = database.execute("SELECT value, expires_us, digest FROM entries WHERE key = ?", (key,)).fetchone()
             if row is None or not is_whole(key, *row):
                 return None
             kept = self._kept.put(key, row[0], row[1])
-        return kept.value if kept.expires_us is None or kept.expires_us > now else None
+        return kept.value if kept.expires_us is None or kept.expires_us > microseconds(self._clock.now()) else None
+
+    def _load(self, database: sqlite3.Connection, keys: Sequence[str]) -> set[str]:
+        """Hold what is there in memory, and return the names under which nothing is."""
+        found = rows_of(database, keys)
+        for key, value, expires_us in found:
+            self._kept.put(key, value, expires_us)
+        return set(keys).difference([row[0] for row in found])
+
+    def _look(self, database: sqlite3.Connection) -> None:
+        """Let go of what is held in memory when another process wrote; within a transaction none can."""
+        (version,) = database.execute("PRAGMA data_version").fetchone()
+        if version != self._seen_version:
+            self._kept.clear()
+            self._seen_version = version
 
     def _list(self, database: sqlite3.Connection, prefix: str) -> Sequence[tuple[str, bytes]]:
+        self._insert_waiting(database)
         now = microseconds(self._clock.now())
         within, bounds = within_prefix(prefix)
         statement = f"""SELECT key, value, expires_us, digest FROM entries WHERE {within}
@@ -156,20 +185,20 @@ class EmbeddedKeyValues:
     def _is_hidden(self, key: str) -> bool:
         return any(key.startswith(hidden.text) if hidden.is_prefix else key == hidden.text for hidden in self._hidden)
 
-    def _reading(self, name: str, read: Callable[[sqlite3.Connection], Answer], *, otherwise: Answer) -> Answer:
+    def _reading(self, name: str, read: Callable[[sqlite3.Connection, str], Answer], *, otherwise: Answer) -> Answer:
         try:
             database = self._database if self._database is not None or not self._exists() else self._open()
-            return otherwise if database is None or not has_bytes(name) else read(database)
+            return otherwise if database is None or not has_bytes(name) else read(database, name)
         except _FAILURES as error:
             self._after(error)
             return otherwise
 
     # --- writing ---
 
-    def _writing(self, change: Callable[[sqlite3.Connection], int], *, otherwise: _Hidden | None) -> int:
+    def _writing(self, change: Callable[[sqlite3.Connection], int], *, otherwise: Hidden | None) -> int:
         """Make a change in one transaction; what it would have replaced is hidden when that fails twice."""
-        if self._within is not None and self._database is not None:
-            return self._joining(self._database, change, otherwise)
+        if self._within is not None:
+            return self._joining(self._within, change, otherwise)
         for _ in range(2):  # a damaged file is set aside after the first attempt
             try:
                 database = self._database or self._open()
@@ -185,50 +214,70 @@ class EmbeddedKeyValues:
                 self._hidden.clear()
                 return changed
         if otherwise is not None:
-            self._hidden.add(otherwise if len(self._hidden) < MOST_HIDDEN else _Hidden("", is_prefix=True))
+            self._hidden.add(otherwise if len(self._hidden) < MOST_HIDDEN else Hidden("", is_prefix=True))
         return 0
 
     def _begin(self) -> bool:
-        try:
-            database = self._database or self._open()
-            database.execute("BEGIN IMMEDIATE")
-            self._catch_up(database)
-        except _FAILURES as error:
-            self._after(error)
-            return False
-        return True
+        for _ in range(2):
+            try:
+                database = self._database or self._open()
+                database.execute("BEGIN IMMEDIATE")
+                self._catch_up(database)
+                self._look(database)
+            except _FAILURES as error:
+                if not self._after(error):
+                    break
+            else:
+                return True
+        return False
 
-    def _joining(self, database: sqlite3.Connection, change: Callable[[sqlite3.Connection], int], otherwise: _Hidden | None) -> int:
+    def _joining(self, within: Transaction, change: Callable[[sqlite3.Connection], int], otherwise: Hidden | None) -> int:
         """Make a change within the transaction that is under way; when it fails, all of it does, and is hidden."""
-        within = self._within if self._within is not None else []
-        within += [] if otherwise is None else [otherwise]
-        try:
-            return change(database)
-        except _FAILURES as error:
-            self._after(error)
-            self._within = None
-            self._hide(within)
-            return 0
+        within.changed += [] if otherwise is None else [otherwise]
+        if within.is_open and self._database is not None:
+            try:
+                return change(self._database)
+            except _FAILURES as error:
+                self._after(error)
+        self._fail(within)
+        return 0
 
-    def _end(self, within: list[_Hidden] | None) -> None:
+    def _end(self, within: Transaction) -> None:
         """Finish the transaction, unless it has failed already."""
-        if within is None:
+        if not within.is_open:
             return
         try:
             if self._database is not None:
+                self._insert_waiting(self._database)
                 self._database.execute("COMMIT")
         except _FAILURES as error:
             self._after(error)
-            self._hide(within)
+            self._fail(within)
         else:
             self._used.clear()
             self._hidden.clear()
 
-    def _hide(self, changed: Sequence[_Hidden]) -> None:
+    def _delete(self, database: sqlite3.Connection, prefix: str) -> int:
+        if self._within is not None and any(key.startswith(prefix) for key in self._within.rows):
+            self._insert_waiting(database)
+        return delete_prefix(database, prefix)
+
+    def _insert_waiting(self, database: sqlite3.Connection) -> None:
+        if self._within is not None and self._within.rows:
+            self._insert(database, self._within.rows)
+            self._within.rows = {}
+
+    def _fail(self, within: Transaction) -> None:
+        within.is_open = False
+        within.rows = {}
+        self._hide(within.changed)
+        within.changed = []
+
+    def _hide(self, changed: Sequence[Hidden]) -> None:
         """Let nobody see what changes should have replaced that could not be written."""
         self._kept.clear()
         for each in changed:
-            self._hidden.add(each if len(self._hidden) < MOST_HIDDEN else _Hidden("", is_prefix=True))
+            self._hidden.add(each if len(self._hidden) < MOST_HIDDEN else Hidden("", is_prefix=True))
 
     def _catch_up(self, database: sqlite3.Connection) -> None:
         """Forget what is hidden and what has expired, and note what was used since the last change."""
@@ -241,6 +290,11 @@ class EmbeddedKeyValues:
         use = next_use(database)
         uses = [(use + number, key) for number, key in enumerate(self._used)]
         database.executemany("UPDATE entries SET used = ? WHERE key = ?", uses)
+
+    def _insert(self, database: sqlite3.Connection, rows: Mapping[str, KeptValue]) -> int:
+        insert_rows(database, rows)
+        self._evict(database)
+        return len(rows)
 
     def _evict(self, database: sqlite3.Connection) -> None:
         if self._most_entries is None:

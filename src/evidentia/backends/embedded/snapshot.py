@@ -144,6 +144,8 @@ class EmbeddedSnapshot:
 
     def chunks(self, hits: Sequence[SearchHit]) -> Sequence[StoredChunk]:
         """Return the chunks behind hits, in the same order."""
+        if not hits:
+            return ()
         with self._lock:
             chunks = self._fragments.read(hits)
         if chunks is None:
@@ -152,6 +154,8 @@ class EmbeddedSnapshot:
 
     def proofs(self, chunks: Sequence[StoredChunk]) -> Sequence[tuple[IngestEvent, InclusionProof]]:
         """Return, for each chunk, the event that entered it and the proof that the log holds it."""
+        if not chunks:
+            return ()
         with self._lock:
             proofs = self._fragments.prove(chunks)
         if proofs is None:

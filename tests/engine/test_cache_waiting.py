@@ -1,0 +1,183 @@
+"""What is kept behind an answer's back: found at once, written later, and never when it was forgotten meanwhile."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.cached_answers import WIKI, CacheBench, answer, contents
+from evidentia.contracts.settings import CacheSettings
+from evidentia.contracts.vocabulary import CacheTier
+from evidentia.engine.cache_entries import entry_of
+from evidentia.engine.cache_waiting import MANY, MOST_WAITING, Waiting, WriteBehind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from evidentia.engine.cache import CacheAsk, CandidateCache
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[CacheBench]:
+    """Return a cache over the embedded store."""
+    made = CacheBench(CacheSettings(), directory=tmp_path)
+    yield made
+    made.close()
+
+
+def keep_soon(bench: CacheBench, cache: CandidateCache, asked: CacheAsk, *said: str) -> None:
+    """Keep an answer without having it written by anybody."""
+    entry = entry_of(answer(*said, at=bench.clock.now()), retrieved_at=bench.clock.now())
+    cache.keep_entry(asked, entry, names=cache.names(asked), precomputed=False)
+
+
+def entries(bench: CacheBench) -> list[str]:
+    """Return the names of what was written."""
+    return [name for name, _ in bench.store.items("cache/entry/")]
+
+
+def test_what_waits_is_found_by_its_process_and_after_it_was_written_by_others(bench: CacheBench) -> None:
+    other = bench.another()
+    keep_soon(bench, bench.cache, bench.asked(), "said")
+    here, there = bench.cache.find(bench.asked()), other.find(bench.asked())
+    is_written = bool(entries(bench))
+    bench.cache.close()
+
+    assert here is not None
+    assert ("said",) == contents(here.candidates)
+    assert not is_written
+    assert there is None
+    assert 1 == len(entries(bench))
+    assert other.find(bench.asked()) is not None
+
+
+def test_a_thread_writes_what_waits(bench: CacheBench) -> None:
+    written = threading.Event()
+    behind = WriteBehind(lambda _some: written.set())
+    entry = entry_of((), retrieved_at=bench.clock.now())
+    lookup = bench.cache.lookup(bench.asked(), bench.cache.names(bench.asked()))
+    assert lookup is not None
+    behind.add("one", Waiting(lookup, CacheTier.GLOBAL, entry, 0))
+    behind.start()
+
+    assert written.wait(60)
+    behind.close()
+    assert behind.get("one") is None
+
+
+def test_what_is_kept_after_the_end_is_written_at_once(bench: CacheBench) -> None:
+    bench.cache.close()
+    bench.cache.keep(bench.asked(), answer("said", at=bench.clock.now()), retrieved_at=bench.clock.now(), is_soon=True)
+
+    assert 1 == len(entries(bench))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_was_forgotten_while_it_waited_is_never_written(bench: CacheBench, *, whole: bool) -> None:
+    asked = bench.asked()
+    keep_soon(bench, bench.cache, asked, "old")
+    bench.cache.forget(None if whole else WIKI.source_id)
+    keep_soon(bench, bench.cache, asked, "old, and under way")
+    bench.cache.close()
+
+    assert [] == entries(bench)
+    assert bench.cache.find(bench.asked()) is None
+    assert bench.another().stand_in(bench.asked()) is None
+
+
+def test_nor_what_another_process_forgot(bench: CacheBench) -> None:
+    keep_soon(bench, bench.cache, bench.asked(), "old")
+    bench.another().forget(WIKI.source_id)
+
+    assert bench.cache.find(bench.asked()) is None
+    bench.cache.close()
+    assert [] == entries(bench)
+
+
+def test_forgetting_counts_what_waited(bench: CacheBench) -> None:
+    keep_soon(bench, bench.cache, bench.asked("one"), "said")
+    keep_soon(bench, bench.cache, bench.asked("two"), "said")
+
+    assert 2 == bench.cache.forget(WIKI.source_id)
+
+
+def test_a_newer_answer_of_another_process_is_not_replaced_by_an_older_one_that_waited(bench: CacheBench) -> None:
+    asked = bench.asked()
+    keep_soon(bench, bench.cache, asked, "older")
+    bench.clock.move(seconds=1)
+    other = bench.another()
+    other.keep(asked, answer("newer", at=bench.clock.now()), retrieved_at=bench.clock.now())
+    bench.clock.move(seconds=1)
+    bench.cache.close()
+
+    found = bench.another().find(bench.asked())
+    assert found is not None
+    assert ("newer",) == contents(found.candidates)
+
+
+def test_no_more_waits_than_there_is_room_for(bench: CacheBench) -> None:
+    behind = WriteBehind(lambda _some: None)
+    lookup = bench.cache.lookup(bench.asked(), bench.cache.names(bench.asked()))
+    assert lookup is not None
+    waiting = Waiting(lookup, CacheTier.GLOBAL, entry_of((), retrieved_at=bench.clock.now()), 0)
+    for number in range(MOST_WAITING + 10):
+        behind.add(str(number), waiting)
+
+    assert behind.get("9") is None
+    assert behind.get("10") is waiting
+    assert MANY < MOST_WAITING
+
+
+def test_a_store_that_fails_loses_what_it_was_given_and_no_more(bench: CacheBench) -> None:
+    taken: list[str] = []
+
+    def write(some: Sequence[tuple[str, Waiting]]) -> None:
+        if not taken:
+            taken.append("")
+            raise OSError("the disk is gone")
+        taken.extend(name for name, _ in some)
+
+    behind = WriteBehind(write)
+    lookup = bench.cache.lookup(bench.asked(), bench.cache.names(bench.asked()))
+    assert lookup is not None
+    waiting = Waiting(lookup, CacheTier.GLOBAL, entry_of((), retrieved_at=bench.clock.now()), 0)
+    behind.add("one", waiting)
+    with pytest.raises(OSError, match="gone"):
+        behind.flush()
+    behind.add("two", waiting)
+    behind.flush()
+
+    assert ["", "two"] == taken
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whenever_it_is_written_only_the_present_state_is_ever_found(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    bench = CacheBench(CacheSettings(most_entries=draw.choice((2, 100))), directory=tmp_path if seed % 6 == 0 else None)
+    processes = [bench.cache, bench.another()]
+    on_the_way: list[tuple[CacheAsk, str]] = []
+    state = 0
+    for _ in range(60):
+        bench.clock.move(microseconds=draw.randrange(1, 20_000_000))
+        bench.cache = draw.choice(processes)
+        match draw.choice(("ask", "ask", "answer", "change", "write", "look", "look")):
+            case "ask":
+                on_the_way.append((bench.asked(draw.choice(("one", "two"))), f"state {state}"))
+            case "answer" if on_the_way:
+                keep_soon(bench, bench.cache, *on_the_way.pop(draw.randrange(len(on_the_way))))
+            case "change":
+                state += 1
+                bench.cache.forget(draw.choice((WIKI.source_id, None)))
+            case "write":
+                bench.cache.write(is_soon=False)
+            case "look":
+                hit = bench.cache.for_request().find(bench.asked(draw.choice(("one", "two"))))
+
+                assert hit is None or (f"state {state}",) == contents(hit.candidates)
+            case _:
+                pass
+    bench.close()
