@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from intake_samples import NOW, taken_from
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.settings import SourceSettings
 from evidentia.contracts.vocabulary import Classification, ContentType
 from evidentia.sources.intake_plain import read_plain
-from sources.intake_samples import NOW, taken_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
