@@ -91,7 +91,7 @@ def test_a_value_ends_when_it_expires_in_memory_and_in_the_file(store: EmbeddedK
     clock.moment = START + timedelta(seconds=10)
 
     assert store.get("a") is None
-    assert ["b"] == [key for key, _ in store.items("")]
+    assert ["b"] == [key for key, _ in store.items("")] == list(store.names(""))
     late = EmbeddedKeyValues(path, clock=clock)
     assert late.get("a") is None
     late.put("c", b"z")
@@ -127,7 +127,7 @@ def test_a_prefix_means_what_it_means_in_python(keys: list[str], prefix: str) ->
             store.put(key, b"x")
         expected = sorted(key for key in keys if key.startswith(prefix))
 
-        assert expected == [key for key, _ in store.items(prefix)]
+        assert expected == [key for key, _ in store.items(prefix)] == list(store.names(prefix))
         assert len(expected) == store.delete(prefix)
         assert sorted(set(keys) - set(expected)) == [key for key, _ in store.items("")]
         store.close()

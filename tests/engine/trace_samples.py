@@ -286,5 +286,8 @@ class DictStore:
     def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         yield from sorted(each for each in self.kept.items() if each[0].startswith(prefix))
 
+    def names(self, prefix: str) -> Iterator[str]:
+        yield from sorted(key for key in self.kept if key.startswith(prefix))
+
     def close(self) -> None:
         self.kept.clear()

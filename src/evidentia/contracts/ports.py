@@ -469,6 +469,14 @@ class SupportsGlance(Protocol):
         ...
 
 
+class SupportsNames(Protocol):
+    """Says what is kept without reading it."""
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """Yield every name that begins so, in order."""
+        ...
+
+
 class NoteStore(Protocol):
     """Keeps what agents write down for themselves."""
 

@@ -13,7 +13,8 @@ from evidentia.backends.embedded.traces import EmbeddedTraces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.contracts.ports import Clock, KeyValueStore, TraceSink
+    from evidentia.backends.embedded.traces import TraceStore
+    from evidentia.contracts.ports import Clock, TraceSink
     from evidentia.contracts.settings import TelemetrySettings
     from evidentia.contracts.telemetry import RequestTrace
 
@@ -37,7 +38,7 @@ class SupportsClosing(Protocol):
         ...
 
 
-def sinks_of(settings: TelemetrySettings, *, store: KeyValueStore, clock: Clock) -> Sequence[TraceSink]:
+def sinks_of(settings: TelemetrySettings, *, store: TraceStore, clock: Clock) -> Sequence[TraceSink]:
     """Return who is told of requests; a package that is missing is named here, before the first request.
 
     What a base remembers is put down on the answering thread, which takes microseconds; all others are told behind its back.

@@ -136,6 +136,13 @@ class EmbeddedKeyValues:
             found = self._reading(prefix, self._list, otherwise=nothing)
         yield from found
 
+    def names(self, prefix: str) -> Iterator[str]:
+        """Yield every name that begins so, in order, as they were when the first was asked for; no value is read or checked."""
+        with self._lock:
+            nothing: Sequence[str] = ()
+            found = self._reading(prefix, self._name, otherwise=nothing)
+        yield from found
+
     def close(self) -> None:
         """Give back what is held; which values were used last is noted, where that is possible."""
         with self._lock:
@@ -181,6 +188,13 @@ class EmbeddedKeyValues:
             AND (expires_us IS NULL OR expires_us > ?) ORDER BY key"""
         found = database.execute(statement, (*bounds, now)).fetchall()
         return [(key, value) for key, value, *rest in found if is_whole(key, value, *rest) and not self._is_hidden(key)]
+
+    def _name(self, database: sqlite3.Connection, prefix: str) -> Sequence[str]:
+        self._insert_waiting(database)
+        within, bounds = within_prefix(prefix)
+        statement = f"SELECT key FROM entries WHERE {within} AND (expires_us IS NULL OR expires_us > ?) ORDER BY key"
+        found = database.execute(statement, (*bounds, microseconds(self._clock.now())))
+        return [key for (key,) in found if not self._is_hidden(key)]
 
     def _is_hidden(self, key: str) -> bool:
         return any(key.startswith(hidden.text) if hidden.is_prefix else key == hidden.text for hidden in self._hidden)

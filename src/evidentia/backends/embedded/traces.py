@@ -1,6 +1,6 @@
 """The newest requests, kept beside a base for whoever asks what took so long. Refuses to keep a caller waiting.
 
-    name = traces/<microseconds at which it was written>/<id of its first request>.    value = the traces of one batch
+    name = traces/<microseconds at which it was written>/<id of its first request>.<how many>    value = the traces of one batch
 
 Traces are put down in memory and written behind the answering thread's back; what the store does not take is lost.
 """
@@ -11,18 +11,19 @@ import threading
 from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from zlib import crc32
 
 import msgspec
 
+from evidentia.contracts.ports import KeyValueStore, SupportsNames
 from evidentia.contracts.telemetry import RequestTrace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evidentia.contracts.ids import RequestId
-    from evidentia.contracts.ports import Clock, KeyValueStore
+    from evidentia.contracts.ports import Clock
 
 PREFIX: Final = "traces/"
 SHORTEST_PREFIX: Final = 4
@@ -35,10 +36,14 @@ IDLE_S: Final = 5.0
 """After so long without a request the thread that writes ends; the next request starts another."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_MOST_DIGITS: Final = len(str(BATCH))
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(list[RequestTrace])
-_counter = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class TraceStore(KeyValueStore, SupportsNames, Protocol):
+    """What traces are kept in."""
 
 
 class EmbeddedTraces:
@@ -47,7 +52,7 @@ class EmbeddedTraces:
     A request is found by its id, by the beginning of its id where that is unambiguous, and by the id of its receipt.
     """
 
-    def __init__(self, store: KeyValueStore, *, keep: int, clock: Clock) -> None:
+    def __init__(self, store: TraceStore, *, keep: int, clock: Clock) -> None:
         self._store = store
         self._keep = keep
         self._clock = clock
@@ -129,7 +134,7 @@ class EmbeddedTraces:
 
     def _write(self, batch: list[RequestTrace]) -> None:
         written_us = (self._clock.now() - _EPOCH) // _MICROSECOND
-        self._store.put(f"{PREFIX}{written_us:017d}/{batch[0].request_id}.", _encoder.encode(batch))
+        self._store.put(f"{PREFIX}{written_us:017d}/{batch[0].request_id}.{len(batch)}", _encoder.encode(batch))
         if self._is_time_to_prune(batch):
             self._prune()
 
@@ -141,7 +146,7 @@ class EmbeddedTraces:
     def _prune(self) -> None:
         """Forget the oldest batches that the newest `keep` traces do not need."""
         newer = 0
-        counted = [(name, _count(value)) for name, value in self._store.items(PREFIX)]
+        counted = [(name, _count(name)) for name in self._store.names(PREFIX)]
         for place, (oldest, count) in reversed(list(enumerate(counted))):
             newer += count
             if newer >= self._keep:
@@ -166,8 +171,7 @@ def _read(value: bytes) -> Iterator[RequestTrace]:
         yield from _decoder.decode(value)
 
 
-def _count(value: bytes) -> int:
-    try:
-        return len(_counter.decode(value))
-    except msgspec.MsgspecError:
-        return 0
+def _count(name: str) -> int:
+    """Return how many traces a name says there are under it; at least one, since older releases did not say."""
+    digits = name.rpartition(".")[2]
+    return min(int(digits), BATCH) if digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS else 1
