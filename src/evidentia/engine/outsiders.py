@@ -126,18 +126,8 @@ def fuse_outsiders(own: Sequence[int], own_ids: Sequence[ChunkId], admitted: Adm
         return list(own)
     own_order = tuple(own_ids[index] for index in fusion.order(own, own_ids))
     ids = [*own_ids, *[each.candidate.chunk_id for each in admitted.outsiders]]
-    return fusion.single(_sums((own_order, *admitted.rankings), ids, kappa=kappa, weights=(_OWN_WEIGHT, *admitted.weights)))
-
-
-def _sums(rankings: Sequence[Sequence[ChunkId]], ids: Sequence[ChunkId], *, kappa: int, weights: Sequence[int]) -> list[int]:
-    """Return what `fusion.rrf` does, for many orders that have little in common: a fragment is only looked for where it is."""
-    sums: dict[ChunkId, tuple[int, int]] = {}
-    for ranking, weight in zip(rankings, weights, strict=True):
-        ranks = dict(zip(reversed(ranking), range(len(ranking), 0, -1), strict=True))  # what is repeated counts where it comes first
-        for chunk_id, rank in ranks.items():
-            numerator, denominator = sums.get(chunk_id, (0, 1))
-            sums[chunk_id] = (numerator * (kappa + rank) + weight * denominator, denominator * (kappa + rank))
-    return [numerator * fusion.ONE // denominator for numerator, denominator in [sums.get(each, (0, 1)) for each in ids]]
+    sums = fusion.rrf((own_order, *admitted.rankings), ids, kappa=kappa, weights=(_OWN_WEIGHT, *admitted.weights))
+    return fusion.single(sums)
 
 
 def coverage_of(replies: Sequence[SourceReply]) -> dict[SourceId, CoverageReport]:

@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from evidentia.contracts.search import LegScores
 
@@ -17,6 +17,7 @@ ONE: Final = 1 << 32
 """The score 1.0: scores of this room are integers at 2^-32."""
 
 _MILLI: Final = 1000
+_NOTHING: Final = (0, 1)
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -68,9 +69,13 @@ def rrf(rankings: Sequence[Sequence[Key]], keys: Sequence[Key], *, kappa: int, w
     `kappa` rankings. It is small by nature (at most ONE / 61 per ranking for kappa 60), so it goes through `single` before it is
     weighed against other signals. A key that a ranking repeats counts where it comes first.
     """
-    ranked = [_ranks(ranking) for ranking in rankings]
-    legs = list(zip(ranked, weights if weights is not None else [1] * len(ranked), strict=True))
-    return [_reciprocal_sum(key, legs, kappa) for key in keys]
+    sums: dict[Key, tuple[int, int]] = {}
+    for ranking, weight in zip(rankings, weights if weights is not None else [1] * len(rankings), strict=True):
+        ranks = dict(zip(reversed(ranking), range(len(ranking), 0, -1), strict=True))  # what is repeated keeps its first place
+        for key, rank in ranks.items():
+            numerator, denominator = sums.get(key, _NOTHING)
+            sums[key] = (numerator * (kappa + rank) + weight * denominator, denominator * (kappa + rank))
+    return [_floor(*sums.get(key, _NOTHING)) for key in keys]
 
 
 def order(scores: Sequence[int], ids: Sequence[str]) -> list[int]:
@@ -91,23 +96,6 @@ class _Span(NamedTuple):
         """Return the span of some values; where they are all equal it is such that each counts as 1."""
         least, greatest = min(values), max(values)
         return cls(least, greatest - least) if greatest > least else cls(least - 1, 1)
-
-
-def _ranks(ranking: Sequence[Key]) -> dict[Key, int]:
-    ranks: dict[Key, int] = {}
-    for rank, key in enumerate(ranking, start=1):
-        ranks.setdefault(key, rank)
-    return ranks
-
-
-def _reciprocal_sum(key: Key, legs: Sequence[tuple[Mapping[Key, int], int]], kappa: int) -> int:
-    numerator, denominator = 0, 1
-    for ranks, weight in legs:
-        rank = ranks.get(key)
-        if rank is not None:
-            numerator = numerator * (kappa + rank) + weight * denominator
-            denominator *= kappa + rank
-    return _floor(numerator, denominator)
 
 
 def _floor(numerator: int, denominator: int) -> int:
