@@ -89,7 +89,7 @@ def test_a_source_that_was_never_asked_has_no_figures() -> None:
     fresh = book()
 
     assert SourceHealth() == fresh.health(WIKI)
-    assert (None, None, None) == (fresh.p99_ms(WIKI), fresh.age_s(WIKI), fresh.newest_at(WIKI))
+    assert (None, None, None) == (fresh.outlook(WIKI).p99_ms, fresh.outlook(WIKI).age_s, fresh.newest_at(WIKI))
 
 
 def test_calls_are_counted_by_how_they_ended() -> None:
@@ -133,10 +133,10 @@ def test_the_p99_is_unknown_before_a_hundred_measured_calls() -> None:
         health.record(WIKI, SEARCHED, 20.0, "")
         health.record(WIKI, FAILED, 90_000.0, "failures measure nothing")
 
-    assert health.p99_ms(WIKI) is None
+    assert health.outlook(WIKI).p99_ms is None
     assert health.health(WIKI).p99_ms is None
     health.record(WIKI, TIMED_OUT, 20.0, "late")
-    assert 20 <= (health.p99_ms(WIKI) or 0) <= 22
+    assert 20 <= (health.outlook(WIKI).p99_ms or 0) <= 22
 
 
 def test_a_time_out_counts_with_the_time_that_was_waited() -> None:
@@ -144,7 +144,7 @@ def test_a_time_out_counts_with_the_time_that_was_waited() -> None:
     for number in range(100):
         health.record(WIKI, TIMED_OUT if number < 5 else SEARCHED, 300.0 if number < 5 else 10.0, "")
 
-    assert 300 <= (health.p99_ms(WIKI) or 0) <= 320
+    assert 300 <= (health.outlook(WIKI).p99_ms or 0) <= 320
 
 
 def test_what_is_a_thousand_calls_back_is_forgotten() -> None:
@@ -152,7 +152,7 @@ def test_what_is_a_thousand_calls_back_is_forgotten() -> None:
     for elapsed_ms in [900.0] * 1_000 + [10.0] * 1_000:
         health.record(WIKI, SEARCHED, elapsed_ms, "")
 
-    assert 10 <= (health.p99_ms(WIKI) or 0) <= 11
+    assert 10 <= (health.outlook(WIKI).p99_ms or 0) <= 11
     assert 2_000 == health.health(WIKI).calls
 
 
@@ -192,7 +192,7 @@ def test_data_is_as_old_as_it_was_when_last_seen() -> None:
     health.saw(WIKI, None, NOON + timedelta(days=9))
     clock.seconds += 10**6
 
-    assert 7_260 == health.age_s(WIKI)
+    assert 7_260 == health.outlook(WIKI).age_s
     assert NOON - timedelta(hours=2) == health.newest_at(WIKI)
 
 
@@ -201,7 +201,7 @@ def test_a_date_in_the_future_is_the_present_and_one_without_an_offset_is_none()
     health.saw(WIKI, NOON + timedelta(days=9_000), NOON)
     health.saw(LOGS, NOON.replace(tzinfo=None), NOON)
 
-    assert (0, NOON, None) == (health.age_s(WIKI), health.newest_at(WIKI), health.newest_at(LOGS))
+    assert (0, NOON, None) == (health.outlook(WIKI).age_s, health.newest_at(WIKI), health.newest_at(LOGS))
 
 
 def test_a_report_sets_the_age_beside_the_promise() -> None:
@@ -234,8 +234,8 @@ def test_another_process_sees_what_was_flushed() -> None:
 
     other = book(shelf)
     assert health.health(WIKI) == other.health(WIKI)
-    assert health.p99_ms(WIKI) == other.p99_ms(WIKI)
-    assert 3_600 == other.age_s(WIKI)
+    assert health.outlook(WIKI).p99_ms == other.outlook(WIKI).p99_ms
+    assert 3_600 == other.outlook(WIKI).age_s
 
 
 def test_processes_add_up_and_nothing_is_counted_twice() -> None:

@@ -219,14 +219,14 @@ class Federation:
 
     def _facts(self, descriptor: SourceDescriptor) -> SourceFacts:
         source = descriptor.source_id
-        p99_ms, age_s = self.health.outlook(source)
+        outlook = self.health.outlook(source)
         return SourceFacts(
             descriptor=descriptor,
             is_attached=self._directory.retriever(descriptor) is not None,
             breaker=self._fanout.breaker(source),
             has_rate=descriptor.max_qps is None or self._rates.allows(source, descriptor.max_qps),
-            p99_ms=p99_ms,
-            age_s=age_s,
+            p99_ms=outlook.p99_ms,
+            age_s=outlook.age_s,
         )
 
     def _not_planned(self, question: Question) -> list[tuple[SourceDescriptor, CoverageReport]]:

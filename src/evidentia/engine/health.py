@@ -7,7 +7,7 @@ is added up in the store when they flush; without a store, or with a lost one, o
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,18 @@ PREFIX: Final = "health/"
 """What the names in the store begin with; the source's id follows."""
 _US_PER_MS: Final = 1_000
 _CALLS: Final = (CoverageState.SEARCHED, CoverageState.TIMED_OUT, CoverageState.FAILED)
+
+
+class Outlook(NamedTuple):
+    """How long a source takes, and how old its data is."""
+
+    p99_ms: int | None
+    """Within how many milliseconds 99 of 100 of the last 500 to 1,000 calls ended, rounded up; None before 100 calls.
+
+    Before the rounding it is at most 6.25 percent more than was measured, never less. Up to nine calls may not be in it yet.
+    """
+    age_s: int | None
+    """How old its data was when it was last seen; it does not age while nobody asks."""
 
 
 class HealthBook:
@@ -74,21 +86,12 @@ class HealthBook:
                 measures.newest_at = later_of(measures.newest_at, min(newest, at))
                 measures.seen_at = later_of(measures.seen_at, at)
 
-    def p99_ms(self, source_id: SourceId) -> int | None:
-        """Return within how many milliseconds 99 of 100 of the last 500 to 1,000 calls ended, rounded up; None before 100 calls.
-
-        Before the rounding it is at most 6.25 percent more than was measured, never less. Up to nine calls may not be in it yet.
-        """
-        self._meet(source_id)
-        with self._lock:
-            return self._page(source_id).p99_ms()
-
-    def outlook(self, source_id: SourceId) -> tuple[int | None, int | None]:
-        """Return what a plan has to know of a source: its `p99_ms`, and its `age_s`."""
+    def outlook(self, source_id: SourceId) -> Outlook:
+        """Return what a plan has to know of a source."""
         self._meet(source_id)
         with self._lock:
             page = self._page(source_id)
-            return page.p99_ms(), page.age_s()
+            return Outlook(page.p99_ms(), page.age_s())
 
     def health(self, source_id: SourceId, *, breaker: BreakerState = BreakerState.CLOSED) -> SourceHealth:
         """Return what was measured of a source; `breaker` is passed through."""
@@ -114,12 +117,6 @@ class HealthBook:
         self._meet(source_id)
         with self._lock:
             return self._page(source_id).whole.newest_at
-
-    def age_s(self, source_id: SourceId) -> int | None:
-        """Return how old a source's data was when it was last seen; it does not age while nobody asks."""
-        self._meet(source_id)
-        with self._lock:
-            return self._page(source_id).age_s()
 
     def flush(self, *, only_when_due: bool = False) -> None:
         """Add what was measured to what the store has; with `only_when_due`, at most every ten seconds.
