@@ -103,8 +103,9 @@ def choose(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
     if request.diversity_constraint == 1 or len(pool) <= 1:
         return list(pool[: request.limit])
     near = _similarities(question, pool)
-    if near is None and request.limit > _FEW:
-        near = overlaps([_tokens(each.content) for each in pool])
+    if request.limit > _FEW and (near is None or near.min() < 0):
+        alike = overlaps([_tokens(each.content) for each in pool])
+        near = alike if near is None else np.where(near < 0, alike, near)
     order = diversify(
         [each.ranked.score for each in pool],
         [each.ranked.hit.chunk_id for each in pool],

@@ -24,9 +24,6 @@ SIMILARITY_BITS: Final = 16
 MISSING: Final = -1
 """Stands for the similarity of a pair of which one has no vector."""
 
-PAIRS_AS_SETS: Final = 96
-"""So many pairs of texts are compared as sets of tokens, the rest as bits."""
-
 _SCALE: Final = 1 << SIMILARITY_BITS
 _WORD_BITS: Final = 64
 _OUT: Final = -(1 << 60)
@@ -72,47 +69,25 @@ def diversify(
 class TokenOverlap:
     """The share of tokens that two texts have in common (Jaccard), at 2^-16; texts without any token have none in common.
 
-    The first pairs are compared as sets, which are soon made. Where many are asked for, a set becomes an integer with one bit per
-    token, which costs more to make and far less to compare. `tokens_of` gives the tokens of a text by its number and is asked once
-    for each.
+    `tokens_of` gives the tokens of a text by its number and is asked once for each.
     """
 
-    __slots__ = ("_bits", "_integers", "_left_as_sets", "_sets", "_tokens_of")
+    __slots__ = ("_sets", "_tokens_of")
 
     def __init__(self, tokens_of: Callable[[int], frozenset[str]]) -> None:
         self._tokens_of = tokens_of
-        self._left_as_sets = PAIRS_AS_SETS
         self._sets: dict[int, frozenset[str]] = {}
-        self._bits: dict[str, int] = {}
-        self._integers: dict[int, tuple[int, int]] = {}
 
     def __call__(self, left: int, right: int) -> int:
         """Return what two texts have in common."""
-        if self._left_as_sets:
-            self._left_as_sets -= 1
-            sets = self._sets
-            tokens = sets[left] if left in sets else self._set(left)
-            others = sets[right] if right in sets else self._set(right)
-            shared, together = len(tokens & others), len(tokens) + len(others)
-        else:
-            (first, count), (second, other_count) = self._integer(left), self._integer(right)
-            shared, together = (first & second).bit_count(), count + other_count
-        return (shared << SIMILARITY_BITS) // (together - shared) if shared else 0
+        sets = self._sets
+        tokens = sets[left] if left in sets else self._set(left)
+        others = sets[right] if right in sets else self._set(right)
+        shared = len(tokens & others)
+        return (shared << SIMILARITY_BITS) // (len(tokens) + len(others) - shared) if shared else 0
 
     def _set(self, number: int) -> frozenset[str]:
-        known = self._sets.get(number)
-        if known is None:
-            known = self._sets[number] = self._tokens_of(number)
-        return known
-
-    def _integer(self, number: int) -> tuple[int, int]:
-        known = self._integers.get(number)
-        if known is None:
-            places = [self._bits.setdefault(token, len(self._bits)) for token in self._set(number)]
-            bits = bytearray(len(self._bits) // 8 + 1)
-            for place in places:
-                bits[place >> 3] |= 1 << (place & 7)
-            known = self._integers[number] = (int.from_bytes(bits, "little"), len(places))
+        known = self._sets[number] = self._tokens_of(number)
         return known
 
 

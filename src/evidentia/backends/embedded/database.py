@@ -57,7 +57,7 @@ def open_for_reading(directory: Path) -> sqlite3.Connection:
 def open_for_searching(directory: Path) -> sqlite3.Connection:
     """Open a base for reading here and there, and often: pages are mapped, and not looked through each time one is touched.
 
-    That halves the time of a read. Damage is still an error; looking for it is the business of those who open for reading.
+    A read takes 0.6 of the time. A page that cannot be read is still an error; to look for damage, open for reading.
     """
     database = open_for_reading(directory)
     with storage_errors(directory):
