@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.yaml"))
-AS_OF = "2026-01-01T00:00:00Z"
+ASKED = {"as_of": "2026-01-01T00:00:00Z", "agent_name": AGENT, "latency_deadline_ms": 20_000}
+"""What every search says unless its scenario says otherwise: scenarios are about answers, not about how busy a machine is."""
 """When nothing else is said; without it two doors would ask at two moments, which are two questions."""
 OPTIONS = {
     "limit": "--limit",
@@ -209,7 +210,7 @@ def _step(
     query, name = asked.pop("query"), asked.pop("as", None)
     who, facts = VISITOR if name is None else (name, {"clearance": "internal"} | principals[name])
     caller = (who, {"roles": ["agent"], **facts})
-    by_door = {name: door.search(query, {"as_of": AS_OF, "agent_name": AGENT} | asked, caller) for name, door in doors.items()}
+    by_door = {name: door.search(query, ASKED | asked, caller) for name, door in doors.items()}
     answers = list(by_door.values())
     if "error" in expected:
         _check_refusals(by_door, expected["error"])
