@@ -40,7 +40,7 @@ class EmbeddedLexicon:
         return self._count(term)
 
     def similar(self, term: str, *, edits: int) -> Sequence[tuple[str, int]]:
-        """Return other terms within so many edits, at most 3, with the number of their chunks.
+        """Return other terms with the same first letter within so many edits, at most 3, with the number of their chunks.
 
         The nearest come first, then the most frequent, then by name. An edit inserts, deletes or replaces a character, or
         swaps two neighbours.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -77,24 +78,28 @@ class SegmentTerms:
         places = np.repeat(ordinals.astype(np.int64) + self.first_place, counts)
         return (places << _POSITION_BITS) | positions
 
-    def near(self, term: str, *, edits: int, mask: NDArray[np.bool_]) -> list[tuple[str, int, int]]:
-        """Return (term, distance, chunks within the mask) of every term within so many edits that the mask shows."""
-        numbers, distances = edit_distances.near(self._words, term, edits=edits)
+    @property
+    def count(self) -> int:
+        """Return how many terms there are."""
+        return len(self._offsets) - 1
+
+    @property
+    def encoded(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return all terms as UTF-8, one after the other, and where each begins and the last ends."""
+        return self._segment.array("term_bytes"), self._offsets
+
+    def seen(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> list[tuple[str, int]]:
+        """Return each of these terms with the number of its chunks that the mask shows."""
         starts = self._posting_offsets[numbers]
         lengths = self._posting_offsets[numbers + 1] - starts
         ends = np.cumsum(lengths)
         places = self._ordinals[np.repeat(starts - ends + lengths, lengths) + np.arange(lengths.sum())] + self.first_place
         seen = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(mask[places], dtype=np.int64)])
         counts = seen[ends] - seen[ends - lengths]
-        found = zip(numbers.tolist(), distances.tolist(), counts.tolist(), strict=True)
-        return [(self._term(number).decode(), distance, chunks) for number, distance, chunks in found if chunks]
+        return [(self._term(number).decode(), chunks) for number, chunks in zip(numbers.tolist(), counts.tolist(), strict=True)]
 
     def _term(self, number: int) -> bytes:
         return bytes(self._bytes[self._offsets[number] : self._offsets[number + 1]])
-
-    @cached_property
-    def _words(self) -> edit_distances.WordList:
-        return edit_distances.word_list(self._segment.array("term_bytes"), self._offsets)
 
 
 class Vocabulary:
@@ -121,12 +126,32 @@ class Vocabulary:
         return Postings(places, counts[0] if len(counts) == 1 else np.concatenate([np.empty(0, dtype=np.int32), *counts]))
 
     def near(self, term: str, *, edits: int, mask: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
-        """Return every term within so many edits that the mask shows: its distance, and in how many chunks it occurs."""
+        """Return every term that begins alike, within so many edits, that the mask shows: its distance, and its number of chunks."""
+        numbers, distances = edit_distances.near(self._words, term, edits=edits)
         found: dict[str, tuple[int, int]] = {}
-        for part in self._parts:
-            for name, distance, chunks in part.near(term, edits=edits, mask=mask):
-                found[name] = (distance, chunks + found.get(name, (distance, 0))[1])
+        for part, (first, after) in zip(self._parts, pairwise(self._first_terms), strict=True):
+            start, stop = numbers.searchsorted([first, after]).tolist()
+            if start == stop:
+                continue
+            counted = part.seen(numbers[start:stop] - first, mask=mask)
+            for (name, chunks), distance in zip(counted, distances[start:stop].tolist(), strict=True):
+                if chunks:
+                    found[name] = (distance, chunks + found.get(name, (distance, 0))[1])
         return found
+
+    @cached_property
+    def _first_terms(self) -> list[int]:
+        """Return where the terms of each part begin among the terms of all, and where the last part's end."""
+        return [0, *accumulate(part.count for part in self._parts)]
+
+    @cached_property
+    def _words(self) -> edit_distances.WordList:
+        """Return the terms of all parts, one part after the other, laid out when first asked for: one look-up costs less than many."""
+        encoded = [part.encoded for part in self._parts]
+        sizes = accumulate((int(offsets[-1]) for _, offsets in encoded), initial=0)
+        shifted = [offsets[:-1] + size for (_, offsets), size in zip(encoded, sizes, strict=False)]
+        letters = np.concatenate([np.empty(0, dtype=np.uint8), *(letters for letters, _ in encoded)])
+        return edit_distances.word_list(letters, np.concatenate([*shifted, [len(letters)]]).astype(np.int64))
 
     @cached_property
     def glossary(self) -> Glossary:
