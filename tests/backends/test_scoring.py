@@ -106,7 +106,7 @@ def _search(
     limit: int = 100,
     also: Sequence[SearchHit] = (),
 ) -> LexicalHits:
-    return snapshot.search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=also)
+    return snapshot.search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=lambda: also)
 
 
 def _scores(found: LexicalHits) -> dict[str, int]:

@@ -10,7 +10,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.policy.access import access_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class Leaky:
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Sequence[SearchHit] = (),
+        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
         return self._inner.search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=also)
 
@@ -135,7 +135,7 @@ class GlobalFacets(Leaky):
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Sequence[SearchHit] = (),
+        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
         found = super().search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=also)
         return msgspec.structs.replace(found, facets=self.search_all(query, scope=scope, narrowing=narrowing, facets=facets).facets)
@@ -152,7 +152,7 @@ class GlobalCount(Leaky):
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Sequence[SearchHit] = (),
+        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
         found = super().search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=also)
         return msgspec.structs.replace(found, matching=self.search_all(query, scope=scope, narrowing=narrowing, facets=()).matching)
@@ -187,7 +187,7 @@ class OneTooMany(Leaky):
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Sequence[SearchHit] = (),
+        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
         chosen = owner_of(scope) if sum(query.terms.values()) == 4 else scope
         return super().search(query, scope=chosen, narrowing=narrowing, facets=facets, limit=limit, also=also)

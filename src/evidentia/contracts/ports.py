@@ -230,9 +230,12 @@ class EvidenceSnapshot(Protocol):
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Sequence[SearchHit] = (),
+        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
-        """Return the best matches, exactly, with counts over the whole match and what was found otherwise (`also`)."""
+        """Return the best matches, exactly, with counts over the whole match and what was found otherwise.
+
+        That is asked of `also` when the words are matched: it may be searched for meanwhile.
+        """
         ...
 
     def chunks(self, hits: Sequence[SearchHit]) -> Sequence[StoredChunk]:
@@ -300,7 +303,7 @@ class Lexicon(Protocol):
         ...
 
     def similar(self, term: str, *, edits: int) -> Sequence[tuple[str, int]]:
-        """Return terms within so many edits with the number of their chunks, nearest first, then most frequent, then by name."""
+        """Return terms with the same first letter within so many edits, with their chunks: nearest, most frequent, then by name."""
         ...
 
     def long_forms(self, short: str) -> Sequence[Definition]:
@@ -526,6 +529,14 @@ class Workers(Protocol):
 
     def run(self, work: Callable[[], Answer]) -> Awaitable[Answer]:
         """Return what gives what the work returns, or raises what it raises; whoever stops waiting does not stop the work."""
+        ...
+
+
+class Aside(Protocol):
+    """Does a piece of work beside whoever asks for it, when somebody is free; else it is done when it is waited for."""
+
+    def begin(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
+        """Return what waits for the work, once, and returns what it returns or raises what it raises."""
         ...
 
 

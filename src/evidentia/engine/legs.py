@@ -12,7 +12,7 @@ from evidentia.contracts.search import DenseHits, LegScores, LexicalHits, Lexica
 from evidentia.query.understanding import WHOLE_WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evidentia.contracts.ids import ChunkId
     from evidentia.contracts.search import SearchHit
@@ -52,16 +52,29 @@ def search_vectors(question: Question, *, depth: int) -> list[DenseHits | None]:
     return [_nearest(question, part, depth=depth) for part in question.parts]
 
 
-def search_legs(question: Question, nearest: Sequence[DenseHits | None], *, depth: int) -> Found:
+def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None]], *, depth: int) -> Found:
     """Search every part by its words as well, if they take part, then score the union.
 
-    The question as a whole comes last: its count of matches and its facets take in what the others found.
+    The question as a whole comes last: its count of matches and its facets take in what the others found. What is nearest is waited
+    for when the words are matched.
     """
     by_words = [_words(question, part, depth=depth) for part in question.parts[1:]]
-    others = [hit for leg in (*nearest, *by_words) if leg is not None for hit in leg.hits]
+    nearest: list[DenseHits | None] = []
+    others: list[SearchHit] = []
+
+    def found_otherwise() -> Sequence[SearchHit]:
+        nearest.extend(near())
+        others.extend(hit for leg in (*nearest, *by_words) if leg is not None for hit in leg.hits)
+        return others
+
     whole = question.words if question.uses_words else _NO_WORDS
     counts = question.snapshot.search(
-        whole, scope=question.scope, narrowing=question.narrowing, facets=question.request.facets, limit=depth, also=others
+        whole,
+        scope=question.scope,
+        narrowing=question.narrowing,
+        facets=question.request.facets,
+        limit=depth,
+        also=found_otherwise,
     )
     found = {hit.chunk_id: hit for hit in (*others, *counts.hits)}
     hits = tuple(found[chunk_id] for chunk_id in sorted(found))

@@ -22,6 +22,7 @@ from evidentia.contracts.ids import CorpusVersion, EvidenceState, RequestId
 from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
 from evidentia.contracts.runs import RunId
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
+from evidentia.engine.aside import IN_PLACE
 from evidentia.engine.assemble import Assembler, count_remembered
 from evidentia.engine.attempt import Attempt
 from evidentia.engine.budget import fit_budget
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import Conflict, EvidenceFragment, EvidenceRequest, TermScore
     from evidentia.contracts.ids import ReceiptId, SourceId
-    from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, ReceiptLog, SearchableSnapshot, Workers
+    from evidentia.contracts.ports import Aside, Clock, Entropy, EvidenceIndex, ReceiptLog, SearchableSnapshot, Workers
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.streaming import StreamEvent
@@ -68,6 +69,8 @@ ENGINE = "evidentia-engine/5"
 """Changes when the same request on the same state with the same settings may give another answer."""
 ESTIMATE = "chars4"
 """How tokens are counted where no budget depends on it; the fragment says so."""
+MANY_CHUNKS = 20_000
+"""From so many on, scanning vectors takes longer than having it done by somebody else."""
 NO_SOURCES = RecordedInputs()
 """Stands for a request that is answered from the base alone."""
 RECEIPT_IS_LATE = "receipt: it was not on disk when the time was up, so the answer goes without one"
@@ -108,6 +111,7 @@ class Engine:
         entropy: Entropy,
         federation: Federation | None = None,
         governing: Governing | None = None,
+        aside: Aside = IN_PLACE,
     ) -> None:
         self._index = index
         self._receipts = receipts
@@ -118,9 +122,10 @@ class Engine:
         self._entropy = entropy
         self._federation = federation
         self._governing = governing
+        self._aside = aside
         self._claims = ClaimReader()
         self._tokeniser = Tokeniser(config.text.language)
-        self._understander = Understander(config, models=models, tokeniser=self._tokeniser)
+        self._understander = Understander(config, models=models, tokeniser=self._tokeniser, aside=aside)
 
     async def retrieve(
         self,
@@ -342,12 +347,17 @@ class Engine:
             degraded = (NO_VECTORS,) if question.uses_vectors else ()
             return Searched(question.without_vectors(), NOTHING_FOUND._replace(counts=nothing), degraded)
         depth = max(self._config.ranking.candidates, question.request.limit)
-        nearest = search_vectors(question, depth=depth)
-        degraded = ()
-        if nearest[0] is not None and not nearest[0].embedded:
-            degraded = (NO_VECTORS,)
-            question, nearest = question.without_vectors(), [None] * len(nearest)
-        return Searched(question, search_legs(question, nearest, depth=depth), degraded)
+        found = self._search_legs(question, depth=depth)
+        if found.dense is None or found.dense.embedded:
+            return Searched(question, found)
+        question = question.without_vectors()
+        return Searched(question, self._search_legs(question, depth=depth), (NO_VECTORS,))
+
+    def _search_legs(self, question: Question, *, depth: int) -> Found:
+        """Search by words and by vectors, beside each other where there is enough of both to do."""
+        near = partial(search_vectors, question, depth=depth)
+        is_worth_it = question.uses_vectors and question.uses_words and question.snapshot.lexicon(question.scope).chunks >= MANY_CHUNKS
+        return search_legs(question, self._aside.begin(near) if is_worth_it else near, depth=depth)
 
     def _order(self, question: Question, found: Found, admitted: Admitted, trail: Trail) -> tuple[Question, list[Ranked]]:
         """Fuse, rerank and weigh; what the reranker said becomes part of the question's recorded inputs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import ServiceError
@@ -15,12 +16,13 @@ from evidentia.ranking.query_weights import query_features
 from evidentia.text.weights import idf_fixed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evidentia.contracts.evidence import EvidenceRequest
-    from evidentia.contracts.ports import Lexicon, SearchableSnapshot
+    from evidentia.contracts.ports import Aside, Encoder, Lexicon, SearchableSnapshot
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
+    from evidentia.contracts.vectors import VectorIdentity
     from evidentia.engine.outside import Models
     from evidentia.engine.plan import SourcePlan
     from evidentia.engine.trail import Trail
@@ -42,11 +44,12 @@ REWRITE_SHARE = 0.5
 class Understander:
     """Understands requests under one configuration. Thread safe."""
 
-    def __init__(self, config: EngineConfig, *, models: Models, tokeniser: Tokeniser) -> None:
+    def __init__(self, config: EngineConfig, *, models: Models, tokeniser: Tokeniser, aside: Aside) -> None:
         self._settings = config.query
         self._by_query = config.ranking.weights == "by_query"
         self._models = models
         self._tokeniser = tokeniser
+        self._aside = aside
 
     def question(
         self,
@@ -58,9 +61,14 @@ class Understander:
         trail: Trail,
         recorded: RecordedInputs | None,
     ) -> Question:
-        """Return what is searched for; what models say on the way is part of it."""
+        """Return what is searched for; what models say on the way is part of it.
+
+        The text is encoded while its words are still being understood.
+        """
         rewritten = self._rewritten(request, recorded, trail)
         lexicon = snapshot.lexicon(scope)
+        encoding = _Encoding(self._models, self._aside)
+        is_encoded = request.mode is not RetrievalMode.LEXICAL and snapshot.vectors is not None and recorded is None
         understood = understand(
             request,
             tokeniser=self._tokeniser,
@@ -68,9 +76,10 @@ class Understander:
             settings=self._settings,
             synonyms=self._models.synonyms,
             rewritten=rewritten,
+            on_text=partial(encoding.begin, identity=snapshot.vectors) if is_encoded else None,
         )
         texts = [understood.text, *(part.text for part in _divided(understood))]
-        vectors = self._vectors(request, texts, snapshot=snapshot, trail=trail, recorded=recorded)
+        vectors = self._vectors(request, texts, encoding=encoding, snapshot=snapshot, trail=trail, recorded=recorded)
         trail.mark("understand", _note(understood))
         return Question(
             request=request,
@@ -115,6 +124,7 @@ class Understander:
         request: EvidenceRequest,
         texts: Sequence[str],
         *,
+        encoding: _Encoding,
         snapshot: SearchableSnapshot,
         trail: Trail,
         recorded: RecordedInputs | None,
@@ -128,15 +138,46 @@ class Understander:
             return [None] * len(texts)
         if recorded is not None and len(recorded.query_vectors) == len(texts):
             return [DenseQuery(identity=identity, vector=vector) for vector in recorded.query_vectors]
-        encoder = self._models.encoder()
-        if encoder is None or encoder.identity != identity:
-            trail.degrade(NO_ENCODER if encoder is None else OTHER_VECTORS)
+        if encoding.identity != identity:
+            trail.degrade(NO_ENCODER if encoding.identity is None else OTHER_VECTORS)
             return [None] * len(texts)
         try:
-            return [DenseQuery(identity=identity, vector=encoder.encode_query(text).astype("<i4").tobytes()) for text in texts]
+            return [DenseQuery(identity=identity, vector=encoding.vector(text)) for text in texts]
         except ServiceError as error:
             trail.degrade(f"dense: {error}, so only words were searched")
             return [None] * len(texts)
+
+
+class _Encoding:
+    """Encodes the texts of one question; one that is known early is begun beside what else there is to do."""
+
+    def __init__(self, models: Models, aside: Aside) -> None:
+        self._models = models
+        self._aside = aside
+        self._begun: dict[str, Callable[[], bytes]] = {}
+
+    @property
+    def identity(self) -> VectorIdentity | None:
+        """Return the space of the vectors; None where there is no encoder."""
+        return None if self._encoder is None else self._encoder.identity
+
+    def begin(self, text: str, *, identity: VectorIdentity | None) -> None:
+        """Begin to encode a text, if that gives a vector of this space."""
+        if self.identity == identity:
+            self._begun[text] = self._aside.begin(partial(self._encode, text))
+
+    def vector(self, text: str) -> bytes:
+        """Return the vector of a text as it is recorded."""
+        return self._begun.pop(text)() if text in self._begun else self._encode(text)
+
+    @cached_property
+    def _encoder(self) -> Encoder | None:
+        return self._models.encoder()
+
+    def _encode(self, text: str) -> bytes:
+        if self._encoder is None:
+            raise AssertionError  # whoever encodes has compared the spaces
+        return self._encoder.encode_query(text).astype("<i4").tobytes()
 
 
 def _parts(understood: Understanding, vectors: Sequence[DenseQuery | None]) -> tuple[Part, ...]:

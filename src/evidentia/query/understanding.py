@@ -26,7 +26,7 @@ from evidentia.query.synonyms import expand_synonyms
 from evidentia.query.verbatim import Verbatim, describe, find_verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evidentia.contracts.evidence import EvidenceRequest, SubQuery
     from evidentia.contracts.ports import Lexicon
@@ -68,19 +68,23 @@ def understand(
     settings: QuerySettings,
     synonyms: Synonyms | None = None,
     rewritten: str | None = None,
+    on_text: Callable[[str], None] | None = None,
 ) -> Understanding:
-    """Return what a request asks for.
+    """Return what a request asks for; `on_text` is told the text to encode as soon as it stands, before its words are understood.
 
     A text that a model rewrote replaces the question first. Then: 1. words of the conversation, where the question leans on it; 2. one
     spelling of characters; 3. to 5. terms to search for as well: corrections, short and long forms, synonyms; 6. parts. Parts that the
     request brings are used as they are.
     """
     reader = _Reader(request, tokeniser=tokeniser, lexicon=lexicon, settings=settings, synonyms=synonyms)
-    question = reader.rewrite(rewritten)
-    subject = reader.take_context(question)
-    question, query = reader.normalise(question)
-    expansions = reader.expand(question, query=query, subject=subject, is_noted=True)
-    text, lexical = _join(question, subject), expand(query, expansions)
+    asked = reader.rewrite(rewritten)
+    subject = reader.take_context(asked)
+    question = reader.spell(asked)
+    text = _join(question, subject)
+    if on_text is not None:
+        on_text(text)
+    query = reader.normalise(asked, question)
+    lexical = expand(query, reader.expand(question, query=query, subject=subject, is_noted=True))
     return Understanding(
         text=text,
         lexical=lexical,
@@ -142,18 +146,21 @@ class _Reader:
         self._note(QueryStepName.CONTEXT, note, added=subject)
         return subject
 
-    def normalise(self, question: str) -> tuple[str, LexicalQuery]:
-        """Return the question in its one spelling, and its terms."""
+    def spell(self, question: str) -> str:
+        """Return the question in its one spelling."""
+        return normalise_text(question) if self._is_on[QueryStepName.NORMALISE] else question
+
+    def normalise(self, question: str, spelt: str) -> LexicalQuery:
+        """Return the terms of a question, as it was asked and as it is spelt."""
         asked = lexical_query(question, self._tokeniser)
         if not self._is_on[QueryStepName.NORMALISE]:
-            return question, asked
-        spelt = normalise_text(question)
+            return asked
         query = asked if spelt == question else _keep_terms(lexical_query(spelt, self._tokeniser), asked)
         done = "characters are as they were" if spelt == question else "characters and spacing were made alike"
         self.verbatim = find_verbatim(spelt)
         note = "; ".join(filter(None, (done, describe(self.verbatim))))
         self._note(QueryStepName.NORMALISE, note, added=tuple(term for term in query.terms if term not in asked.terms))
-        return spelt, query
+        return query
 
     def expand(self, text: str, *, query: LexicalQuery, subject: Sequence[str], is_noted: bool = False) -> list[Expansion]:
         """Return what each step adds to a text, the conversation's words first."""

@@ -35,6 +35,7 @@ from evidentia.engine.replaying import Replayer
 from evidentia.sources.intake import intake_identity
 from evidentia.sources.registration import check_change
 from evidentia.text.tokens import Tokeniser
+from evidentia.wiring.aside import ThreadAside
 from evidentia.wiring.directory import Directory
 from evidentia.wiring.presence import has_base
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings, settings_template
@@ -96,6 +97,7 @@ class EmbeddedParts:
         self._alone: Engine | None = None
         self._is_warm = False
         self._workers = ThreadWorkers()
+        self._aside = ThreadAside()
         self._controls: dict[bool, Control] = {}
         self._shared_control = control
         self._governance = directory / GOVERNANCE_NAME
@@ -131,6 +133,7 @@ class EmbeddedParts:
             entropy=self._entropy,
             federation=federation,
             governing=Governing(self._policies_in_force, lambda: self.control().answers),
+            aside=self._aside,
         )
 
     def control(self, *, is_durable: bool = False) -> Control:
@@ -337,6 +340,7 @@ class EmbeddedParts:
                 getattr(self, made).close()
         for control in self._controls.values():
             control.close()
+        self._aside.close()
         self.reader.close()
         self.receipts.close()
         if self._index is not None:

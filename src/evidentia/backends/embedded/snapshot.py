@@ -35,7 +35,7 @@ from evidentia.policy.access import is_allowed
 if TYPE_CHECKING:
     import sqlite3
     import threading
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -125,19 +125,21 @@ class EmbeddedSnapshot:
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Sequence[SearchHit] = (),
+        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
-        """Return the best matches, exactly, with counts over the whole match and what was found otherwise (`also`)."""
+        """Return the best matches, exactly, with counts over the whole match and what was found otherwise (`also`, asked at the end)."""
         view, keep = self.view(scope), self._keep(narrowing)
         needs_list = bool(facets) or len(self._table.sources) > 1
         matched = view.match(query, keep=keep, limit=limit, listed=needs_list)
         hits = tuple(self._hits(matched.places, matched.scores, limit=limit))
-        if also:
-            matched = view.joined(matched, query, places=[hit.place for hit in also], keep=keep)
+        attainable = view.attainable(query)
+        others = () if also is None else also()
+        if others:
+            matched = view.joined(matched, query, places=[hit.place for hit in others], keep=keep)
         return LexicalHits(
             hits=hits,
             matching=matched.total,
-            attainable=view.attainable(query),
+            attainable=attainable,
             matching_by_source=self._count_sources(matched),
             facets={} if matched.matching is None else {field: self._count_facet(field, matched.matching) for field in facets},
         )
