@@ -6,7 +6,8 @@ The base holds no documents and the sources are lists in memory, so that what is
 cache, checks of what came, ranking, custody, hashes, and receipts where the row has them. Figures are CPU milliseconds of all
 threads per request: the median of rounds, in each of which every case is asked a batch of questions, one after the other. What a
 base writes behind an answer's back is written at the end of its batch, and counts with it. A receipt's sync to disk is waiting, not
-CPU, and only its writing counts here.
+CPU, and only its writing counts here. "Taken in and kept" is what no answer can do without: every proposal is checked, cleaned and
+given its identity, and what each source said is kept; nobody plans, waits, ranks or answers.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ import numpy as np
 from evidentia import aconnect
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.evidence import SubQuery
+from evidentia.contracts.ids import Sha256
 from evidentia.contracts.retrieval import Candidate, SourceAsk
+from evidentia.engine.cache_keys import CacheAsk
+from evidentia.sources.intake import Intake
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -44,13 +48,14 @@ PROPOSALS = 10
 MOST_MORE_THAN_GATHER_MS, MOST_MORE_FOR_TEN_MS = 1.0, 0.5
 RESULTS = Path(__file__).parent / "results" / "federation.json"
 WRITTEN_AT = datetime(2026, 1, 1, tzinfo=UTC)
+FINGERPRINT = Sha256("0" * 64)
 
 
 class InMemory:
     """A source that has its answer ready."""
 
     def __init__(self, place: int) -> None:
-        self._proposals = [
+        self.proposals = [
             Candidate(
                 content=f"Source {place} holds fragment {rank}: a sentence of the length that passages have, about subject {place * rank}.",
                 own_id=f"{place}-{rank}",
@@ -64,28 +69,29 @@ class InMemory:
     async def retrieve(self, ask: SourceAsk) -> AsyncIterator[Candidate]:
         """Yield the ten."""
         assert ask.limit >= PROPOSALS
-        for proposed in self._proposals:
+        for proposed in self.proposals:
             yield proposed
 
 
 class Case(NamedTuple):
-    """One way to ask; `cache` is empty for the bare gather."""
+    """One way to ask; `cache` is empty for the bare gather, and for proposals that are taken in and kept without it."""
 
     sources: int
     cache: str = ""
     receipt: bool = False
+    is_kept: bool = False
 
     @property
     def name(self) -> str:
         """Return it in words."""
         if not self.cache:
-            return f"gather, {self.sources}"
+            return f"taken in and kept, {self.sources}" if self.is_kept else f"gather, {self.sources}"
         return f"retrieve, {self.sources}, {self.cache}{', receipt' if self.receipt else ''}"
 
 
 ASKED, NEW, KEPT = "max_staleness_ms=0", "new question", "question asked before"
 CASES = (
-    *(Case(sources) for sources in FANS if sources),
+    *(Case(sources, is_kept=is_kept) for is_kept in (False, True) for sources in FANS if sources),
     *(Case(sources, cache, receipt) for receipt in (False, True) for cache in (ASKED, NEW, KEPT) for sources in FANS),
 )
 
@@ -99,12 +105,27 @@ class Asked:
         self._sources = sources
         self._asked = 0
         self.stages: list[dict[str, float]] = []
-        self.one = self._retrieve if case.cache else self._gather
+        self.one = self._retrieve if case.cache else self._take_in if case.is_kept else self._gather
 
     async def _gather(self) -> None:
-        ask = SourceAsk(query=SubQuery(text=self._question()), principal=local_owner(), limit=30, budget_ms=500, as_of=WRITTEN_AT)
+        ask = self._ask()
         lists = await asyncio.gather(*(_drained(source, ask) for source in self._sources))
         assert sum(map(len, lists)) == PROPOSALS * len(self._sources)
+
+    async def _take_in(self) -> None:
+        parts, ask = self._base._parts, self._ask()  # noqa: SLF001 - as below
+        descriptors = parts.index.at(search=parts.settings.search).descriptors().values()
+        kept = []
+        for source, descriptor in zip(self._sources, descriptors, strict=True):
+            intake = Intake(descriptor, ask, settings=parts.settings.sources, now=parts.clock.now)
+            for proposed in source.proposals:
+                assert intake.take(proposed)
+            asked = CacheAsk(descriptor=descriptor, data_version="", ask=ask, fingerprint=FINGERPRINT, generation=0)
+            kept.append((asked, intake.finished().candidates, WRITTEN_AT))
+        parts.federation.cache.for_request().keep_all(kept, precomputed=False, is_soon=True)
+
+    def _ask(self) -> SourceAsk:
+        return SourceAsk(query=SubQuery(text=self._question()), principal=local_owner(), limit=30, budget_ms=500, as_of=WRITTEN_AT)
 
     async def _retrieve(self) -> None:
         case = self._case
@@ -117,7 +138,7 @@ class Asked:
 
     def settle(self) -> None:
         """Write what waits to be written, so that its cost is counted here and not with the next case."""
-        if self._case.cache:
+        if self._case.cache or self._case.is_kept:
             self._base._parts.federation.cache.write(is_soon=False)  # noqa: SLF001 - there is no need for it but to measure
 
     def _question(self) -> str:

@@ -5,7 +5,9 @@
 Queries are words drawn from passages as they occur, common ones included. Figures are CPU milliseconds per query on one thread.
 Evidentia is asked as three callers who see all, 30 % and 1 % of the passages; the other two know no callers.
 "Bare" is the search itself: exact scores, exact order, exact number of matches. "Retrieve" is the public call, with
-custody, proofs and hashes of every fragment; its receipt is left out, because its cost is a disk's sync.
+custody, proofs and hashes of every fragment; its receipt is left out, because its cost is a disk's sync. "Custody alone" is
+what the public call cannot do without: reading the fragments and the ten that may contradict them, proving that the log holds
+them, and computing their chains; nothing is ranked, chosen or put together.
 """
 
 from __future__ import annotations
@@ -28,15 +30,17 @@ from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.settings import Settings
 from evidentia.contracts.vocabulary import Classification
 from evidentia.engine.checking import request_from
+from evidentia.engine.selection import POOL_BEYOND_LIMIT
 from evidentia.policy.access import access_scope
+from evidentia.provenance.chain import stored_chain
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring import embedded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from evidentia.contracts.ports import EvidenceSnapshot
-    from evidentia.contracts.search import AccessScope
+    from evidentia.contracts.ports import EvidenceSnapshot, SearchableSnapshot
+    from evidentia.contracts.search import AccessScope, LexicalHits, SearchHit
 
 SIZES = (100_000, 500_000)
 QUERIES = 300
@@ -159,12 +163,20 @@ def measure(size: int, work: Path) -> dict[str, Any]:
             requests = [request_from(query, {"limit": limit, "mode": "lexical", "receipt": False}) for query in queries[words]]
             whole = timed(partial(engine.answer, principal=caller(CALLERS[name])), requests)
             report["rows"].append({"engine": "evidentia retrieve", "terms": words, "top": limit, "sees": name, **whole})
+            best = [_bare(snapshot, scope, limit + POOL_BEYOND_LIMIT, query).hits for query in lexical]
+            custody = timed(partial(_custody, snapshot, limit), best)
+            report["rows"].append({"engine": "evidentia custody alone", "terms": words, "top": limit, "sees": name, **custody})
     parts.close()
     return report
 
 
-def _bare(snapshot: EvidenceSnapshot, scope: AccessScope, limit: int, query: LexicalQuery) -> object:
+def _bare(snapshot: EvidenceSnapshot, scope: AccessScope, limit: int, query: LexicalQuery) -> LexicalHits:
     return snapshot.search(query, scope=scope, narrowing=None, facets=(), limit=limit)
+
+
+def _custody(snapshot: SearchableSnapshot, limit: int, hits: Sequence[SearchHit]) -> object:
+    chunks = snapshot.chunks(hits)[:limit]
+    return snapshot.proofs(chunks), [stored_chain(chunk) for chunk in chunks]
 
 
 def main(sizes: Iterable[int]) -> None:
