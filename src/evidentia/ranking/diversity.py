@@ -7,6 +7,7 @@ Carbonell and Goldstein (1998): argmax lambda * score - (1 - lambda) * max simil
 from __future__ import annotations
 
 from heapq import heappop, heapreplace
+from itertools import chain, count
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -92,16 +93,24 @@ class TokenOverlap:
 
 
 def overlaps(texts: Sequence[frozenset[str]]) -> NDArray[np.int64]:
-    """Return what `TokenOverlap` says of every pair of texts, given as their tokens; soon done where nearly all pairs are asked for."""
+    """Return what `TokenOverlap` says of every pair of texts, given as their tokens; soon done where nearly all pairs are asked for.
+
+    Tokens that only one of the texts has, which are most of them, are left out; of the others each text has a row of bits.
+    """
     numbers: dict[str, int] = {}
-    columns = [numbers.setdefault(token, len(numbers)) for tokens in texts for token in tokens]
+    columns = np.fromiter(map(numbers.setdefault, chain.from_iterable(texts), count()), dtype=np.int64)
     counts = np.array([len(tokens) for tokens in texts], dtype=np.int64)
-    bits = np.zeros((len(texts), -(-len(numbers) // _WORD_BITS) * _WORD_BITS), dtype=np.bool_)
-    bits[np.repeat(np.arange(len(texts)), counts), columns] = True
+    is_shared = np.bincount(columns) > 1
+    shown = is_shared[columns]
+    bits = np.zeros((len(texts), -(-np.count_nonzero(is_shared) // _WORD_BITS) * _WORD_BITS), dtype=np.bool_)
+    bits[np.repeat(np.arange(len(texts)), counts)[shown], (np.cumsum(is_shared) - 1)[columns[shown]]] = True
     words = np.packbits(bits, axis=1).view(np.uint64)
-    shared = np.array([np.bitwise_count(words & row).sum(axis=1, dtype=np.int64) for row in words], dtype=np.int64)
+    shared = np.zeros((len(texts), len(texts)), dtype=np.int64)
+    for word in np.ascontiguousarray(words.T):
+        shared += np.bitwise_count(word[:, np.newaxis] & word)
+    np.fill_diagonal(shared, counts)
     together = counts + counts[:, np.newaxis] - shared
-    shares: NDArray[np.int64] = (shared.reshape(together.shape) << SIMILARITY_BITS) // np.maximum(together, 1)
+    shares: NDArray[np.int64] = (shared << SIMILARITY_BITS) // np.maximum(together, 1)
     return shares
 
 
