@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 MOST_EDITS: Final = 3
 _CODE_BITS: Final = 21
 """What a character takes in Unicode."""
-_FEW: Final = 8
-"""So many words are compared one by one before all at once costs less."""
 _CLASSES: Final = 32
 _NOTHING: Final = np.empty(0, dtype=np.int64)
 _BLOCK: Final = 1 << 14
@@ -63,10 +61,7 @@ def near(words: WordList, word: str, *, edits: int) -> tuple[NDArray[np.int64], 
     candidates = _candidates(words, word, edits=edits)
     if not len(candidates):
         return candidates, candidates
-    if len(candidates) <= _FEW:
-        distances = np.array([distance(_word(words, number), word) for number in candidates.tolist()], dtype=np.int64)
-    else:
-        distances = _distances(words, candidates, [ord(character) for character in word], edits=edits)
+    distances = _distances(words, candidates, [ord(character) for character in word], edits=edits)
     is_near = distances <= edits
     return candidates[is_near], distances[is_near]
 
@@ -89,18 +84,14 @@ def _candidates(words: WordList, word: str, *, edits: int) -> NDArray[np.int64]:
     lengths = range(max(1, len(word) - edits), len(word) + edits + 1)
     keys = [length << _CODE_BITS | ord(word[0]) for length in lengths] if word else []
     bounds = words.keys.searchsorted([each for key in keys for each in (key, key + 1)]).tolist()
-    left = []
-    signature: np.uint64 | None = None
-    for length, start, stop in zip(lengths, bounds[::2], bounds[1::2], strict=False):
-        if start < stop:
-            signature = _signature(word) if signature is None else signature
-            bits = np.bitwise_count(words.signatures[start:stop] ^ signature)
-            left.append(words.in_order[start:stop][bits <= 2 * edits - abs(length - len(word))])
-    return np.sort(np.concatenate(left)) if left else _NOTHING
-
-
-def _word(words: WordList, number: int) -> str:
-    return words.codes[words.starts[number] : words.starts[number + 1]].tobytes().decode("utf-32-le")
+    alike = [found for found in zip(lengths, bounds[::2], bounds[1::2], strict=False) if found[1] < found[2]]
+    if not alike:
+        return _NOTHING
+    signature, left = _signature(word), []
+    for length, start, stop in alike:
+        bits = np.bitwise_count(words.signatures[start:stop] ^ signature)
+        left.append(words.in_order[start:stop][bits <= 2 * edits - abs(length - len(word))])
+    return np.sort(np.concatenate(left))
 
 
 def _signature(word: str) -> np.uint64:
