@@ -150,7 +150,7 @@ def test_work_that_no_helper_has_begun_is_taken_back() -> None:
         started.set()
         may_go.wait(60)
 
-    aside._asked.put(hold_up)  # unknown to those who ask
+    aside._pool.submit(hold_up)  # unknown to those who ask
     assert started.wait(60)
 
     done: list[int] = []
@@ -162,10 +162,16 @@ def test_work_that_no_helper_has_begun_is_taken_back() -> None:
 
 
 def test_nobody_helps_after_the_end_nor_where_there_is_one_processor() -> None:
+    before = _helpers()
     closed, alone = ThreadAside(helpers=2), ThreadAside(helpers=0)
     closed.begin(lambda: None)()
+    assert _helpers() - before
     closed.close()
 
     for each in (closed, alone):
         assert threading.get_ident() == each.begin(threading.get_ident)()
-    assert not [thread for thread in threading.enumerate() if thread.name == "evidentia-aside" and not thread.daemon]
+    assert not _helpers() - before
+
+
+def _helpers() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name.startswith("evidentia-aside")}
