@@ -29,11 +29,11 @@ import numpy as np
 
 from evidentia.backends.embedded import dense_scan
 from evidentia.backends.embedded.dense_scan import DenseRows, Probe
+from evidentia.backends.embedded.vector_compaction import LARGEST_FILE
 from evidentia.backends.embedded.vector_file import Part, VectorFile, write_merged, write_vectors
 from evidentia.backends.embedded.vector_kernel import NumpyKernel, best_kernel
 from evidentia.backends.embedded.vector_measure import Measure
 from evidentia.backends.embedded.vector_scan_rows import ScanRows
-from evidentia.backends.embedded.vector_sweep import LARGEST_FILE
 from evidentia.contracts.vectors import UNIT_SCALE_BITS
 from evidentia.contracts.vocabulary import Similarity
 
@@ -53,7 +53,7 @@ WARM_UP = 6
 BATCH = 1 << 15
 CENTRES = 2_000
 MEASURE = Measure(Similarity.COSINE, UNIT_SCALE_BITS)
-MOST_SEEN, LEAST_SEEN = 0.3, 0.01
+MAX_SEEN, LEAST_SEEN = 0.3, 0.01
 RESULTS = Path(__file__).parent / "results" / "dense.json"
 
 
@@ -140,7 +140,7 @@ def measure(kind: str, size: int, work: Path) -> dict[str, Any]:
         "evidentia": partial(nearest, kernel=kernel),
         "evidentia, packed": partial(nearest, kernel=kernel, rows=packed),
         "faiss IndexFlatIP": peer,
-        "evidentia, 30 % seen": partial(nearest, kernel=kernel, allowed=chance.random(size) < MOST_SEEN),
+        "evidentia, 30 % seen": partial(nearest, kernel=kernel, allowed=chance.random(size) < MAX_SEEN),
         "evidentia, 1 % seen": partial(nearest, kernel=kernel, allowed=chance.random(size) < LEAST_SEEN),
         "evidentia, multiply": lambda number: [kernel.multiply(probes[number], file.scan) for file in files],
     }

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 VOCABULARY = 200_000
-SHORTEST, LONGEST = 50, 110
+SHORTEST, MAX_LENGTH = 50, 110
 _SYLLABLES = (
     "ba be bi bo bu ca ce co da de di do fa fe ga go ha he hi la le li lo ma me mi mo na ne no pa pe po ra re ri ro sa se si so "
     "ta te ti to va ve"
@@ -38,6 +38,6 @@ def passages(count: int, *, seed: int = 1) -> Iterator[str]:
     weights = 1 / (np.arange(1, VOCABULARY + 1) + 2.7) ** 1.05
     shares = np.cumsum(weights / weights.sum())
     words = np.array(vocabulary(), dtype=object)
-    for length in chance.integers(SHORTEST, LONGEST + 1, count):
+    for length in chance.integers(SHORTEST, MAX_LENGTH + 1, count):
         drawn = np.minimum(np.searchsorted(shares, chance.random(length)), VOCABULARY - 1)
         yield " ".join(words[drawn]) + "."

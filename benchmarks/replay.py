@@ -25,7 +25,7 @@ import msgspec
 from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunFacts, RunId, RunStarted
-from evidentia.governance.log_care import verify
+from evidentia.governance.log_maintenance import verify
 from evidentia.governance.replay import replay
 from evidentia.governance.shadow import shadow_log
 from evidentia.policy.evaluator import PolicySet, RunEvaluator

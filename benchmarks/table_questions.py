@@ -37,7 +37,7 @@ RESULTS = Path(__file__).parent / "results" / "table_questions.json"
 HALVES = {"seen": ("academic", "atis", "restaurants", "yelp"), "unseen": ("advising", "geography", "scholar")}
 ORDERED = ("order", "sort", "alphabetical", "descending", "ascending", "starting from", "highest first", "lowest first")
 DIGITS = 6
-MOST_COLUMNS = 7
+MAX_COLUMNS = 7
 
 Rows = list[tuple[Any, ...]]
 
@@ -213,7 +213,7 @@ def compare(gold: Rows, answer: Rows, *, is_ordered: bool) -> str:
     if not gold:
         return "exact"
     wide, narrow = len(answer[0]), len(gold[0])
-    if narrow > wide or wide > MOST_COLUMNS:
+    if narrow > wide or wide > MAX_COLUMNS:
         return "wrong"
     for places in permutations(range(wide), narrow):
         chosen = [tuple(row[place] for place in places) for row in answer]

@@ -32,8 +32,8 @@ from evidentia.serving.cli.demo_policies import AGENT, POLICIES, SCOPE
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.app import make_app
 from evidentia.testing.determinism import RepeatableEntropy
-from evidentia.wiring.control import Control
 from evidentia.wiring.embedded import create
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ START: Final = datetime(2026, 6, 1, 9, 0, tzinfo=UTC)
 STEP_US: Final = 200
 QUESTION: Final = "How often are signing keys rotated?"
 CORPUS: Final = Path(__file__).parents[1] / "src/evidentia/serving/cli/demo_corpus"
-MOST_BYTES: Final = 150_000
+MAX_BYTES: Final = 150_000
 COLOURS: Final = 256
 
 
@@ -141,7 +141,7 @@ def studio(directory: Path) -> Iterator[Studio]:
     clock, entropy = SteadyClock(), RepeatableEntropy()
     create(directory / "base", clock=clock, entropy=entropy)
     with ExitStack() as stack:
-        control = stack.enter_context(Control(directory / "base", clock=clock, entropy=entropy))
+        control = stack.enter_context(GovernanceRuntime(directory / "base", clock=clock, entropy=entropy))
         facts = TokenFacts(clearance=Classification.RESTRICTED, groups=("security",))
         token = control.tokens.issue(name="Ada", roles=(Role.ADMIN, Role.AUDITOR), tenant="default", by="operator", facts=facts).token
         listening = stack.enter_context(bound_socket("127.0.0.1", 0))
@@ -195,7 +195,7 @@ def compressed(picture: bytes) -> bytes:
     image = Image.open(io.BytesIO(picture)).convert("RGB")
     written = io.BytesIO()
     image.save(written, "PNG", optimize=True)
-    if written.tell() > MOST_BYTES:
+    if written.tell() > MAX_BYTES:
         written = io.BytesIO()
         image.quantize(COLOURS, dither=Image.Dither.NONE).save(written, "PNG", optimize=True)
     return written.getvalue()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
     from watching import Watched
 
-MOST_STEPS = 60
+MAX_STEPS = 60
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 LOOK = """(element) => {
   const style = getComputedStyle(element);
@@ -24,7 +24,7 @@ LOOK = """(element) => {
 
 def tab_to(page: Page, wanted: Locator) -> None:
     """Press Tab until something has the focus, and see that it shows."""
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         page.keyboard.press("Tab")
         if wanted.evaluate("(element) => element === document.activeElement"):
             break

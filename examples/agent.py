@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 CORPUS = Path(__file__).parent / "corpus"
 AGENT = "wheelhouse-agent"
 NOT_FOUND = "No relevant information was found."
-MOST_TURNS = 12
-MOST_CORRECTIONS = 3
+MAX_TURNS = 12
+MAX_CORRECTIONS = 3
 OK, REFUSED, WRONG_USE, NO_MODEL = 0, 1, 2, 3
 
 
@@ -71,7 +71,7 @@ class Agent:
     async def answer(self) -> str:
         """Return a reply that passed every check; raises RefusedError or PolicyViolationError when the model does not come to one."""
         corrections = 0
-        for _ in range(MOST_TURNS):
+        for _ in range(MAX_TURNS):
             message = await asyncio.to_thread(self._chat.complete, self._messages, TOOLS)
             self._messages.append(message)
             calls = calls_of(message)
@@ -85,13 +85,13 @@ class Agent:
             if not problems:
                 return self._release(reply)
             corrections += 1
-            if corrections > MOST_CORRECTIONS:
+            if corrections > MAX_CORRECTIONS:
                 self._release(reply)  # the policies have the last word, and it stands in the log
                 break
             tell(f"reply sent back:\n{problems}")
             self._context.record_step("reply_sent_back", output=reply, attributes={"problems": problems})
             self._messages.append({"role": "user", "content": f"This reply cannot go out. Put it right and reply again:\n{problems}"})
-        raise RefusedError(f"the model came to no reply that may go out, in {MOST_TURNS} turns and {MOST_CORRECTIONS} corrections")
+        raise RefusedError(f"the model came to no reply that may go out, in {MAX_TURNS} turns and {MAX_CORRECTIONS} corrections")
 
     async def _use(self, call: ToolCall) -> str:
         """Check a call, run it, and return what the model gets to see: the result or why there is none, and what to do next."""

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 
 Message = dict[str, Any]  # Any: a message is JSON
-LONGEST_SHOWN = 200
+MAX_SHOWN_LENGTH = 200
 
 
 class EndpointError(Exception):
@@ -82,4 +82,4 @@ def _opener(*, is_local: bool) -> OpenerDirector:
 
 
 def _shown(content: bytes) -> str:
-    return " ".join(content.decode("utf-8", "replace").split())[:LONGEST_SHOWN]
+    return " ".join(content.decode("utf-8", "replace").split())[:MAX_SHOWN_LENGTH]

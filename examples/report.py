@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evidentia.agents import Context
 
-LONGEST_REASON = 110
+MAX_REASON_LENGTH = 110
 
 
 def print_answer(reply: str, evidence: Evidence) -> None:
@@ -39,7 +39,7 @@ def print_run(context: Context, directory: Path) -> None:
     """Print what was decided, how the run ended, and how to look at its log."""
     print("\nDecisions")
     for decision in context.decisions:
-        reason = decision.reason if len(decision.reason) <= LONGEST_REASON else decision.reason[: LONGEST_REASON - 3] + "..."
+        reason = decision.reason if len(decision.reason) <= MAX_REASON_LENGTH else decision.reason[: MAX_REASON_LENGTH - 3] + "..."
         print(f"  {decision.action.value:<6} {decision.kind:<10} {decision.policy_name:<17} {decision.rule:<18} {reason}")
     stopped = " (a call was stopped on the way)" if context.should_stop else ""
     print(f"\nrun {context.run_id}: {context.status.value}{stopped}")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
-LONGEST = ("test_beir", "test_kill", "test_noninterference")
+MAX_LENGTH = ("test_beir", "test_kill", "test_noninterference")
 """The modules with tests of ten seconds and more."""
 
 
@@ -21,7 +21,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: with one of them at the end, the other process would have nothing left to do meanwhile."""
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    items.sort(key=lambda item: item.path.stem not in MAX_LENGTH)
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ from evidentia.serving.grpc.server import GrpcDoor
 from evidentia.serving.hosting.app import make_app
 from evidentia.serving.operations.flat import flat_of
 from evidentia.serving.operations.registry import ENDPOINTS
-from evidentia.wiring.control import Control
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 from web_servers import running
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _FLAT = {endpoint.operation: flat_of(endpoint).message for endpoint in ENDPOINTS
 class Served:
     """A base that is served, and tokens for whoever comes."""
 
-    def __init__(self, url: str, grpc_address: str, control: Control) -> None:
+    def __init__(self, url: str, grpc_address: str, control: GovernanceRuntime) -> None:
         self.url = url
         self.grpc_address = grpc_address
         self._control = control
@@ -173,12 +173,12 @@ class Mcp:
 def served(base: Path) -> Iterator[Served]:
     """Serve the base in a directory through every door."""
     with ExitStack() as stack:
-        control = stack.enter_context(Control(base))
+        control = stack.enter_context(GovernanceRuntime(base))
         app = make_app(control)
         listening = stack.enter_context(bound_socket("127.0.0.1", 0))
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
         ports: list[int] = []
-        server = WithGrpc(config, app.state.plane, ports)
+        server = WithGrpc(config, app.state.context, ports)
         with running(server, listening, is_up=lambda: bool(ports)) as url:
             yield Served(url, f"127.0.0.1:{ports[0]}", control)
 

@@ -37,9 +37,9 @@ from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.mcp.endpoint import McpEndpoint, mcp_app
 from evidentia.serving.mcp.server import make_server
-from evidentia.serving.operations.office import Office
+from evidentia.serving.operations.served_base import ServedBase
 from evidentia.testing.mcp_fixtures import add_fixtures
-from evidentia.wiring.control import open_tokens
+from evidentia.wiring.governance_runtime import open_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -154,7 +154,7 @@ def make_base(directory: Path) -> Path:
 def serving(base: Path) -> Iterator[str]:
     """Serve a base over HTTP with the fixtures in front, and give the address."""
     with open_tokens(base) as (tokens, _), bound_socket("127.0.0.1", 0) as listening:
-        server = make_server(Office.open(base))
+        server = make_server(ServedBase.open(base))
         add_fixtures(server, bus=server.bus)
         config = uvicorn.Config(
             mcp_app(McpEndpoint(server, tokens=tokens, alone=local_owner())), log_config=None, timeout_graceful_shutdown=1

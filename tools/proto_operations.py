@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 from proto_methods import Method
 from reference import sources
 
-from evidentia.serving.operations.asking import Group
+from evidentia.serving.operations.endpoint import Group
 from evidentia.serving.operations.flat import camel, flat_of
 from evidentia.serving.operations.registry import ENDPOINTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evidentia.serving.operations.asking import Endpoint
+    from evidentia.serving.operations.endpoint import Endpoint
 
 _SERVICES: Final[Mapping[Group, str]] = {
     Group.EVIDENCE: "EvidenceService",

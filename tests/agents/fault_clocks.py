@@ -10,7 +10,7 @@ from fault_judges import Governed, put
 from fault_play import Step, World
 
 from evidentia.contracts.policies import PolicyBody, Posture
-from evidentia.wiring.control import Control
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def clock_world(directory: Path, jump: timedelta, posture: Posture) -> Iterator[
     """Give an agent whose clock jumps between two documents whose ages it knows, and a third of which it knows the date."""
     clock = JumpingClock()
     rules = {AGE: 90, "min_chunks": 0, "action_on_stale_source": "warn"}
-    with Control(directory, clock=clock, is_durable=True) as control:
+    with GovernanceRuntime(directory, clock=clock, is_durable=True) as control:
         put(control, PolicyBody(name="Fresh", category="retrieval", rules=rules, posture={"*": posture}))
 
         def leap(_: Context) -> None:
@@ -66,14 +66,14 @@ def reopened(directory: Path, jump: timedelta) -> Iterator[World]:
     """Give an agent of a base with policies whose clock stands elsewhere from the start."""
     clock = JumpingClock()
     clock.jumped = jump
-    with Control(directory, clock=clock, is_durable=True) as control:
+    with GovernanceRuntime(directory, clock=clock, is_durable=True) as control:
         yield World(base=Governed(control), steps=(Step("first", _aged(10)),), struck="", what=AGE, logs=lambda _: control.log)
 
 
 @contextmanager
 def unaged_world(directory: Path, posture: Posture) -> Iterator[World]:
     """Give an agent who does not know how old a document is."""
-    with Control(directory) as control:
+    with GovernanceRuntime(directory) as control:
         put(control, PolicyBody(name="Fresh", category="retrieval", rules={"min_chunks": 0}, posture={AGE: posture}))
         yield World(base=Governed(control), steps=(Step("unaged", _aged(None)),), struck="unaged", what=AGE, logs=lambda _: control.log)
 

@@ -16,7 +16,7 @@ from evidentia.agents import Context
 from evidentia.backends.embedded.decision_log_file import DECISIONS_NAME
 from evidentia.contracts.errors import BaseStateError
 from evidentia.contracts.policies import PolicyBody, Posture
-from evidentia.wiring.control import Control
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ _TICK_S: Final = 0.005
 @contextmanager
 def log_world(directory: Path, fault: str, posture: Posture, *, mode: str) -> Iterator[World]:
     """Give an agent whose log cannot be written from the second document on, or from the start; after the third it can again."""
-    with small_disk(directory / DECISIONS_NAME) as disk, Control(directory, is_durable=mode == "durable") as control:
+    with small_disk(directory / DECISIONS_NAME) as disk, GovernanceRuntime(directory, is_durable=mode == "durable") as control:
         put(control, guard(posture))
         faulty = _Disk(disk, fault)
         if fault == READ_ONLY:
@@ -71,7 +71,7 @@ def log_world(directory: Path, fault: str, posture: Posture, *, mode: str) -> It
 @contextmanager
 def lost_world(directory: Path, fault: str, posture: Posture) -> Iterator[World]:
     """Give an agent whose log cannot be written until after its end, from its start or from its second document on."""
-    with small_disk(directory / DECISIONS_NAME) as disk, Control(directory, is_durable=True) as control:
+    with small_disk(directory / DECISIONS_NAME) as disk, GovernanceRuntime(directory, is_durable=True) as control:
         put(control, guard(posture))
         faulty, base = _Disk(disk, fault), Governed(control)
         if fault == READ_ONLY:
@@ -150,7 +150,7 @@ def _long_document(ctx: Context) -> None:
     document(ctx, "a" * _LONGER_THAN_A_BLOCK)
 
 
-def _tried(ctx: Context, control: Control) -> None:
+def _tried(ctx: Context, control: GovernanceRuntime) -> None:
     """Record a document, and wait until the log has found out that it cannot be written."""
     _long_document(ctx)
     until = time.monotonic() + _PATIENCE_S

@@ -11,7 +11,7 @@ from evidentia.backends.llm.judge import ModelJudge
 from evidentia.contracts.policies import DEFAULT_TENANT, PolicyAction, PolicyBody, Posture
 from evidentia.governance.governor import LocalGovernor
 from evidentia.testing.fake_models import RIGHT, RUDE, SLOW, FakeModels, models_down
-from evidentia.wiring.control import BaseTexts, Control
+from evidentia.wiring.governance_runtime import BaseTexts, GovernanceRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ def judged_body(posture: Posture, *, phase: str, **rules: Any) -> PolicyBody:
     return PolicyBody(name="Judged", category="grounding", rules=wanted, posture={RULE: posture})
 
 
-def put(control: Control, body: PolicyBody, *, tenant: str = DEFAULT_TENANT) -> None:
+def put(control: GovernanceRuntime, body: PolicyBody, *, tenant: str = DEFAULT_TENANT) -> None:
     """Put a policy in force."""
     control.policies.put(body, tenant=tenant, by="test")
 
@@ -70,7 +70,7 @@ def judge_world(directory: Path, fault: str, posture: Posture, *, phase: str) ->
     """Give a base whose judge has the fault, and an agent who writes one answer; without a fault it is found to be grounded."""
     with ExitStack() as stack:
         urls = stack.enter_context(_models(fault))
-        control = stack.enter_context(Control(directory, judge_urls=urls))
+        control = stack.enter_context(GovernanceRuntime(directory, judge_urls=urls))
         put(control, judged_body(posture, phase=phase))
         governor = _slow_governor(control, urls) if fault == "judge slow" else control
         is_unreadable = fault in {"judge garbage", "judge out of range"}
@@ -110,7 +110,7 @@ def _models(fault: str) -> Iterator[Mapping[str, str]]:
         yield models.urls
 
 
-def _slow_governor(control: Control, urls: Mapping[str, str]) -> LocalGovernor:
+def _slow_governor(control: GovernanceRuntime, urls: Mapping[str, str]) -> LocalGovernor:
     """Return a governor who does not wait as long as a base would."""
     reader = control._reader
     return LocalGovernor(

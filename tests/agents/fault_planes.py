@@ -20,7 +20,7 @@ from evidentia.agents.failover import FailoverGovernor
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import PolicyBody, Posture
 from evidentia.serving.hosting.app import make_app
-from evidentia.wiring.control import Control, remote_governor
+from evidentia.wiring.governance_runtime import GovernanceRuntime, remote_governor
 from evidentia.wiring.system import SystemClock, SystemEntropy
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _TICK_S: Final = 0.005
 _SERVED = itertools.count(1)
 
 
-class Plane:
+class ServerContext:
     """A plane over a base that can be stopped and begun again at the same address."""
 
     def __init__(self, directory: Path) -> None:
@@ -50,12 +50,12 @@ class Plane:
         self._door = _bound()
         self.port: int = self._door.getsockname()[1]
         self._stack = ExitStack()
-        self.control: Control
+        self.control: GovernanceRuntime
 
     def begin(self) -> None:
         """Open the base, listen, and wait until the plane answers."""
         stack = self._stack = ExitStack()
-        self.control = stack.enter_context(Control(self._directory))
+        self.control = stack.enter_context(GovernanceRuntime(self._directory))
         self._door.listen()
         config = uvicorn.Config(make_app(self.control), log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
@@ -149,7 +149,7 @@ class Wire:
 
 
 @contextmanager
-def plane_world(plane: Plane, fault: str, posture: Posture) -> Iterator[World]:
+def plane_world(plane: ServerContext, fault: str, posture: Posture) -> Iterator[World]:
     """Give an agent of a plane that cannot be reached from some step on; without a fault it can."""
     body = guard(posture)
     tenant, token = plane.tenant(body)
@@ -183,7 +183,7 @@ def plane_world(plane: Plane, fault: str, posture: Posture) -> Iterator[World]:
 
 
 @contextmanager
-def judged_plane_world(plane: Plane, posture: Posture) -> Iterator[World]:
+def judged_plane_world(plane: ServerContext, posture: Posture) -> Iterator[World]:
     """Give an agent whose plane dies and takes its judge along; what is told is what was decided without them."""
     body = judged_body(posture, phase="mid_execution")
     tenant, token = plane.tenant(body)
@@ -202,7 +202,7 @@ def _own_log(ctx: Context) -> KeptLogs:
     return log
 
 
-def _steps(plane: Plane, wire: Wire, fault: str) -> Sequence[Step]:
+def _steps(plane: ServerContext, wire: Wire, fault: str) -> Sequence[Step]:
     """Return three documents, and what happens between them."""
     documents = [Step(name, partial(document, source=name)) for name in DOCUMENTS]
     cut, mend = Step("cut", lambda _: wire.cut()), Step("mend", lambda _: wire.mend())

@@ -13,7 +13,7 @@ from evidentia.contracts.decisions import DecisionStatus, Evaluation
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunId
-from evidentia.governance.log_care import verify
+from evidentia.governance.log_maintenance import verify
 from evidentia.governance.reading import DecisionFilter, decisions
 from evidentia.governance.replay import replay
 from evidentia.policy.posture import action_of

@@ -18,13 +18,13 @@ from evidentia import connect
 from evidentia.agents.citations import DocumentCitation, TableCitation
 from evidentia.agents.citations.parse import find_citations
 from evidentia.governance.expanding import expand
-from evidentia.governance.log_care import verify
+from evidentia.governance.log_maintenance import verify
 from evidentia.governance.log_scan import scan
 from evidentia.governance.replay import replay
 from evidentia.testing.fake_models import FakeModels, FakeReply, models_down
 from evidentia.testing.scripted_model import ScriptedModel
 from evidentia.testing.scripted_turns import INVENTED, NOTHING, Call, Conversation, Say, disobedient, good
-from evidentia.wiring.control import open_control
+from evidentia.wiring.governance_runtime import open_control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

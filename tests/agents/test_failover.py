@@ -32,7 +32,7 @@ GUARD = PolicyBody(
 GIVEN: dict[str, Any] = {"name": "Given", "category": "retrieval", "rules": {"blocked_sources": ["worse"], "max_chunks": 100_000}}
 
 
-class Plane:
+class ServerContext:
     """A control plane that can be out of reach, and refuses when it is told to."""
 
     def __init__(self, *bodies: PolicyBody) -> None:
@@ -72,7 +72,7 @@ class Plane:
 class PlaneRun:
     """A run at the plane."""
 
-    def __init__(self, plane: Plane, run: GovernedRun) -> None:
+    def __init__(self, plane: ServerContext, run: GovernedRun) -> None:
         self._plane = plane
         self._run = run
 
@@ -100,7 +100,7 @@ class PlaneRun:
 class Behind:
     """A base that stands for a plane."""
 
-    def __init__(self, plane: Plane, *, retry_ns: int = 0) -> None:
+    def __init__(self, plane: ServerContext, *, retry_ns: int = 0) -> None:
         self._governor = FailoverGovernor(plane, clock=SteppingClock(), entropy=RepeatableEntropy(), retry_ns=retry_ns)
 
     def governor(self, *, durable: bool = False) -> FailoverGovernor:
@@ -118,7 +118,7 @@ def bypasses(ctx: Context) -> list[str]:
 
 
 def test_a_plane_within_reach_decides() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     with pytest.raises(PolicyViolationError) as caught, Context("a", base=Behind(plane)) as ctx:
         document(ctx, "bad")
 
@@ -127,7 +127,7 @@ def test_a_plane_within_reach_decides() -> None:
 
 
 def test_a_plane_that_was_never_seen_leaves_the_policies_given_with_the_run() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     plane.is_down = True
     with Context("a", base=Behind(plane), policies=[GIVEN]) as ctx:
         document(ctx, "bad")
@@ -139,7 +139,7 @@ def test_a_plane_that_was_never_seen_leaves_the_policies_given_with_the_run() ->
 
 
 def test_a_plane_that_was_seen_goes_on_deciding_by_its_last_policies() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     base = Behind(plane)
     with Context("a", base=base):
         pass
@@ -152,7 +152,7 @@ def test_a_plane_that_was_seen_goes_on_deciding_by_its_last_policies() -> None:
 
 
 def test_a_run_that_loses_the_plane_goes_on_with_its_counts() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     with Context("a", base=Behind(plane)) as ctx:
         document(ctx)
         document(ctx)
@@ -165,7 +165,7 @@ def test_a_run_that_loses_the_plane_goes_on_with_its_counts() -> None:
 
 
 def test_the_plane_hears_of_everything_when_it_is_back() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     base = Behind(plane)
     with Context("a", base=base) as ctx:
         document(ctx)
@@ -181,7 +181,7 @@ def test_the_plane_hears_of_everything_when_it_is_back() -> None:
 
 
 def test_a_run_that_began_and_ended_without_the_plane_is_sent_with_the_next() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     base = Behind(plane)
     plane.is_down = True
     with Context("first", base=base) as first:
@@ -198,7 +198,7 @@ def test_a_run_that_began_and_ended_without_the_plane_is_sent_with_the_next() ->
 
 @pytest.mark.parametrize(("is_seen", "is_enforced"), [(False, False), (True, True)])
 def test_the_plane_does_not_claim_to_have_stopped_what_went_on_without_its_policies(*, is_seen: bool, is_enforced: bool) -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     base = Behind(plane)
     if is_seen:
         with Context("before", base=base):
@@ -221,7 +221,7 @@ def test_the_plane_does_not_claim_to_have_stopped_what_went_on_without_its_polic
 
 def test_a_closed_posture_stops_the_call() -> None:
     closed = PolicyBody(name="Closed", category="retrieval", posture={"control_plane": Posture.CLOSED}, rules={"min_chunks": 0})
-    plane = Plane(closed, GUARD)
+    plane = ServerContext(closed, GUARD)
     with Context("a", base=Behind(plane)) as ctx:
         plane.is_down = True
         with pytest.raises(PolicyViolationError, match="control_plane") as caught:
@@ -237,7 +237,7 @@ def test_a_closed_posture_stops_the_call() -> None:
 
 def test_a_closed_posture_of_a_policy_given_with_the_run_stops_it_at_its_beginning() -> None:
     closed: dict[str, Any] = {"name": "Closed", "category": "retrieval", "posture": {"control_plane": "closed"}}
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     base = Behind(plane)
     plane.is_down = True
 
@@ -250,7 +250,7 @@ def test_a_closed_posture_of_a_policy_given_with_the_run_stops_it_at_its_beginni
 
 
 def test_a_plane_out_of_reach_is_a_warning_for_the_agent() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     with Context("a", base=Behind(plane)) as ctx:
         plane.is_down = True
         document(ctx)
@@ -261,7 +261,7 @@ def test_a_plane_out_of_reach_is_a_warning_for_the_agent() -> None:
 
 def test_an_open_posture_goes_on_without_the_policies_of_the_plane() -> None:
     opened = PolicyBody(name="Guard", category="retrieval", rules=GUARD.rules, posture={"control_plane": Posture.OPEN})
-    plane = Plane(opened)
+    plane = ServerContext(opened)
     with Context("a", base=Behind(plane)) as ctx:
         plane.is_down = True
         document(ctx, "bad")
@@ -271,7 +271,7 @@ def test_an_open_posture_goes_on_without_the_policies_of_the_plane() -> None:
 
 
 def test_a_plane_that_refuses_is_not_out_of_reach() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     plane.refuses = True
 
     with pytest.raises(ServiceReplyError), Context("a", base=Behind(plane)):
@@ -279,7 +279,7 @@ def test_a_plane_that_refuses_is_not_out_of_reach() -> None:
 
 
 def test_what_is_kept_has_a_limit_and_the_plane_is_told() -> None:
-    plane = Plane()
+    plane = ServerContext()
     base = Behind(plane)
     plane.is_down = True
     with Context("a", base=base, policies=[GIVEN]) as ctx:
@@ -295,7 +295,7 @@ def test_what_is_kept_has_a_limit_and_the_plane_is_told() -> None:
 
 
 def test_approval_works_while_the_plane_is_out_of_reach() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     with Context("a", base=Behind(plane), on_policy_block=auto_approve) as ctx:
         plane.is_down = True
         document(ctx, "bad")
@@ -304,7 +304,7 @@ def test_approval_works_while_the_plane_is_out_of_reach() -> None:
 
 
 def test_a_plane_that_gave_no_answer_is_not_asked_again_at_once() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     base = Behind(plane, retry_ns=10**18)
     plane.is_down = True
     for _ in range(5):
@@ -318,7 +318,7 @@ def test_a_plane_that_gave_no_answer_is_not_asked_again_at_once() -> None:
 
 
 def test_one_failure_is_enough_to_stop_sending() -> None:
-    plane = Plane(GUARD)
+    plane = ServerContext(GUARD)
     base = Behind(plane)
     plane.is_down = True
     for _ in range(5):
@@ -332,7 +332,7 @@ def test_one_failure_is_enough_to_stop_sending() -> None:
 
 
 def test_runs_that_are_kept_have_a_limit_and_the_plane_is_told() -> None:
-    plane = Plane()
+    plane = ServerContext()
     base = Behind(plane)
     plane.is_down = True
     for _ in range(MAX_UNSENT + 3):

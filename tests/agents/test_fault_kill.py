@@ -17,11 +17,11 @@ from fault_play import WAYS, bypasses, is_silent, told_of
 import evidentia
 from evidentia.contracts.policies import PolicyBody, Posture
 from evidentia.contracts.runs import GroundingEntry, RetrievedDocument, RunId
-from evidentia.governance.log_care import verify
+from evidentia.governance.log_maintenance import verify
 from evidentia.governance.reading import runs
 from evidentia.governance.replay import replay
 from evidentia.policy.posture import action_of
-from evidentia.wiring.control import Control
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def directory(made_base: Path, tmp_path: Path) -> Path:
 
 def govern(directory: Path, posture: Posture) -> None:
     """Put policies in force under which every document passes, and no answer can be judged, since there is no key."""
-    with Control(directory) as control:
+    with GovernanceRuntime(directory) as control:
         put(control, PolicyBody(name="Guard", category="retrieval", rules={"max_chunks": 1_000_000}, posture={"*": posture}))
         put(control, judged_body(posture, phase="mid_execution", max_unsupported_claims=None))
 
@@ -74,7 +74,7 @@ def known_by(record: LogRecord) -> str:
 def check_after(directory: Path, said: Sequence[str]) -> None:
     """Check that the log holds every acknowledged call, in order, that it is whole, and that others write beside it."""
     run_id, *acknowledged = said
-    with Control(directory, is_durable=True) as control:
+    with GovernanceRuntime(directory, is_durable=True) as control:
         log = control.log
         logged = [name for record in log.records(run_id=RunId(run_id)) if (name := known_by(record))]
         report, again = verify(log), replay(log)
@@ -93,7 +93,7 @@ def test_what_a_durable_call_came_back_from_outlives_the_process(directory: Path
     said = said_before_it_died(directory, way, calls=8)
 
     check_after(directory, said)
-    with Control(directory) as control:
+    with GovernanceRuntime(directory) as control:
         made = told_of(control.log, said[0])
         assert {action_of(posture)} == {each.action for each in bypasses(made, RULE)}
         assert not is_silent(made)
@@ -106,5 +106,5 @@ def test_logs_of_many_killed_agents_stand_beside_each_other(directory: Path, way
     for calls in range(1, LOOPS + 1):
         check_after(directory, said_before_it_died(directory, way, calls=calls))
 
-    with Control(directory) as control:
+    with GovernanceRuntime(directory) as control:
         assert LOOPS == len(runs(control.log)) == verify(control.log).logs

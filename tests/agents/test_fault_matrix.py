@@ -13,7 +13,7 @@ from fault_disks import MODES, log_world, lost_world
 from fault_judges import FAULTS as JUDGE_FAULTS
 from fault_judges import KEY, NEVER_ASKED, NO_KEY, PHASES, TEXT, judge_world
 from fault_planes import FAULTS as PLANE_FAULTS
-from fault_planes import Plane, check_acknowledged, judged_plane_world, plane_world
+from fault_planes import ServerContext, check_acknowledged, judged_plane_world, plane_world
 from fault_play import WAYS, bypasses, check_cell, check_logs, is_silent, play, told, told_of
 
 import evidentia
@@ -88,13 +88,13 @@ def test_a_judge_that_is_never_asked(directory: Path, posture: Posture, way: str
 
 
 @pytest.fixture(scope="module")
-def plane(made_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    with Plane(shutil.copytree(made_base, tmp_path_factory.mktemp("plane") / "base")) as running:
+def plane(made_base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerContext]:
+    with ServerContext(shutil.copytree(made_base, tmp_path_factory.mktemp("plane") / "base")) as running:
         yield running
 
 
 @ways
-def test_a_plane_without_a_fault_decides(plane: Plane, way: str) -> None:
+def test_a_plane_without_a_fault_decides(plane: ServerContext, way: str) -> None:
     with plane_world(plane, "", Posture.CLOSED) as world:
         played = play(world, way=way)
         made = told(world, played)
@@ -107,7 +107,7 @@ def test_a_plane_without_a_fault_decides(plane: Plane, way: str) -> None:
 @ways
 @postures
 @pytest.mark.parametrize("fault", PLANE_FAULTS)
-def test_a_plane_out_of_reach(plane: Plane, fault: str, posture: Posture, way: str) -> None:
+def test_a_plane_out_of_reach(plane: ServerContext, fault: str, posture: Posture, way: str) -> None:
     with plane_world(plane, fault, posture) as world:
         played = play(world, way=way)
         check_cell(world, posture, played)
@@ -116,7 +116,7 @@ def test_a_plane_out_of_reach(plane: Plane, fault: str, posture: Posture, way: s
 
 @ways
 @postures
-def test_a_plane_that_takes_its_judge_along(plane: Plane, posture: Posture, way: str) -> None:
+def test_a_plane_that_takes_its_judge_along(plane: ServerContext, posture: Posture, way: str) -> None:
     with judged_plane_world(plane, posture) as world:
         check_cell(world, posture, play(world, way=way))
 

@@ -22,7 +22,7 @@ from evidentia.policy.protocol_profiles import PROFILES
 
 COUNT = int(os.environ.get("EVIDENTIA_TRACES", "600"))
 FULL = 6_000
-MOST_SHOWN = 3
+MAX_SHOWN = 3
 SECTIONS = {*(f"first_call.{number}" for number in (*range(10), 11, 12)), *(f"thorough.{number}" for number in range(1, 8))}
 """Every numbered section of the two documents; the first has none with the number 10."""
 
@@ -56,7 +56,7 @@ def check(count: int, *, seed: int) -> None:
         if not said:
             continue
         kinds[f"{case.way}: {'; '.join(said)}"] += 1
-        if len(shown) < MOST_SHOWN:
+        if len(shown) < MAX_SHOWN:
             shown.append(explain(case, findings, said))
 
     assert Counter() == kinds, "\n".join([*shown, *(f"{times} x {kind}" for kind, times in kinds.most_common())])

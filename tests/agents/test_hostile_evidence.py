@@ -16,7 +16,7 @@ from evidentia import aconnect
 from evidentia.agents.citations.parse import find_citations
 from evidentia.agents.results import read_result
 from evidentia.agents.tools import Toolbox, ToolResult
-from evidentia.text.instructions import INSTRUCTION_LIKE
+from evidentia.text.prompt_injection import INSTRUCTION_LIKE
 
 DATA: Final = Path(os.environ.get("EVIDENTIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "agentdojo"
 ATTACKS: Final = yaml.safe_load((Path(__file__).parents[1] / "text" / "instruction_attacks.yaml").read_text())["attacks"]

@@ -11,7 +11,7 @@ from evidentia.agents import Context, PolicyViolationError
 from evidentia.contracts.protocol import ProtocolRule, ReplyDrafted, ReplyFinding, TaskKind, TaskOpened, ToolAnswered, ToolAsked, ToolRole
 from evidentia.governance.reading import runs
 from evidentia.governance.replay import replay
-from evidentia.wiring.control import open_control
+from evidentia.wiring.governance_runtime import open_control
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -37,7 +37,7 @@ ODD = [
     "a b",
 ]
 SKILLS = (SkillTool(name="crm_lookup"), SkillTool(name="wiki_search"))
-MOST_CALLS = 20
+MAX_CALLS = 20
 NOT_FOUND = "No relevant information was found."
 
 
@@ -46,7 +46,7 @@ def follow(session: ProtocolSession, result: str = NOTHING) -> list[Advice]:
     followed: list[Advice] = []
     while (advice := session.advice).step in {NextStep.SWITCH, NextStep.REWRITE}:
         followed.append(advice)
-        assert len(followed) <= MOST_CALLS
+        assert len(followed) <= MAX_CALLS
         arguments = {"query": advice.query} if advice.top_k is None else {"query": advice.query, "top_k": advice.top_k}
         session.after(session.before(advice.tool, arguments), result)
     return followed

@@ -63,7 +63,7 @@ def _kill_one(work: Path, *, first: int, delay_s: float) -> set[int]:
 
 
 def _write(work: Path, first: int, pipe: int) -> None:
-    log = EmbeddedDecisionLog(work, clock=SystemClock(), entropy=SystemEntropy(), is_durable=True, most_bytes=20_000)
+    log = EmbeddedDecisionLog(work, clock=SystemClock(), entropy=SystemEntropy(), is_durable=True, max_bytes=20_000)
 
     def append(thread: int) -> None:
         number = first + thread

@@ -45,7 +45,7 @@ from evidentia.contracts.ids import PrincipalId, Sha256
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.runs import RetrievedDocument, RunFacts, RunId
 from evidentia.contracts.settings import Settings
-from evidentia.governance.log_care import redact, verify
+from evidentia.governance.log_maintenance import redact, verify
 from evidentia.testing.determinism import START, SteppingClock
 from evidentia.wiring import embedded
 from evidentia.wiring.system import SystemClock, SystemEntropy
@@ -205,9 +205,9 @@ def test_a_base_of_which_nothing_was_asked_yet_can_be_copied(tmp_path: Path) -> 
 
 def test_secrets_stay_sealed(base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVIDENTIA_SECRET_KEY", "a key that is long enough to be one")
-    from evidentia.wiring.control import Control
+    from evidentia.wiring.governance_runtime import GovernanceRuntime
 
-    with Control(base.path) as control:
+    with GovernanceRuntime(base.path) as control:
         control.secrets.put("OPENAI_API_KEY", "the-plain-value", tenant="default", by="ann")
     base.backup(tmp_path / "copy.tar")
 

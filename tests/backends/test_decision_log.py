@@ -77,8 +77,8 @@ def _log(
     seed: int = 1,
     is_durable: bool = False,
     flush_ms: int = NEVER_MS,
-    most_pending: int = 10_000,
-    most_bytes: int = 1 << 30,
+    max_pending: int = 10_000,
+    max_bytes: int = 1 << 30,
 ) -> EmbeddedDecisionLog:
     return EmbeddedDecisionLog(
         directory,
@@ -86,8 +86,8 @@ def _log(
         entropy=RepeatableEntropy(seed),
         is_durable=is_durable,
         flush_ms=flush_ms,
-        most_pending=most_pending,
-        most_bytes=most_bytes,
+        max_pending=max_pending,
+        max_bytes=max_bytes,
     )
 
 
@@ -140,7 +140,7 @@ def test_records_of_a_run_and_after_a_seq(log: EmbeddedDecisionLog) -> None:
 
 
 def test_a_run_that_began_in_an_earlier_part_is_found_whole(tmp_path: Path) -> None:
-    log = _log(tmp_path, is_durable=True, most_bytes=2_000)
+    log = _log(tmp_path, is_durable=True, max_bytes=2_000)
     log.append([_entry("", run="r1", call=RunStarted(facts=RunFacts(run_id=RunId("r1"), agent_name="a")))])
     _append_each(log, [str(number) for number in range(40)], run="r1")
 
@@ -186,7 +186,7 @@ def test_what_is_buffered_is_written_when_the_process_ends(tmp_path: Path) -> No
 
 
 def test_a_writer_that_cannot_keep_up_makes_callers_write(tmp_path: Path) -> None:
-    log = _log(tmp_path, most_pending=8)
+    log = _log(tmp_path, max_pending=8)
     _append_each(log, [str(number) for number in range(100)])
     waiting = len(log._pending)
 
@@ -313,7 +313,7 @@ def test_a_full_disk_is_raised_in_durable_mode_and_nothing_half_written_is_left(
 
 def test_a_full_disk_keeps_buffered_entries_until_there_is_room(small_disk: Path) -> None:
     """They are kept and told of; at the bound they are refused; once there is room all that were taken are written, in order."""
-    log = _log(small_disk, most_pending=4_000)
+    log = _log(small_disk, max_pending=4_000)
     taken: list[str] = []
     with pytest.raises(BaseFullError):
         _append_until_refused(log, taken, together=1)
@@ -382,7 +382,7 @@ def test_two_processes_have_a_log_each_and_read_both(tmp_path: Path) -> None:
 
 def test_a_log_can_be_read_while_it_is_written(tmp_path: Path) -> None:
     """Whatever is read is a beginning of what is written, with a chain that holds."""
-    writer, reader = _log(tmp_path, flush_ms=1, most_bytes=50_000), _log(tmp_path, seed=2)
+    writer, reader = _log(tmp_path, flush_ms=1, max_bytes=50_000), _log(tmp_path, seed=2)
     names = [str(number) for number in range(3_000)]
     thread = threading.Thread(target=_append_each, args=(writer, names))
     thread.start()
@@ -430,7 +430,7 @@ def test_a_child_process_begins_its_own_log_and_writes_nothing_twice(tmp_path: P
 
 
 def test_a_large_log_goes_on_in_another_file_with_the_same_chain(tmp_path: Path) -> None:
-    log = _log(tmp_path, most_bytes=3_000)
+    log = _log(tmp_path, max_bytes=3_000)
     names = [str(number) for number in range(2_000)]
     _append_each(log, names)
     log.flush()

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jwt_samples import AUDIENCE, ISSUER, SETTINGS, Provider, ec_key, ed_key, jwk, key_set, pem, rsa_key
 
-from evidentia.backends.jwt.verifier import KEPT_NS, LONGEST, RECHECK_NS, JwtVerifier
+from evidentia.backends.jwt.verifier import KEPT_NS, MAX_LENGTH, RECHECK_NS, JwtVerifier
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.settings import JwtSettings
@@ -243,9 +243,9 @@ def test_a_token_is_written_in_one_way_only(provider: Provider) -> None:
 
 
 def test_a_huge_token_is_not_even_looked_at(provider: Provider) -> None:
-    assert provider.verifier.verify(provider.token(junk="x" * LONGEST)) is None
+    assert provider.verifier.verify(provider.token(junk="x" * MAX_LENGTH)) is None
     assert provider.verifier.verify("." * 10_000_000) is None
-    assert provider.verifier.verify("[" * LONGEST) is None
+    assert provider.verifier.verify("[" * MAX_LENGTH) is None
 
 
 @given(st.data())
@@ -319,7 +319,7 @@ def test_what_expires_sooner_is_recalled_no_longer(provider: Provider) -> None:
 
 
 def test_no_more_than_so_many_are_remembered(provider: Provider) -> None:
-    verifier = JwtVerifier(SETTINGS, keys_file=provider.file, clock=provider.clock, most_kept=5)
+    verifier = JwtVerifier(SETTINGS, keys_file=provider.file, clock=provider.clock, max_kept=5)
     for number in range(12):
         assert verifier.verify(provider.token(sub=f"user {number}")) is not None
 

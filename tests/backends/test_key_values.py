@@ -373,7 +373,7 @@ def test_a_full_disk_from_the_beginning_keeps_nothing(small_disk: Path) -> None:
 
 
 def test_the_memory_is_bounded_by_number_and_by_size() -> None:
-    kept = KeptValues(most_kept=3, most_bytes=10)
+    kept = KeptValues(max_kept=3, max_bytes=10)
     for key in "abc":
         kept.put(key, b"xx", None)
     kept.get("a")
@@ -397,7 +397,7 @@ def _stored_keys(path: Path) -> list[str]:
 def test_what_is_changed_together_is_seen_within_and_written_at_the_end(store: EmbeddedKeyValues, path: Path) -> None:
     store.put("a/old", b"0")
     other = _again(path)
-    with store.together():
+    with store.transaction():
         store.put("a/one", b"1")
         store.put("a/one", b"2")
         store.put("b/ended", b"3", expires_at=START - timedelta(seconds=1))
@@ -419,7 +419,7 @@ def test_what_cannot_be_written_together_is_hidden_after_one_wait(path: Path, cl
     store.put("one", b"old")
     blocking = sqlite3.connect(path, isolation_level=None)
     blocking.execute("BEGIN IMMEDIATE")
-    with store.together():
+    with store.transaction():
         for number in range(20):
             store.put("one", b"new %d" % number)
         store.delete("two")
@@ -435,7 +435,7 @@ def test_what_cannot_be_written_together_is_hidden_after_one_wait(path: Path, cl
 
 def test_a_file_that_turns_bad_is_set_aside_before_several_values_are_written(store: EmbeddedKeyValues, path: Path) -> None:
     path.write_bytes(b"this is no database, and never was one" * 100)
-    with store.together():
+    with store.transaction():
         store.put("one", b"1")
 
     assert b"1" == store.get("one")
@@ -448,7 +448,7 @@ def test_at_a_glance_everything_is_as_new_as_its_beginning(store: EmbeddedKeyVal
     assert b"1" == store.get("one")
     other.put("one", b"new")
     other.put("two", b"2")
-    with store.at_a_glance():
+    with store.batch_reads():
         store.preload(["one", "two", "none", "ends", "\ud800"])
         clock.moment = START + timedelta(seconds=2)
         found = [store.get(name) for name in ("one", "two", "none", "ends", "\ud800", "unasked")]

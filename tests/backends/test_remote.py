@@ -302,7 +302,7 @@ def test_a_reply_without_end_is_not_read_to_the_end() -> None:
             sent += 0x10000
 
     with serving(endless) as served, pytest.raises(ServiceReplyError, match="more than 1000000 bytes"):
-        ask_remote(served.address, most_reply_bytes=1_000_000)
+        ask_remote(served.address, max_reply_bytes=1_000_000)
 
     assert sent < 100_000_000
 

@@ -28,7 +28,7 @@ from evidentia.contracts.errors import (
     ServiceReplyError,
     ServiceUnavailableError,
 )
-from evidentia.serving.operations.refusals import refusal_of
+from evidentia.serving.operations.api_errors import refusal_of
 from evidentia.serving.rest.responding import encode
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def test_a_slow_server_is_left_after_the_deadline_and_the_margin() -> None:
 
 
 def test_more_than_is_read_is_refused() -> None:
-    error = refusal(lambda handler: handler.reply(answer(result={"x": "y" * 5_000})), most_reply_bytes=2_000)
+    error = refusal(lambda handler: handler.reply(answer(result={"x": "y" * 5_000})), max_reply_bytes=2_000)
 
     assert isinstance(error, ServiceReplyError)
     assert "more than 2000 bytes" in str(error)

@@ -31,8 +31,8 @@ from evidentia.contracts.runs import (
 )
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.app import make_app
-from evidentia.wiring.control import Control
 from evidentia.wiring.embedded import create
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 from web_servers import running
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ GOOD = RetrievedDocument(relevance_score=0.9, source="a", collection="kb", age_d
 STALE = RetrievedDocument(relevance_score=0.9, source="a", collection="kb", age_days=400)
 
 
-class Plane:
+class ServerContext:
     """A plane on a socket of its own."""
 
-    def __init__(self, url: str, control: Control) -> None:
+    def __init__(self, url: str, control: GovernanceRuntime) -> None:
         self.url = url
         self.control = control
 
@@ -68,16 +68,16 @@ class Plane:
 
 
 @contextmanager
-def serving(directory: Path, *, port: int = 0) -> Iterator[Plane]:
-    with Control(directory) as control, bound_socket("127.0.0.1", port) as listening:
+def serving(directory: Path, *, port: int = 0) -> Iterator[ServerContext]:
+    with GovernanceRuntime(directory) as control, bound_socket("127.0.0.1", port) as listening:
         config = uvicorn.Config(make_app(control), log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=2)
         server = uvicorn.Server(config)
         with running(server, listening) as url:
-            yield Plane(url, control)
+            yield ServerContext(url, control)
 
 
 @pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerContext]:
     base = tmp_path_factory.mktemp("plane") / "base"
     create(base)
     with serving(base) as served:
@@ -87,7 +87,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 
 
 @pytest.fixture(scope="module")
-def governor(plane: Plane) -> Iterator[RemoteGovernor]:
+def governor(plane: ServerContext) -> Iterator[RemoteGovernor]:
     remote = plane.governor()
     yield remote
     remote.close()
@@ -141,7 +141,7 @@ calls = st.one_of(
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(trace=st.lists(calls, max_size=8), is_enforced=st.booleans())
 def test_the_plane_decides_as_the_same_governor_in_this_process_does(
-    plane: Plane, governor: RemoteGovernor, *, trace: list[AnyCall], is_enforced: bool
+    plane: ServerContext, governor: RemoteGovernor, *, trace: list[AnyCall], is_enforced: bool
 ) -> None:
     def decided(run: Any) -> list[list[Verdict]]:
         return [*([*run.record(call)] for call in trace), [*run.finish(RunEnded(status=RunStatus.SUCCESS))]]
@@ -171,7 +171,7 @@ def test_what_is_wrong_is_raised_as_it_would_be_here(governor: RemoteGovernor) -
     assert [] == [each.reason for each in run.decisions() if each.kind == "retrieval"]
 
 
-def test_a_token_that_does_not_open_is_told_and_not_repeated(plane: Plane) -> None:
+def test_a_token_that_does_not_open_is_told_and_not_repeated(plane: ServerContext) -> None:
     for governor in (RemoteGovernor(plane.url, token="evt_wrong_token"), plane.governor(Role.READER)):  # noqa: S106
         with pytest.raises(ServiceReplyError) as caught:
             governor.start(facts())
@@ -297,7 +297,7 @@ def test_a_run_without_an_id_is_not_begun_twice() -> None:
         governor.start(facts())
 
 
-def test_a_retry_of_a_recorded_call_is_recorded_once(plane: Plane, governor: RemoteGovernor) -> None:
+def test_a_retry_of_a_recorded_call_is_recorded_once(plane: ServerContext, governor: RemoteGovernor) -> None:
     run = governor.start(facts(run_id=RunId(f"once-{datetime.now(UTC).timestamp()}")))
     run.record(GOOD)
     run._seq = 0  # as if the answer had been lost on its way

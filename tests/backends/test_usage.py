@@ -138,7 +138,7 @@ def test_a_file_that_can_be_written_again_gets_what_was_counted_meanwhile(tmp_pa
 
 def test_memory_is_bounded_also_when_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / USAGE_NAME).mkdir()
-    usage = usage_in(tmp_path, VirtualClock(), most_kept=5)
+    usage = usage_in(tmp_path, VirtualClock(), max_kept=5)
     for number in range(20):
         usage.spend(TokenId(str(number)), most=10)
     usage.flush()
@@ -152,7 +152,7 @@ def test_those_with_the_most_requests_are_remembered_first(tmp_path: Path) -> No
         for number in range(20):
             spent(usage, TokenId(str(number)), number + 1, most=100)
 
-    assert {"19": 20, "18": 19} == usage_in(tmp_path, clock, most_kept=2)._written
+    assert {"19": 20, "18": 19} == usage_in(tmp_path, clock, max_kept=2)._written
 
 
 def test_it_writes_by_itself(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from evidentia.engine.health import HealthBook
 from evidentia.engine.outside import Models
 from evidentia.engine.pipeline import Engine
 from evidentia.testing.determinism import RepeatableEntropy
-from evidentia.testing.virtual_time import InlineWorkers, VirtualClock, run_virtual
+from evidentia.testing.virtual_time import InlineBlockingExecutor, VirtualClock, run_virtual
 from evidentia.wiring import embedded as wiring
 from evidentia.wiring.settings_file import SETTINGS_NAME
 
@@ -147,7 +147,7 @@ class Asking:
         is_ahead: bool = False,
     ) -> EvidenceResponse:
         """Answer a request on the running loop."""
-        return await self.engine.retrieve(request, principal=principal, workers=InlineWorkers(), watch=watch, is_ahead=is_ahead)
+        return await self.engine.retrieve(request, principal=principal, workers=InlineBlockingExecutor(), watch=watch, is_ahead=is_ahead)
 
     def answer(self, request: EvidenceRequest, *, principal: Principal = OWNER, is_ahead: bool = False) -> EvidenceResponse:
         """Answer a request on a loop of its own; whatever is late is given up with it."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import SourceAsk
     from evidentia.testing.virtual_time import VirtualClock
 
-MOST_CANDIDATES, MOST_CHARS, MOST_REPLY_CHARS = 12, 400, 4_000
+MAX_CANDIDATES, MAX_CHARS, MAX_REPLY_CHARS = 12, 400, 4_000
 STUBBORN_MS = 1_500.0
 FAULTS = (*SourceFault, *6 * (SourceFault.NONE,), SourceFault.EMPTY, SourceFault.CRASH, SourceFault.SLOW_DRIP)
 PAUSES_MS = (0, 0, 0, 1, 4, 9, 14.5, 20, 29, 60, 140, 300, 700)
@@ -67,19 +67,19 @@ class Behaviour(NamedTuple):
         if state is CoverageState.TIMED_OUT:
             return self._in_time()
         if self.fault is SourceFault.WRONG_TYPES:
-            return set(range(min(MOST_CANDIDATES, self.proposals) + 1))
+            return set(range(min(MAX_CANDIDATES, self.proposals) + 1))
         if self.fault in (SourceFault.HUGE, SourceFault.DUPLICATE_IDS):
             return {min(1, self.proposals)}
         proposed = (self.proposals + 1) // 2 if self.fails else self.proposals
-        return {MOST_CANDIDATES if self.fault in ENDLESS else min(MOST_CANDIDATES, proposed)}
+        return {MAX_CANDIDATES if self.fault in ENDLESS else min(MAX_CANDIDATES, proposed)}
 
     def faults(self) -> dict[str, int] | None:
         """Return what has to be counted once it has ended; None where only the sum is known."""
-        read = min(MOST_CANDIDATES, self.proposals)
+        read = min(MAX_CANDIDATES, self.proposals)
         counted: dict[str, int] = {}
         if self.fault is SourceFault.WRONG_TYPES:
             return None
-        if self.fault in ENDLESS or (self.proposals > MOST_CANDIDATES and not self.fails and self.fault is not SourceFault.EMPTY):
+        if self.fault in ENDLESS or (self.proposals > MAX_CANDIDATES and not self.fails and self.fault is not SourceFault.EMPTY):
             counted["too_many"] = 1
         if self.fault is SourceFault.DUPLICATE_IDS and read > 1:
             counted["duplicate_id"] = read - 1
@@ -93,7 +93,7 @@ class Behaviour(NamedTuple):
         if self.fault is not SourceFault.SLOW_DRIP or not self.pause_ms:
             return {0}
         exact = self.ask.budget_ms / self.pause_ms - 1
-        whole = max(0, min(MOST_CANDIDATES, int(exact), self.proposals))
+        whole = max(0, min(MAX_CANDIDATES, int(exact), self.proposals))
         return {whole, max(0, whole - 1)} if exact == int(exact) else {whole}
 
     def _lies(self, read: int) -> int:

@@ -17,7 +17,7 @@ def nothing() -> None:
 
 
 def test_work_beyond_the_cap_is_refused_at_once_with_the_reason() -> None:
-    bulkhead = Bulkhead("slow", most_threads=2)
+    bulkhead = Bulkhead("slow", max_threads=2)
     release = threading.Event()
     done: Queue[str] = Queue()
 
@@ -36,7 +36,7 @@ def test_work_beyond_the_cap_is_refused_at_once_with_the_reason() -> None:
 
 
 def test_whoever_hears_that_work_is_done_finds_the_thread_free() -> None:
-    bulkhead = Bulkhead("quick", most_threads=1)
+    bulkhead = Bulkhead("quick", max_threads=1)
     refusals: list[str] = []
     done: Queue[int] = Queue()
     for turn in range(500):
@@ -49,7 +49,7 @@ def test_whoever_hears_that_work_is_done_finds_the_thread_free() -> None:
 
 
 def test_work_may_be_submitted_by_the_thread_that_has_just_done_some() -> None:
-    bulkhead = Bulkhead("chained", most_threads=1)
+    bulkhead = Bulkhead("chained", max_threads=1)
     refusals: Queue[str] = Queue()
     bulkhead.submit(nothing, lambda: refusals.put(bulkhead.submit(nothing, lambda: refusals.put("done"))))
 
@@ -59,7 +59,7 @@ def test_work_may_be_submitted_by_the_thread_that_has_just_done_some() -> None:
 
 
 def test_an_idle_thread_ends_after_a_while_and_the_next_work_gets_a_new_one() -> None:
-    bulkhead = Bulkhead("seldom", most_threads=1, idle_s=0.01)
+    bulkhead = Bulkhead("seldom", max_threads=1, idle_s=0.01)
     names: Queue[threading.Thread] = Queue()
     for _ in range(2):
         assert bulkhead.submit(lambda: names.put(threading.current_thread()), nothing) == ""
@@ -71,7 +71,7 @@ def test_an_idle_thread_ends_after_a_while_and_the_next_work_gets_a_new_one() ->
 
 
 def test_closing_ends_idle_threads_and_takes_no_more_work() -> None:
-    bulkhead = Bulkhead("closing", most_threads=2)
+    bulkhead = Bulkhead("closing", max_threads=2)
     ran: Queue[threading.Thread] = Queue()
     bulkhead.submit(lambda: ran.put(threading.current_thread()), nothing)
     thread = ran.get(timeout=PATIENCE_S)
@@ -83,7 +83,7 @@ def test_closing_ends_idle_threads_and_takes_no_more_work() -> None:
 
 
 def test_all_work_of_many_submitters_is_done_once_or_refused() -> None:
-    bulkhead = Bulkhead("busy", most_threads=3, idle_s=0.001)
+    bulkhead = Bulkhead("busy", max_threads=3, idle_s=0.001)
     lock = threading.Lock()
     counts = {"done": 0, "accepted": 0, "most": 0}
 

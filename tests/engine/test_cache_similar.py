@@ -19,7 +19,7 @@ from evidentia.contracts.vectors import LARGEST_COMPONENT
 from evidentia.contracts.vocabulary import CacheTier
 from evidentia.engine.cache_clusters import (
     BUCKET_MEMBERS,
-    MOST_LEADERS,
+    MAX_LEADERS,
     Neighbourhood,
     bucket_of,
     decode_neighbourhood,
@@ -147,7 +147,7 @@ def listed_in(bench: CacheBench) -> Neighbourhood:
     return decode_neighbourhood(bench.store.get(name), name=name)
 
 
-@pytest.mark.parametrize(("session", "most"), [(None, MOST_LEADERS), ("s", BUCKET_MEMBERS)])
+@pytest.mark.parametrize(("session", "most"), [(None, MAX_LEADERS), ("s", BUCKET_MEMBERS)])
 def test_there_are_never_more_than_so_many_to_compare_with(session: str | None, most: int) -> None:
     bench = similar(similarity_milli=1_000)
     for number in range(most + 10):

@@ -12,7 +12,7 @@ from engine.cached_answers import WIKI, CacheBench, answer, contents
 from evidentia.contracts.settings import CacheSettings
 from evidentia.contracts.vocabulary import CacheTier
 from evidentia.engine.cache_entries import entry_of
-from evidentia.engine.cache_waiting import MANY, MOST_WAITING, Waiting, WriteBehind
+from evidentia.engine.cache_waiting import MANY, MAX_WAITING, Waiting, WriteBehind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -124,12 +124,12 @@ def test_no_more_waits_than_there_is_room_for(bench: CacheBench) -> None:
     lookup = bench.cache.lookup(bench.asked(), bench.cache.names(bench.asked()))
     assert lookup is not None
     waiting = Waiting(lookup, CacheTier.GLOBAL, entry_of((), retrieved_at=bench.clock.now()), 0)
-    for number in range(MOST_WAITING + 10):
+    for number in range(MAX_WAITING + 10):
         behind.add(str(number), waiting)
 
     assert behind.get("9") is None
     assert behind.get("10") is waiting
-    assert MANY < MOST_WAITING
+    assert MANY < MAX_WAITING
 
 
 def test_a_store_that_fails_loses_what_it_was_given_and_no_more(bench: CacheBench) -> None:

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from engine.federated_base import FederatedBase, ask, describe
-from engine.shifty_sources import MOST_CANDIDATES, MOST_CHARS, MOST_REPLY_CHARS, ShiftySource
+from engine.shifty_sources import MAX_CANDIDATES, MAX_CHARS, MAX_REPLY_CHARS, ShiftySource
 from engine.small_base import memory_folder
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.ids import SourceId
@@ -42,7 +42,7 @@ P99_MS = (10, 10, 20, 20, 30, 30, 35, 60, 100, 130, 300, 10)
 NAMES = tuple(f"s{number:02}" for number in range(len(P99_MS)))
 OWN, DETACHED, FORBIDDEN, MISSING = "test", "t-detached", "u-forbidden", "v-missing"
 QUERIES = tuple(f"{word} {place}" for word in ("harbour", "crane") for place in ("east", "west", "north", "of the pier"))
-LIMITS = SourceSettings(most_candidates=MOST_CANDIDATES, most_chars=MOST_CHARS, most_reply_chars=MOST_REPLY_CHARS)
+LIMITS = SourceSettings(most_candidates=MAX_CANDIDATES, most_chars=MAX_CHARS, most_reply_chars=MAX_REPLY_CHARS)
 FANOUT = FanoutSettings(background_ms=1_000, background_calls=4, breaker_failures=3, breaker_open_ms=700)
 MAY_HOLD = {CoverageState.SEARCHED, CoverageState.CACHED, CoverageState.STALE, CoverageState.TIMED_OUT, CoverageState.FAILED}
 NEVER_ASKED = {CoverageState.SKIPPED, CoverageState.BREAKER_OPEN, CoverageState.DENIED}
@@ -150,7 +150,7 @@ class Simulation:
             assert f" of source {number} about {request.query.text} (" in fragment.content or "a list" in fragment.content
             assert "outside" in fragment.flags
             assert ("stale" in fragment.flags) == (coverage[fragment.source_id].state is CoverageState.STALE)
-            assert len(fragment.content) <= MOST_CHARS
+            assert len(fragment.content) <= MAX_CHARS
             assert ("cut_by_intake" in fragment.flags) == fragment.content.endswith("xxxx")
 
     def check_source(self, name: str, report: CoverageReport, request: EvidenceRequest, response: EvidenceResponse) -> None:
@@ -196,7 +196,7 @@ class Simulation:
         expected = behaviour.faults()
         if expected is None:
             refused = sum(count for name, count in counted.items() if name in ("not_a_candidate", "unreadable", "not_text", "duplicate_id"))
-            assert min(MOST_CANDIDATES, behaviour.proposals) == refused + report.candidates
+            assert min(MAX_CANDIDATES, behaviour.proposals) == refused + report.candidates
         else:
             assert expected == counted, (behaviour, report)
 

@@ -227,7 +227,7 @@ def test_ten_thousand_faulty_requests_leave_no_thread_task_or_file_behind() -> N
     stubborn = FaultySource(SourceFault.IGNORES_CANCELLATION, stubborn_ms=100)
     endless = FaultySource(SourceFault.HANG)
     states: set[str] = set()
-    most_threads = 0
+    max_threads = 0
 
     def calls_of(turn: int) -> list[SourceCall]:
         one, other = turn % len(quick), (turn * 7 + 3) % len(quick)
@@ -243,14 +243,14 @@ def test_ten_thousand_faulty_requests_leave_no_thread_task_or_file_behind() -> N
         return calls
 
     async def main() -> tuple[int, int]:
-        nonlocal most_threads
+        nonlocal max_threads
         before = len(asyncio.all_tasks())
         files_before = open_files()
         for turn in range(0, 10_000, 4):
             for replies in await asyncio.gather(*(watched.fan_out.run(calls_of(turn + each), started_ns=0) for each in range(4))):
                 states.update(reply.report.state for reply in replies)
             if turn % 400 == 0:
-                most_threads = max(most_threads, sum(thread.name.endswith("hung thread") for thread in threading.enumerate()))
+                max_threads = max(max_threads, sum(thread.name.endswith("hung thread") for thread in threading.enumerate()))
         hung.release()
         await watched.fan_out.close()
         await until(lambda: source_threads() == 0 and len(asyncio.all_tasks()) == before)
@@ -260,5 +260,5 @@ def test_ten_thousand_faulty_requests_leave_no_thread_task_or_file_behind() -> N
 
     assert {"searched", "failed", "timed_out", "skipped"} == states
     assert (0, 0) == (tasks, files)
-    assert 3 == most_threads
+    assert 3 == max_threads
     assert 0 == source_threads()

@@ -17,7 +17,7 @@ from evidentia.contracts.sources import FreshnessReport, SourceDescriptor, Sourc
 from evidentia.contracts.vocabulary import BreakerState, CoverageState
 from evidentia.engine.freshness import freshness_report
 from evidentia.engine.health import HealthBook
-from evidentia.engine.measures import LONGEST_US, Latencies, bucket_of, upper_us
+from evidentia.engine.measures import MAX_DURATION_US, Latencies, bucket_of, upper_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -168,7 +168,7 @@ def test_a_percentile_is_at_least_what_was_measured_and_little_more(elapsed_ms: 
     assert measured_us < found_us <= max(measured_us + 1, measured_us + measured_us / 16)
 
 
-@given(st.integers(0, LONGEST_US - 1), st.integers(0, LONGEST_US - 1))
+@given(st.integers(0, MAX_DURATION_US - 1), st.integers(0, MAX_DURATION_US - 1))
 def test_buckets_follow_each_other_without_gap_or_overlap(first: int, second: int) -> None:
     one, other = sorted((first, second))
 
@@ -178,7 +178,7 @@ def test_buckets_follow_each_other_without_gap_or_overlap(first: int, second: in
 
 def test_durations_that_cannot_be_are_put_at_the_ends() -> None:
     assert 0 == bucket_of(-1.0)
-    assert bucket_of(math.inf) == bucket_of(math.nan) == bucket_of(1e300) == bucket_of(LONGEST_US / 1_000)
+    assert bucket_of(math.inf) == bucket_of(math.nan) == bucket_of(1e300) == bucket_of(MAX_DURATION_US / 1_000)
 
 
 # --- age of data ---

@@ -17,7 +17,7 @@ from evidentia.contracts.predicates import In
 from evidentia.contracts.settings import SourceSettings
 from evidentia.contracts.sources import SourceAccessPolicy, SourceConnection, SourceDescriptor, SourcePolicy
 from evidentia.contracts.vocabulary import AuthorityTier, BreakerState, ConnectionKind, CoverageState, LatencyTier, QueryCapability
-from evidentia.engine.plan import MOST_PARTS, UNKNOWN_SOURCE, PlannedCall, SourceFacts, SourcePlan, plan_sources
+from evidentia.engine.plan import MAX_PARTS, UNKNOWN_SOURCE, PlannedCall, SourceFacts, SourcePlan, plan_sources
 from evidentia.engine.source_choice import TIER_P99_MS, freshness_milli
 from evidentia.policy.access import access_scope
 
@@ -203,7 +203,7 @@ def test_every_part_is_asked_of_sources_that_can_do_something_of_what_it_require
 def test_more_parts_than_sources_are_asked_for_are_declared() -> None:
     found = plan(facts("wiki"), asked=request(parts=[SubQuery(text=str(number)) for number in range(20)]))
 
-    assert MOST_PARTS == len(found.parts) == len(found.calls)
+    assert MAX_PARTS == len(found.parts) == len(found.calls)
     assert "sources are asked for the first 16 of 20 parts" == found.notes[0]
 
 

@@ -11,7 +11,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.sources import SourcePolicy
 from evidentia.contracts.vocabulary import CoverageState
 from evidentia.testing.faulty_sources import FaultySource
-from evidentia.testing.virtual_time import InlineWorkers, run_virtual
+from evidentia.testing.virtual_time import InlineBlockingExecutor, run_virtual
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ def answer(directory: Path, settings: str) -> EvidenceResponse:
     base.attach({name: FaultySource(seed=number) for number, name in enumerate(NAMES)})
     engine = base.parts.engine(base.parts.config)
     request = ask("harbour", policy=SourcePolicy())
-    response = run_virtual(engine.retrieve(request, principal=local_owner(), workers=InlineWorkers()), clock=base.clock)
+    response = run_virtual(engine.retrieve(request, principal=local_owner(), workers=InlineBlockingExecutor()), clock=base.clock)
     base.close()
     return response
 

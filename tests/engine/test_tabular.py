@@ -13,7 +13,7 @@ import pytest
 from evidentia import connect
 from evidentia.backends.sqlite.engine import SqliteTables
 from evidentia.contracts.tables import PlanDeclined, TablePlan
-from evidentia.engine.tabular import MOST_SHOWN, MOST_TABLES, TableAsker
+from evidentia.engine.tabular import MAX_SHOWN, MAX_TABLES, TableAsker
 from evidentia.query.tables.planning import SchemaPlanner
 from evidentia.sources.sql_guard import check_statement
 from evidentia.sources.sql_words import FUNCTIONS
@@ -255,16 +255,16 @@ def test_without_tables_or_without_one_that_fits_nothing_is_planned(shop: Base, 
 
 
 def test_a_planner_is_shown_a_few_of_many_tables(tmp_path: Path, engine: SqliteTables) -> None:
-    for number in range(MOST_SHOWN + 3):
+    for number in range(MAX_SHOWN + 3):
         (tmp_path / f"prices{number:02}.csv").write_text(TEA)
     with connect(tmp_path / "base", init=True) as base:
         base.ingest(sorted(tmp_path.glob("*.csv")), source="shop", embed=False)
         planner = Scripted(NO)
         answer = ask(base, engine, planner)
 
-    assert MOST_TABLES == len(planner.shown[0])
-    assert MOST_SHOWN == len(answer.tables)
-    assert planner.shown[0] == [card.table_id for card in answer.tables[:MOST_TABLES]]
+    assert MAX_TABLES == len(planner.shown[0])
+    assert MAX_SHOWN == len(answer.tables)
+    assert planner.shown[0] == [card.table_id for card in answer.tables[:MAX_TABLES]]
 
 
 def test_the_pages_quote_the_figures_that_were_measured() -> None:

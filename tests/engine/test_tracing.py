@@ -15,7 +15,7 @@ from engine.trace_samples import FINGERPRINT, STAGES, STARTED, fragment, hash_of
 from evidentia.contracts.evidence import SCORE_ONE, CoverageReport, Decision
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.vocabulary import CacheTier, CoverageState
-from evidentia.engine.tracing import MOST_DOCUMENTS, build_trace
+from evidentia.engine.tracing import MAX_DOCUMENTS, build_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,10 +107,10 @@ def test_fragments_are_named_by_their_hash_and_score() -> None:
 
 
 def test_long_answers_are_named_in_part() -> None:
-    trace = traced(response([fragment(f"text {number}") for number in range(MOST_DOCUMENTS + 5)]))
+    trace = traced(response([fragment(f"text {number}") for number in range(MAX_DOCUMENTS + 5)]))
 
     named = next(span for span in trace.spans if span.name == "seal").attributes
-    assert (MOST_DOCUMENTS + 5, 2 * MOST_DOCUMENTS) == (trace.fragments, len(named))
+    assert (MAX_DOCUMENTS + 5, 2 * MAX_DOCUMENTS) == (trace.fragments, len(named))
 
 
 def test_request_without_stages_is_a_trace_too() -> None:

@@ -11,11 +11,11 @@ import pytest
 from engine.federated_base import OWNER, ask, describe
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import Candidate
-from evidentia.engine.attempt import MOST_CANDIDATES, MOST_CHARS
+from evidentia.engine.attempt import MAX_CANDIDATES, MAX_CHARS
 from evidentia.testing.determinism import RepeatableEntropy
 from evidentia.wiring import embedded as wiring
+from evidentia.wiring.blocking_executor import ThreadPoolBlockingExecutor
 from evidentia.wiring.settings_file import SETTINGS_NAME
-from evidentia.wiring.workers import ThreadWorkers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -89,7 +89,7 @@ def test_what_may_wait_for_the_disk_or_a_model_does_not(tmp_path: Path, fields: 
     assert bool(response.receipt_id) is ("receipt" in fields)
 
 
-@pytest.mark.parametrize("contents", [["short"] * (MOST_CANDIDATES + 1), ["The harbour is open. " * 500] * (MOST_CHARS // 10_000)])
+@pytest.mark.parametrize("contents", [["short"] * (MAX_CANDIDATES + 1), ["The harbour is open. " * 500] * (MAX_CHARS // 10_000)])
 def test_much_text_is_not_worked_out_where_others_wait_for_their_turn(tmp_path: Path, contents: list[str]) -> None:
     response, is_here = answered(tmp_path, Listed(*contents))
 
@@ -111,7 +111,7 @@ def test_workers_pass_on_what_work_returns_and_raises() -> None:
         raise ValueError("broken")
 
     async def run() -> tuple[int, bool]:
-        workers = ThreadWorkers()
+        workers = ThreadPoolBlockingExecutor()
         ident = await workers.run(threading.get_ident)
         with pytest.raises(ValueError, match="broken"):
             await workers.run(broken)
@@ -132,7 +132,7 @@ def test_work_that_has_begun_goes_on_when_nobody_waits() -> None:
         is_done.set()
 
     async def run() -> None:
-        workers = ThreadWorkers()
+        workers = ThreadPoolBlockingExecutor()
         waiting = asyncio.ensure_future(workers.run(work))
         await asyncio.to_thread(begun.wait, 60)
         waiting.cancel()

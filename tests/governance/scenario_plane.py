@@ -18,7 +18,7 @@ from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.governance.governor import LocalGovernor
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.app import make_app
-from evidentia.wiring.control import Control
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 from served_doors import WithGrpc
 from web_servers import running
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]  # JSON: a policy's body
 
 
-class JudgedControl(Control):
+class JudgedControl(GovernanceRuntime):
     """The parts of a base, with a judge that says what it is told."""
 
     def __init__(self, directory: Path, *, judge: ScriptedJudge) -> None:
@@ -89,7 +89,7 @@ def served_plane(directory: Path) -> Iterator[ServedPlane]:
         app = make_app(control)
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
         ports: list[int] = []
-        server = WithGrpc(config, app.state.plane, ports)
+        server = WithGrpc(config, app.state.context, ports)
         with running(server, listening, is_up=lambda: bool(ports)) as url:
             headers = {"authorization": f"Bearer {_token(control, Role.ADMIN)}"}
             admin = stack.enter_context(httpx2.Client(base_url=url, headers=headers, timeout=30, trust_env=False))
@@ -98,5 +98,5 @@ def served_plane(directory: Path) -> Iterator[ServedPlane]:
                 yield ServedPlane(url, control, admin, grpc_address=f"127.0.0.1:{ports[0]}")
 
 
-def _token(control: Control, role: Role) -> str:
+def _token(control: GovernanceRuntime, role: Role) -> str:
     return control.tokens.issue(name=f"an {role}", roles=(role,), tenant=DEFAULT_TENANT, by="test").token

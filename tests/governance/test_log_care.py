@@ -14,7 +14,7 @@ from evidentia.contracts.errors import BaseBusyError, BaseDamagedError, InvalidF
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy, PolicyBody, PolicyId
 from evidentia.contracts.runs import PoliciesRecorded, RetrievedDocument, RunId, StepCall
-from evidentia.governance.log_care import prove, prove_growth, redact, retire, verify
+from evidentia.governance.log_maintenance import prove, prove_growth, redact, retire, verify
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.provenance.decision_chain import CHECKPOINT, redact_line, split_line
 from evidentia.provenance.decision_proofs import verify_growth, verify_record
@@ -43,9 +43,9 @@ def logs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeptLogs]:
     if request.param == "memory":
         made = MemoryLog(entropy=RepeatableEntropy(1))
     else:
-        most_bytes = 3_000 if request.param == "parts" else 1 << 20
+        max_bytes = 3_000 if request.param == "parts" else 1 << 20
         made = EmbeddedDecisionLog(
-            tmp_path, clock=SteppingClock(), entropy=RepeatableEntropy(1), flush_ms=3_600_000, is_durable=True, most_bytes=most_bytes
+            tmp_path, clock=SteppingClock(), entropy=RepeatableEntropy(1), flush_ms=3_600_000, is_durable=True, max_bytes=max_bytes
         )
     made.append([_entry(0, POLICIES)])
     for second in range(1, 41):
@@ -213,7 +213,7 @@ def test_every_flipped_byte_of_a_log_that_was_cut_is_located(tmp_path: Path) -> 
 
 
 def test_a_crash_between_checkpoint_and_removal_leaves_a_log_that_holds(tmp_path: Path) -> None:
-    logs = EmbeddedDecisionLog(tmp_path, clock=SteppingClock(), entropy=RepeatableEntropy(1), is_durable=True, most_bytes=1_000)
+    logs = EmbeddedDecisionLog(tmp_path, clock=SteppingClock(), entropy=RepeatableEntropy(1), is_durable=True, max_bytes=1_000)
     for second in range(20):
         logs.append([_entry(second, RetrievedDocument(source=str(second)))])
     old = {path: path.read_bytes() for path in sorted((tmp_path / "decisions").iterdir())[:3]}

@@ -26,7 +26,7 @@ from evidentia.contracts.runs import (
     StepCall,
     ToolCall,
 )
-from evidentia.governance.log_care import redact, retire
+from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.reading import DecisionFilter, Position, decisions, expand, runs, trace
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock

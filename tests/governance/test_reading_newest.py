@@ -14,7 +14,7 @@ from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
 from evidentia.backends.embedded.decision_log_file import read_blocks_backwards
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
-from evidentia.governance.log_care import redact, retire
+from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.log_marks import tenants_of
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.newest_runs import RunFilter, newest_runs
@@ -132,7 +132,7 @@ def _long(logs: Sequence[Any]) -> None:
 @pytest.mark.parametrize("limit", [50, 400])
 @pytest.mark.parametrize("rules", RULES[:7])
 def test_files_of_several_processes_are_told_by_time(tmp_path: Path, rules: DecisionFilter, limit: int) -> None:
-    logs = _logs(tmp_path, 2, most_bytes=200_000)
+    logs = _logs(tmp_path, 2, max_bytes=200_000)
     _long(logs)
     for log in logs:
         log.flush()
@@ -148,7 +148,7 @@ def test_files_of_several_processes_are_told_by_time(tmp_path: Path, rules: Deci
 
 
 def test_what_was_taken_out_or_retired_is_told_the_same_from_both_ends(tmp_path: Path) -> None:
-    (log,) = _logs(tmp_path, 1, most_bytes=100_000)
+    (log,) = _logs(tmp_path, 1, max_bytes=100_000)
     _long([log])
     log.close()
     log = _logs(tmp_path, 2)[1]

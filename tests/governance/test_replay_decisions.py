@@ -26,7 +26,7 @@ from evidentia.contracts.runs import (
     ToolCall,
 )
 from evidentia.governance.differences import first_difference
-from evidentia.governance.log_care import redact, retire
+from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.replay import replay
 from evidentia.testing.determinism import START, RepeatableEntropy, SteppingClock
@@ -114,7 +114,7 @@ def test_every_decision_comes_out_again(seed: int) -> None:
 def test_a_log_in_parts_and_of_several_processes_is_replayed_as_one(tmp_path: Path) -> None:
     for seed in (1, 2):
         log = EmbeddedDecisionLog(
-            tmp_path, clock=SteppingClock(START.replace(day=seed)), entropy=RepeatableEntropy(seed), most_bytes=20_000, is_durable=True
+            tmp_path, clock=SteppingClock(START.replace(day=seed)), entropy=RepeatableEntropy(seed), max_bytes=20_000, is_durable=True
         )
         _record_runs(log, runs=20, seed=seed)
         log.close()
@@ -196,7 +196,7 @@ def test_only_so_many_mismatches_are_kept_and_all_are_counted() -> None:
     forged = _memory()
     for record in log.records():
         forged.append([msgspec.structs.replace(record.entry, count=99)])
-    report = replay(forged, most_mismatches=5)
+    report = replay(forged, max_mismatches=5)
 
     assert (30, 5) == (report.mismatch_count, len(report.mismatches))
 

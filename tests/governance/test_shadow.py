@@ -11,10 +11,10 @@ from test_shadow_records import Traffic, body, document, policy
 from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
 from evidentia.governance import shadow as module
-from evidentia.governance.log_care import redact
+from evidentia.governance.log_maintenance import redact
 from evidentia.governance.shadow import shadow, shadow_log
 from evidentia.governance.shadow_live import live_shadow
-from evidentia.governance.shadow_tally import MOST_EXAMPLES, MOST_GROUPS, OTHERS, Change
+from evidentia.governance.shadow_tally import MAX_EXAMPLES, MAX_GROUPS, OTHERS, Change
 from evidentia.testing.determinism import SteppingClock
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def test_run_whose_policies_are_gone_is_left_out_unless_the_candidates_are_all()
 
 
 def test_open_runs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_OPEN_RUNS", 2)
+    monkeypatch.setattr(module, "MAX_OPEN_RUNS", 2)
     traffic = Traffic()
     for _ in range(4):
         traffic.run([document()], status=None)
@@ -162,13 +162,13 @@ def test_open_runs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_groups_and_examples_are_bounded() -> None:
     traffic = Traffic()
-    for number in range(MOST_GROUPS + 5):
+    for number in range(MAX_GROUPS + 5):
         traffic.run([document(0.1, source=f"s{number:05}")])
     changes = shadow(traffic.records(), [policy()]).changes
 
-    assert MOST_GROUPS + 1 == len(changes.sources)
+    assert MAX_GROUPS + 1 == len(changes.sources)
     assert (OTHERS, 5) == (changes.sources[0].name, changes.sources[0].newly_warned)
-    assert MOST_EXAMPLES == len(changes.rules[0].examples)
+    assert MAX_EXAMPLES == len(changes.rules[0].examples)
 
 
 def test_records_are_read_once() -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from evidentia.serving.operations.asking import Endpoint
+    from evidentia.serving.operations.endpoint import Endpoint
 
 METHOD = {method.name: method for method in METHODS}
 ASKED = [endpoint for endpoint in ENDPOINTS if endpoint.path.startswith(("/v1/runs", "/v1/policies"))]

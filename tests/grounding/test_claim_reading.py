@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.grounding.quantities import Quantity
-from evidentia.grounding.reading import LONGEST_CLAIM, MOST_DIRECTIONS, MOST_TERMS, read_claim, read_passage, weigh
+from evidentia.grounding.reading import MAX_CLAIM_LENGTH, MAX_DIRECTIONS, MAX_TERMS, read_claim, read_passage, weigh
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_long_words_and_numbers_say_more_than_common_ones() -> None:
 def test_hostile_claim_is_cut() -> None:
     claim = read_claim(" ".join(f"word{number} increases x{number}" for number in range(100_000)))
 
-    assert MOST_TERMS == len(claim.weights)
-    assert MOST_DIRECTIONS == len(claim.directions)
-    assert LONGEST_CLAIM > len(claim.terms)
+    assert MAX_TERMS == len(claim.weights)
+    assert MAX_DIRECTIONS == len(claim.directions)
+    assert MAX_CLAIM_LENGTH > len(claim.terms)
 
 
 @given(st.text())

@@ -14,7 +14,7 @@ from evidentia.contracts.grounding import GroundingReason
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.vectors import VectorIdentity
 from evidentia.grounding.model import GroundingModel
-from evidentia.grounding.similarity import MOST_WINDOWS, EncodedWordScorer, SimilarityScorer, cosine_milli
+from evidentia.grounding.similarity import MAX_WINDOWS, EncodedWordScorer, SimilarityScorer, cosine_milli
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,7 @@ def test_windows_are_encoded_once_for_all_claims_and_no_more_than_the_most() -> 
     encoder = ColourEncoder()
     SimilarityScorer(encoder).score(["red", "green", "blue"], ["Red. " * 1000, "Blue."], budget_ms=1)
 
-    assert MOST_WINDOWS + 1 == len(encoder.encoded)
+    assert MAX_WINDOWS + 1 == len(encoder.encoded)
 
 
 def test_only_the_window_that_words_lead_to_is_encoded_beside_them() -> None:

@@ -98,7 +98,7 @@ def test_a_bomb_in_the_pixels_of_a_pdf_is_not_unpacked() -> None:
 
 
 def test_pixels_beyond_what_a_document_may_have_packed_again_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evidentia.ingest.readers.pdf_images.MOST_PIXELS", 2 * 16 * 12)
+    monkeypatch.setattr("evidentia.ingest.readers.pdf_images.MAX_PIXELS", 2 * 16 * 12)
     extracted = read("a.pdf", sheet([("Text.", 700, 72), *((png(shade), 600 - 60 * shade, 72) for shade in range(4)), (jpeg(), 100, 72)]))
 
     assert ["image/png", "image/png", "image/jpeg"] == [image.media_type for image in extracted.images]

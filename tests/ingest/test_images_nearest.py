@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.ingest.readers.nearest_text import LONGEST, TextMap, Unit, choose, is_caption
+from evidentia.ingest.readers.nearest_text import MAX_LENGTH, TextMap, Unit, choose, is_caption
 
 BEFORE, AFTER = Unit(0, 5), Unit(9, 12)
 
@@ -54,8 +54,8 @@ def test_text_without_sentences_is_bounded_next_to_the_image() -> None:
 
     assert before.endswith("ab end")
     assert after.startswith("begin ab")
-    assert max(len(before), len(after)) <= LONGEST
-    assert len(found("^\n" + "x" * 5_000)) == LONGEST
+    assert max(len(before), len(after)) <= MAX_LENGTH
+    assert len(found("^\n" + "x" * 5_000)) == MAX_LENGTH
 
 
 def test_the_document_may_say_what_a_caption_is() -> None:
@@ -139,7 +139,7 @@ def test_every_image_gets_one_stretch_of_its_page_whatever_the_text(pages: list[
     assert (start, end) == TextMap(text, sections=starts, wraps=wraps).nearest(anchor, section=page)
     assert starts[page] <= start <= end <= starts[page] + len(pages[page])
     assert piece == piece.strip()
-    assert end - start <= LONGEST
+    assert end - start <= MAX_LENGTH
     assert bool(piece) is any(character.isalnum() for character in pages[page])
 
 

@@ -117,9 +117,9 @@ def test_positions_stay_within_the_text_whatever_a_reader_says(pages: list[int],
 
 
 def test_images_that_are_too_many_or_too_large_are_left_out_and_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layouts, "MOST_IMAGES", 4)
-    monkeypatch.setattr(layouts, "MOST_IMAGE_BYTES", 10)
-    monkeypatch.setattr(layouts, "MOST_IMAGES_BYTES", 15)
+    monkeypatch.setattr(layouts, "MAX_IMAGES", 4)
+    monkeypatch.setattr(layouts, "MAX_IMAGE_BYTES", 10)
+    monkeypatch.setattr(layouts, "MAX_IMAGES_BYTES", 15)
     images = (picture(b"0123456789"), picture(b"0123456789"), picture(b"too large, this"), picture(b"no room"), picture(b"fits"))
     extracted = structs.replace(read(), images=images)
 
@@ -148,8 +148,8 @@ def test_a_table_that_is_not_regular_is_left_out() -> None:
 
 
 def test_tables_share_a_bounded_number_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layouts, "MOST_CELLS", 3)
-    monkeypatch.setattr(layouts, "MOST_TABLES", 3)
+    monkeypatch.setattr(layouts, "MAX_CELLS", 3)
+    monkeypatch.setattr(layouts, "MAX_TABLES", 3)
     tables = (table(1, 2), table(1, 2, 3), table(1), table())
 
     assert (tables[0], tables[2]) == bounded(structs.replace(read(), tables=tables)).tables

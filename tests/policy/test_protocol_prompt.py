@@ -13,7 +13,7 @@ from evidentia.policy.protocol_prompt import render
 from evidentia.text.counting import count_tokens
 
 RULES = [(name, rule) for name, profile in PROFILES.items() for rule in profile.sections]
-MOST_TOKENS = 1_100
+MAX_TOKENS = 1_100
 
 
 def changed(base: str, **changes: Any) -> str:
@@ -76,7 +76,7 @@ def test_skills_are_named_in_one_line_each() -> None:
 
 @pytest.mark.parametrize("name", list(PROFILES))
 def test_a_prompt_is_short(name: str) -> None:
-    assert count_tokens(render(PROFILES[name])) <= MOST_TOKENS
+    assert count_tokens(render(PROFILES[name])) <= MAX_TOKENS
 
 
 @pytest.mark.parametrize("name", list(PROFILES))

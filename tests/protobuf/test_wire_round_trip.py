@@ -25,7 +25,7 @@ from evidentia.serving.operations.registry import ENDPOINTS
 
 if TYPE_CHECKING:
     from evidentia.protobuf.methods import Method
-    from evidentia.serving.operations.asking import Endpoint
+    from evidentia.serving.operations.endpoint import Endpoint
 
 BY_OPERATION = {camel(endpoint.operation): endpoint for endpoint in ENDPOINTS}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from small_lexicon import ENGLISH, SmallLexicon
 
-from evidentia.query.abbreviations import MOST_PAIRS, MOST_TERMS, expand_abbreviations
+from evidentia.query.abbreviations import MAX_PAIRS, MAX_TERMS, expand_abbreviations
 from evidentia.query.expansion import PARTIAL_WEIGHT
 
 LEXICON = SmallLexicon()
@@ -53,5 +53,5 @@ def test_a_question_full_of_short_forms_is_expanded_only_so_far() -> None:
     lexicon = SmallLexicon(tuple(f"{short[0]}one{short} {short[1]}two{short} three{short} ({short})" for short in shorts))
     found = expand_abbreviations(" ".join(shorts), tokeniser=ENGLISH, lexicon=lexicon)
 
-    assert MOST_TERMS == len(found.weights)
-    assert MOST_PAIRS == found.note.count(":")
+    assert MAX_TERMS == len(found.weights)
+    assert MAX_PAIRS == found.note.count(":")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.evidence import Turn
-from evidentia.query.context import LONGEST_SUBJECT_WORD, MOST_SUBJECT_WORDS, leans, subject_words
+from evidentia.query.context import MAX_SUBJECT_WORD_LENGTH, MAX_SUBJECT_WORDS, leans, subject_words
 
 
 def turns(*texts: str) -> tuple[Turn, ...]:
@@ -91,8 +91,8 @@ def test_others_are_heard_only_when_the_caller_names_nothing() -> None:
 def test_only_few_and_short_words_are_taken_from_hostile_turns(text: str) -> None:
     taken = subject_words((Turn(role="user", text=text),) * 50)
 
-    assert len(taken) <= MOST_SUBJECT_WORDS
-    assert all(len(word) <= LONGEST_SUBJECT_WORD and not set(word) & set('"<>${};()\x00\u202e ') for word in taken)
+    assert len(taken) <= MAX_SUBJECT_WORDS
+    assert all(len(word) <= MAX_SUBJECT_WORD_LENGTH and not set(word) & set('"<>${};()\x00\u202e ') for word in taken)
 
 
 @given(st.text(max_size=200), st.lists(st.tuples(st.text(max_size=8), st.text(max_size=80)), max_size=20))
@@ -101,4 +101,4 @@ def test_any_text_is_read_the_same_way_twice(text: str, said: list[tuple[str, st
 
     assert leans(text) == leans(text)
     assert subject_words(conversation) == subject_words(conversation)
-    assert len(subject_words(conversation)) <= MOST_SUBJECT_WORDS
+    assert len(subject_words(conversation)) <= MAX_SUBJECT_WORDS

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_lexicon import ENGLISH
 
-from evidentia.query.decomposition import LONGEST_TEXT, MOST_PARTS, decompose
+from evidentia.query.decomposition import MAX_PARTS, MAX_TEXT_LENGTH, decompose
 from evidentia.query.words import words_of
 
 if TYPE_CHECKING:
@@ -128,10 +128,10 @@ def test_parts_are_few_distinct_and_made_of_the_words_of_the_question(text: str)
     asked = set(ENGLISH.terms(text))
 
     assert len(parts) != 1
-    assert len(set(parts)) == len(parts) <= MOST_PARTS
+    assert len(set(parts)) == len(parts) <= MAX_PARTS
     assert all(words_of(part, limit=1) for part in parts)
     assert all(set(ENGLISH.terms(part)) <= asked for part in parts)
-    assert len(text) <= LONGEST_TEXT or not parts
+    assert len(text) <= MAX_TEXT_LENGTH or not parts
 
 
 class Agreement(NamedTuple):

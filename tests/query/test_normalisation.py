@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.query.normalisation import LONGEST_PIECE, MOST_GROWTH, normalise_text
+from evidentia.query.normalisation import MAX_GROWTH, MAX_PIECE_LENGTH, normalise_text
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_ascii_changes_in_its_spacing_only(text: str) -> None:
 def test_any_text_stays_bounded_and_shows_all_it_has(text: str) -> None:
     spelt = normalise_text(text)
 
-    assert len(spelt) <= max(3, MOST_GROWTH) * len(text)
+    assert len(spelt) <= max(3, MAX_GROWTH) * len(text)
     assert " ".join(spelt.split()) == spelt
     assert not {"\x00", "\u200b", "\u202e", "\ufeff"} & set(spelt)
 
 
 def test_pieces_that_are_no_words_are_not_composed() -> None:
-    marks = "a" + "\u0316\u0301" * LONGEST_PIECE
+    marks = "a" + "\u0316\u0301" * MAX_PIECE_LENGTH
 
     assert marks == normalise_text(marks)
     assert "\ufdfa" == normalise_text("\ufdfa")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_lexicon import ENGLISH, SmallLexicon, edits_between
 
 from evidentia.query.expansion import FULL_WEIGHT
-from evidentia.query.spelling import MOST_CORRECTIONS, correct_spelling
+from evidentia.query.spelling import MAX_CORRECTIONS, correct_spelling
 from evidentia.text.edits import distance
 from evidentia.text.tokens import Tokeniser
 
@@ -83,7 +83,7 @@ def test_a_long_question_is_corrected_only_so_far() -> None:
     lexicon = SmallLexicon((" ".join(words),), PLAIN)
     found = correct_spelling(" ".join(f"{word}q" for word in words), tokeniser=PLAIN, lexicon=lexicon)
 
-    assert MOST_CORRECTIONS == len(found.weights)
+    assert MAX_CORRECTIONS == len(found.weights)
 
 
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6))

@@ -9,8 +9,8 @@ from small_lexicon import ENGLISH
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.query.expansion import PARTIAL_WEIGHT
-from evidentia.query.synonym_file import LONGEST_FILE, MOST_ADDED, MOST_LINES, Synonyms, parse_synonyms
-from evidentia.query.synonyms import MOST_TERMS, expand_synonyms
+from evidentia.query.synonym_file import MAX_ADDED, MAX_FILE_LENGTH, MAX_LINES, Synonyms, parse_synonyms
+from evidentia.query.synonyms import MAX_TERMS, expand_synonyms
 
 FILE = """\
 # groups work both ways
@@ -93,11 +93,11 @@ def test_a_line_that_cannot_be_read_is_named(line: str, problem: str) -> None:
 
 def test_files_and_entries_that_grow_too_far_are_refused() -> None:
     with pytest.raises(InvalidFieldError, match="characters"):
-        parse("#" * (LONGEST_FILE + 1))
+        parse("#" * (MAX_FILE_LENGTH + 1))
     with pytest.raises(InvalidFieldError, match="lines"):
-        parse("\n" * (MOST_LINES + 1))
-    with pytest.raises(InvalidFieldError, match=f"more than {MOST_ADDED} synonyms"):
-        parse("\n".join(f"busy, other{number}x" for number in range(MOST_ADDED + 1)))
+        parse("\n" * (MAX_LINES + 1))
+    with pytest.raises(InvalidFieldError, match=f"more than {MAX_ADDED} synonyms"):
+        parse("\n".join(f"busy, other{number}x" for number in range(MAX_ADDED + 1)))
 
 
 @pytest.mark.parametrize("text", ["", "# nothing", "\ufeff# nothing\r\n\r\n", "key, keys"])
@@ -111,7 +111,7 @@ def test_a_question_full_of_entries_is_expanded_only_so_far() -> None:
         f"w{chr(97 + number)}x => {', '.join(f'v{chr(97 + number)}{chr(97 + other)}' for other in range(20))}" for number in range(20)
     )
 
-    assert MOST_TERMS == len(added(" ".join(f"w{chr(97 + number)}x" for number in range(20)), rules))
+    assert MAX_TERMS == len(added(" ".join(f"w{chr(97 + number)}x" for number in range(20)), rules))
 
 
 @given(st.text(max_size=200))

@@ -11,7 +11,7 @@ from small_lexicon import ENGLISH, SmallLexicon
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, SubQuery, Turn
 from evidentia.contracts.settings import QuerySettings
 from evidentia.contracts.vocabulary import QueryStepName
-from evidentia.query.expansion import MOST_EXPANSIONS
+from evidentia.query.expansion import MAX_EXPANSIONS
 from evidentia.query.lexical import QUOTED, lexical_query
 from evidentia.query.synonym_file import parse_synonyms
 from evidentia.query.understanding import WHOLE_WEIGHT, Part, Understanding, understand
@@ -169,7 +169,7 @@ def test_no_step_loses_a_term_or_adds_one_that_was_asked_for(text: str, turns: t
     assert set(asked) <= set(found.lexical.terms)
     for query in (found.lexical, *(part.lexical for part in found.parts)):
         assert not set(query.expansions) & set(query.terms)
-        assert len(query.expansions) <= MOST_EXPANSIONS
+        assert len(query.expansions) <= MAX_EXPANSIONS
         assert all(0 < weight <= 256 for weight in query.expansions.values())
         assert list(query.expansions) == sorted(query.expansions)
     assert found == ask(text, settings=settings, turns=turns)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.query.verbatim import _IDENTIFIER, MOST_FOUND, describe, find_verbatim, is_identifier
+from evidentia.query.verbatim import _IDENTIFIER, MAX_FOUND, describe, find_verbatim, is_identifier
 
 
 @pytest.mark.parametrize(
@@ -57,5 +57,5 @@ def test_what_is_found_stands_in_the_question(text: str) -> None:
 def test_a_long_question_names_no_more_than_it_may() -> None:
     found = find_verbatim(" ".join(f"id_{number}" for number in range(500)))
 
-    assert MOST_FOUND == len(found.identifiers)
-    assert describe(found).endswith(f"and {MOST_FOUND - 4} more")
+    assert MAX_FOUND == len(found.identifiers)
+    assert describe(found).endswith(f"and {MAX_FOUND - 4} more")

@@ -20,7 +20,7 @@ from evidentia.contracts.evidence import Conflict
 from evidentia.contracts.ids import ChunkId, DocumentId
 from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.ranking.claim_values import read_value
-from evidentia.ranking.claims import LONGEST_TEXT, extract_claims
+from evidentia.ranking.claims import MAX_TEXT_LENGTH, extract_claims
 from evidentia.ranking.conflicts import ClaimedFragment, Standing, find_conflicts, preference_of, read_claims
 
 if TYPE_CHECKING:
@@ -191,8 +191,8 @@ def test_a_megabyte_of_one_thing_conflicts_with_nothing(unit: str) -> None:
 def test_a_claim_beyond_the_longest_text_is_not_read() -> None:
     claim = "\n\nThe session timeout is 30 minutes."
 
-    assert 1 == len(extract_claims("x" * (LONGEST_TEXT - len(claim)) + claim, title=""))
-    assert 0 == len(extract_claims("x" * LONGEST_TEXT + claim, title=""))
+    assert 1 == len(extract_claims("x" * (MAX_TEXT_LENGTH - len(claim)) + claim, title=""))
+    assert 0 == len(extract_claims("x" * MAX_TEXT_LENGTH + claim, title=""))
 
 
 # --- who is preferred ---

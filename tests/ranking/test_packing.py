@@ -72,10 +72,10 @@ def test_no_subset_is_better(fragments: list[tuple[int, int]], budget: int) -> N
 
 
 @settings(deadline=None)
-@given(fragments=LARGER, budget=st.integers(0, 400), most_states=st.sampled_from([0, 50, 50_000]))
-def test_it_equals_dynamic_programming_whichever_way_it_is_found(fragments: list[tuple[int, int]], budget: int, most_states: int) -> None:
+@given(fragments=LARGER, budget=st.integers(0, 400), max_states=st.sampled_from([0, 50, 50_000]))
+def test_it_equals_dynamic_programming_whichever_way_it_is_found(fragments: list[tuple[int, int]], budget: int, max_states: int) -> None:
     scores, tokens = columns(fragments)
-    packed = pack(scores, tokens, budget, most_states=most_states)
+    packed = pack(scores, tokens, budget, max_states=max_states)
 
     assert packed.is_exact
     assert best_by_budgets(scores, tokens, budget) == packed.chosen
@@ -87,7 +87,7 @@ def test_a_thousand_fragments_are_packed_exactly(seed: int) -> None:
     tokens = [generator.randint(20, 500) for _ in range(1000)]
     scores = sorted((generator.randint(0, 2**32) for _ in tokens), reverse=True)
     budget = 8_000
-    table = PackingTable([score * 1001 + 1 for score in scores], tokens, most_budget=budget, rows=1000)
+    table = PackingTable([score * 1001 + 1 for score in scores], tokens, max_budget=budget, rows=1000)
     packed = pack(scores, tokens, budget)
 
     assert packed.is_exact
@@ -98,11 +98,11 @@ def test_out_of_work_it_still_fits_and_says_so() -> None:
     generator = random.Random(7)
     tokens = [generator.randint(20, 500) for _ in range(1000)]
     scores = [1000 * length for length in tokens]
-    packed = pack(scores, tokens, 99_999, most_states=1000)
+    packed = pack(scores, tokens, 99_999, max_states=1000)
 
     assert not packed.is_exact
     assert 99_000 < packed.tokens <= 99_999
-    assert packed == pack(scores, tokens, 99_999, most_states=1000)
+    assert packed == pack(scores, tokens, 99_999, max_states=1000)
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_the_budget_is_never_exceeded() -> None:
         scores = [generator.randint(0, most_score) for _ in range(size)]
         tokens = [generator.randint(0, most_tokens) for _ in range(size)]
         budget = generator.randint(0, 1 + sum(tokens))
-        packed = pack(scores, tokens, budget, most_states=generator.choice((0, 100, 50_000)))
+        packed = pack(scores, tokens, budget, max_states=generator.choice((0, 100, 50_000)))
 
         assert packed.tokens == sum(tokens[place] for place in packed.chosen) <= budget
         assert packed.value == sum(scores[place] for place in packed.chosen)

@@ -21,12 +21,12 @@ from evidentia.serving.identity.admission import Admission
 from evidentia.serving.identity.limits import Limiter
 from evidentia.serving.identity.links import Links
 from evidentia.serving.identity.sessions import SessionStore
-from evidentia.serving.operations.office import Office
 from evidentia.serving.operations.open_runs import OpenRuns
-from evidentia.serving.operations.plane import Plane
+from evidentia.serving.operations.served_base import ServedBase
+from evidentia.serving.operations.server_context import ServerContext
 from evidentia.serving.rest.routes import rest_routes
-from evidentia.wiring.control import Control
 from evidentia.wiring.embedded import create
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 from evidentia.wiring.system import SystemClock
 from web_servers import running
 
@@ -82,7 +82,9 @@ class Browser:
 class Door:
     """A dashboard that runs."""
 
-    def __init__(self, url: str, control: Control, stack: ExitStack, *, sessions: SessionStore, links: Links, live: LiveStreams) -> None:
+    def __init__(
+        self, url: str, control: GovernanceRuntime, stack: ExitStack, *, sessions: SessionStore, links: Links, live: LiveStreams
+    ) -> None:
         self.url = url
         self.control = control
         self.sessions = sessions
@@ -126,12 +128,12 @@ def serving_dashboard(
 ) -> Iterator[Door]:
     """Run a dashboard, and the API beside it, over the base in a directory."""
     with ExitStack() as stack:
-        control = stack.enter_context(Control(directory, clock=clock))
+        control = stack.enter_context(GovernanceRuntime(directory, clock=clock))
         limiter = Limiter(clock=control.clock, requests_per_minute=requests_per_minute)
         admission = Admission(control.tokens, limiter=limiter)
-        office = Office.open(control.directory, control=control)
-        plane = Plane(parts=control, office=office, runs=OpenRuns(clock=control.clock), admission=admission)
-        session_s = office.settings.server.session_s
+        served_base = ServedBase.open(control.directory, control=control)
+        plane = ServerContext(parts=control, served_base=served_base, runs=OpenRuns(clock=control.clock), admission=admission)
+        session_s = served_base.settings.server.session_s
         sessions = SessionStore(admission, notes=control.policies, clock=control.clock, entropy=control.entropy, session_s=session_s)
         links = Links(admission, notes=control.policies, clock=control.clock, entropy=control.entropy)
         live = LiveStreams(**live_options)
@@ -143,7 +145,7 @@ def serving_dashboard(
             with running(server, listening) as url, closing(live):
                 yield Door(url, control, stack, sessions=sessions, links=links, live=live)
         finally:
-            asyncio.run(plane.office.close())
+            asyncio.run(plane.served_base.close())
 
 
 def filled(directory: Path, documents: list[dict[str, Any]], **options: Any) -> Path:

@@ -16,11 +16,11 @@ from evidentia.serving.grpc.refusing import FAULT
 from evidentia.serving.grpc.server import GrpcDoor
 from evidentia.serving.identity.admission import Admission
 from evidentia.serving.operations.flat import camel, flat_of
-from evidentia.serving.operations.office import Office
 from evidentia.serving.operations.open_runs import OpenRuns
-from evidentia.serving.operations.plane import Plane
 from evidentia.serving.operations.registry import ENDPOINTS
-from evidentia.wiring.control import Control
+from evidentia.serving.operations.served_base import ServedBase
+from evidentia.serving.operations.server_context import ServerContext
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ ENDPOINT = {camel(endpoint.operation): endpoint for endpoint in ENDPOINTS}
 class GrpcServed:
     """A server that runs, and what speaks to it."""
 
-    def __init__(self, address: str, control: Control, channel: grpc.Channel) -> None:
+    def __init__(self, address: str, control: GovernanceRuntime, channel: grpc.Channel) -> None:
         self.address = address
         self.control = control
         self.channel = channel
@@ -72,10 +72,10 @@ def grpc_serving(directory: Path) -> Iterator[GrpcServed]:
     def run(work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
-    with Control(directory) as control:
-        plane = Plane(
+    with GovernanceRuntime(directory) as control:
+        plane = ServerContext(
             parts=control,
-            office=Office.open(directory, control=control),
+            served_base=ServedBase.open(directory, control=control),
             runs=OpenRuns(clock=control.clock),
             admission=Admission(control.tokens),
         )
@@ -92,7 +92,7 @@ def grpc_serving(directory: Path) -> Iterator[GrpcServed]:
         finally:
             run(door.stop(grace_s=5))
             plane.runs.close_all()
-            run(plane.office.close())
+            run(plane.served_base.close())
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()

@@ -19,12 +19,12 @@ from evidentia.contracts.control import Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.connections import PATIENCE, Patience
-from evidentia.serving.hosting.crew import ALONE, Crew
 from evidentia.serving.hosting.forwarding import Writers
 from evidentia.serving.hosting.host import Host
 from evidentia.serving.hosting.orders import Hosting
-from evidentia.wiring.control import Control, open_tokens
+from evidentia.serving.hosting.process_role import ALONE, ProcessRole
 from evidentia.wiring.embedded import create
+from evidentia.wiring.governance_runtime import GovernanceRuntime, open_tokens
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Hosted:
 
 
 @contextmanager
-def hosted(*places: tuple[Path, Crew], patience: Patience = PATIENCE, **options: Any) -> Iterator[list[Hosted]]:
+def hosted(*places: tuple[Path, ProcessRole], patience: Patience = PATIENCE, **options: Any) -> Iterator[list[Hosted]]:
     """Run hosts in this process, each over a base and with its place among others."""
     scheme = "https" if options.get("certificate") else "http"
     loop = Loop()
@@ -106,10 +106,10 @@ def hosted(*places: tuple[Path, Crew], patience: Patience = PATIENCE, **options:
     async def live() -> None:
         try:
             async with AsyncExitStack() as stack:
-                for base, crew in places:
-                    control = stack.enter_context(Control(base))
-                    hosting = Hosting(base=str(base), workers=crew.workers, **options)
-                    host = Host(control, hosting, settings=read_settings(base), crew=crew, patience=patience)
+                for base, role in places:
+                    control = stack.enter_context(GovernanceRuntime(base))
+                    hosting = Hosting(base=str(base), workers=role.workers, **options)
+                    host = Host(control, hosting, settings=read_settings(base), role=role, patience=patience)
                     listening = bound_socket("127.0.0.1", 0)
                     await stack.enter_async_context(host.open([listening]))
                     found.append(Hosted(host, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", loop))
@@ -141,7 +141,7 @@ def hosted_alone(base: Path, **options: Any) -> Iterator[Hosted]:
 def writer_and_reader(base: Path, folder: Path) -> Iterator[tuple[Hosted, Hosted]]:
     """Run a host that writes and one that has it write."""
     own = folder / "writer.sock"
-    with hosted((base, Crew(2, Writers([own]), own)), (base, Crew(2, Writers([own])))) as (writer, reader):
+    with hosted((base, ProcessRole(2, Writers([own]), own)), (base, ProcessRole(2, Writers([own])))) as (writer, reader):
         yield writer, reader
 
 

@@ -14,7 +14,7 @@ from evidentia.contracts.control import Role, TokenFacts, TokenLimits
 from evidentia.policy.rules import check_policy
 from evidentia.serving.identity.admission import Admission
 from evidentia.serving.identity.limits import Limiter
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.api_errors import ApiError
 from evidentia.testing.determinism import RepeatableEntropy
 from evidentia.testing.virtual_time import VirtualClock
 
@@ -68,9 +68,9 @@ class Gate:
         identity: Identity = run(self.admission.admit(f"Bearer {token}", needs, **more))
         return identity
 
-    def refused(self, token: str, needs: Any = ASK, **more: Any) -> Refusal:
+    def refused(self, token: str, needs: Any = ASK, **more: Any) -> ApiError:
         """Ask with a token in vain."""
-        with pytest.raises(Refusal) as raised:
+        with pytest.raises(ApiError) as raised:
             self.admit(token, needs, **more)
         return raised.value
 
@@ -84,6 +84,6 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(work)
 
 
-def code_of(refusal: Refusal) -> tuple[int, str]:
+def code_of(refusal: ApiError) -> tuple[int, str]:
     """Return what a refusal says to programs."""
     return refusal.status, refusal.fault.code

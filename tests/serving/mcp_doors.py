@@ -21,8 +21,8 @@ from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.identity.admission import Admission
 from evidentia.serving.mcp.endpoint import McpEndpoint, mcp_app
 from evidentia.serving.mcp.server import make_server
-from evidentia.serving.operations.office import Office
-from evidentia.wiring.control import open_tokens
+from evidentia.serving.operations.served_base import ServedBase
+from evidentia.wiring.governance_runtime import open_tokens
 from web_servers import running
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def make_base(directory: Path) -> Path:
     return directory / "base"
 
 
-class Door:
+class McpServer:
     """A door that is open, and the tokens for it."""
 
     def __init__(self, url: str, tokens: TokenKeeper) -> None:
@@ -84,20 +84,18 @@ INITIALIZE: dict[str, Any] = {
 
 
 @contextmanager
-def http_door(base: Path, *, grants: Grants | None = None, most_bytes: int = 1 << 20, **makers: Any) -> Iterator[Door]:
+def http_door(base: Path, *, grants: Grants | None = None, max_bytes: int = 1 << 20, **makers: Any) -> Iterator[McpServer]:
     """Serve a base over HTTP, on a thread of this process."""
     with open_tokens(base) as (tokens, _), bound_socket("127.0.0.1", 0) as listening:
-        office = Office.open(base)
-        server = make_server(office, poll_s=0.05, **makers)
-        endpoint = McpEndpoint(
-            server, tokens=tokens, admission=Admission(tokens, grants=grants), alone=local_owner(), most_bytes=most_bytes
-        )
+        served_base = ServedBase.open(base)
+        server = make_server(served_base, poll_s=0.05, **makers)
+        endpoint = McpEndpoint(server, tokens=tokens, admission=Admission(tokens, grants=grants), alone=local_owner(), max_bytes=max_bytes)
         web = uvicorn.Server(uvicorn.Config(mcp_app(endpoint), log_config=None, access_log=False, timeout_graceful_shutdown=1))
         try:
             with running(web, listening) as url:
-                yield Door(f"{url}/mcp", tokens)
+                yield McpServer(f"{url}/mcp", tokens)
         finally:
-            asyncio.run(office.close())
+            asyncio.run(served_base.close())
 
 
 @asynccontextmanager

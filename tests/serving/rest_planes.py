@@ -12,7 +12,7 @@ from evidentia.contracts.control import NO_FACTS, Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.app import make_app
-from evidentia.wiring.control import Control
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 from web_servers import running
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ STALE_REASON = "Source age (400 days) exceeds max (90 days)"
 class Served:
     """A plane that runs, and those of one tenant who speak to it."""
 
-    def __init__(self, url: str, control: Control, stack: ExitStack, *, tenant: str = DEFAULT_TENANT) -> None:
+    def __init__(self, url: str, control: GovernanceRuntime, stack: ExitStack, *, tenant: str = DEFAULT_TENANT) -> None:
         self.url = url
         self.control = control
         self.tenant = tenant
@@ -97,7 +97,7 @@ class Served:
 def serving(directory: Path, *, is_durable: bool = False, clock: Any = None, **options: Any) -> Iterator[Served]:
     """Run a plane over the base in a directory."""
     with ExitStack() as stack:
-        control = stack.enter_context(Control(directory, is_durable=is_durable, clock=clock))
+        control = stack.enter_context(GovernanceRuntime(directory, is_durable=is_durable, clock=clock))
         app = make_app(control, **options)
         listening = stack.enter_context(bound_socket("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5))

@@ -11,7 +11,7 @@ from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.runs import RetrievedDocument, RunEnded, RunFacts, RunId, RunStatus
 from evidentia.governance.calibrate import Calibration, HistogramBar, TriggerRate
 from evidentia.serving.cli.policy_calibrate_report import histogram
-from evidentia.wiring.control import open_control
+from evidentia.wiring.governance_runtime import open_control
 from serving.test_cli_policy import GUARD, parsed
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from evidentia import connect
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import CoverageReport
 from evidentia.contracts.vocabulary import BreakerState, CoverageState
-from evidentia.serving.cli.durations import LONGEST_S, UNITS, age_in_words, seconds_of, span_of
+from evidentia.serving.cli.durations import MAX_DURATION_S, UNITS, age_in_words, seconds_of, span_of
 from evidentia.serving.cli.invocation import Invocation
 from evidentia.serving.cli.search_report import place_of, put_coverage_notes
 from evidentia.serving.cli.snippets import SnippetCutter
@@ -414,7 +414,7 @@ def test_help_of_the_groups_imports_nothing_heavy() -> None:
     assert set() == HEAVY & set(ran.stderr.split())
 
 
-@given(st.integers(0, LONGEST_S))
+@given(st.integers(0, MAX_DURATION_S))
 def test_span_is_read_as_it_is_shown(seconds: int) -> None:
     assert seconds == seconds_of(span_of(seconds), field="any") == seconds_of(str(seconds), field="any")
 

@@ -13,7 +13,7 @@ import pytest
 from evidentia import AccessRule, connect
 from evidentia.contracts.tables import TableAnswer, TablePlan
 from evidentia.contracts.vocabulary import Classification
-from evidentia.serving.cli.tables_report import MOST_SPANS, places_of, put_table_answer
+from evidentia.serving.cli.tables_report import MAX_SPANS, places_of, put_table_answer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -169,7 +169,7 @@ def test_names_that_a_planner_gives_columns_are_escaped_too(capsys: pytest.Captu
 
 
 def test_places_are_stretches_by_file_and_sheet() -> None:
-    many = tuple(f"F2S1R{row}" for row in range(2, 2 * MOST_SPANS + 6, 2))
+    many = tuple(f"F2S1R{row}" for row in range(2, 2 * MAX_SPANS + 6, 2))
     answer = TableAnswer(
         question="x",
         files=(("s:a.csv", "a.csv"), ("s:b.csv", "b.csv")),  # type: ignore[arg-type]  # plain names

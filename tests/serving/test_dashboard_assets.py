@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = FOLDER.parent / "templates"
 NOTICE = (FOLDER / "NOTICE.txt").read_text(encoding="utf-8")
-MOST_BYTES = 250_000
+MAX_BYTES = 250_000
 
 
 def _named() -> dict[str, str]:
@@ -32,7 +32,7 @@ def test_files_of_others_are_what_the_notice_says() -> None:
 
 
 def test_everything_together_is_small() -> None:
-    assert sum(len(asset.content) for asset in assets().values()) < MOST_BYTES
+    assert sum(len(asset.content) for asset in assets().values()) < MAX_BYTES
 
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: str(path.relative_to(TEMPLATES)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evidentia.contracts.control import Role
-from evidentia.serving.dashboard.desk import own_path
+from evidentia.serving.dashboard.dashboard_app import own_path
 from evidentia.serving.identity.sessions import IDLE_S
 from evidentia.wiring.embedded import create
 from serving.dashboard_doors import Door, ShiftedClock, serving_dashboard

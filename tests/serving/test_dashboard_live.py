@@ -34,7 +34,7 @@ def clock() -> ShiftedClock:
 
 @pytest.fixture
 def door(base: Path, clock: ShiftedClock) -> Iterator[Door]:
-    with serving_dashboard(base, clock=clock, every_s=0.02, most_of_one=2, most=3) as door:
+    with serving_dashboard(base, clock=clock, every_s=0.02, max_of_one=2, most=3) as door:
         yield door
 
 

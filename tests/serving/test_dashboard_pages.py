@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.contracts.control import Role
-from evidentia.serving.dashboard.desk import Desk, PageRoute
+from evidentia.serving.dashboard.dashboard_app import DashboardApp, PageRoute
 from evidentia.serving.dashboard.headers import CSP
 from evidentia.serving.dashboard.pages import evidence
 from serving.dashboard_doors import Browser, Door, filled, serving_dashboard
@@ -164,7 +164,7 @@ def test_an_error_within_a_page_is_a_part_of_a_page(browsers: dict[Role, Browser
 def test_a_fault_of_our_own_is_told_without_its_trace(
     base: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def failing(_: Desk, __: object) -> Any:
+    async def failing(_: DashboardApp, __: object) -> Any:
         raise ZeroDivisionError("with a secret in it")
 
     monkeypatch.setattr(evidence, "routes", lambda _: [PageRoute("/dashboard/evidence", failing)])

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 UNIT = ROOT / "deploy" / "evidentia.service"
 PAGE = ROOT / "docs" / "operations.md"
-MOST_EXPOSED = 2.0
+MAX_EXPOSED = 2.0
 """Of 10, by `systemd-analyze security`."""
 
 
@@ -153,7 +153,7 @@ def test_systemd_takes_the_unit_and_finds_little_exposed(tmp_path: Path) -> None
 
     assert (0, "") == (verified.returncode, verified.stderr)
     assert exposure is not None
-    assert MOST_EXPOSED >= float(exposure[1])
+    assert MAX_EXPOSED >= float(exposure[1])
 
 
 # --- the page ---

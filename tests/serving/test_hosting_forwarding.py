@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.contracts.control import TokenId
-from evidentia.serving.hosting.crew import Crew
 from evidentia.serving.hosting.forwarding import Writers
 from evidentia.serving.hosting.inner import inner_socket, is_own
+from evidentia.serving.hosting.process_role import ProcessRole
 from evidentia.serving.identity.links import hash_of
-from evidentia.wiring.control import open_tokens
+from evidentia.wiring.governance_runtime import open_tokens
 from serving.hosting_planes import client_of, hosted, issue, make_base, writer_and_reader
 from serving.mcp_doors import INITIALIZE, over_http
 from serving.rest_planes import GOOD, SEED_BODY, STALE
@@ -137,7 +137,7 @@ def test_a_refusal_comes_through_as_it_was_given(pair: tuple[Hosted, Hosted], ba
 
 def test_without_the_writer_a_reader_reads_and_says_when_to_come_back(base: Path, tmp_path: Path) -> None:
     away = Writers([tmp_path / "nobody.sock"])
-    with hosted((base, Crew(2, away))) as (reader,), client_of(reader.url, issue(base)) as client:
+    with hosted((base, ProcessRole(2, away))) as (reader,), client_of(reader.url, issue(base)) as client:
         written = client.post("/v1/runs", json={"facts": {"agent_name": "rag-agent"}})
         passed = client.post("/mcp", json=INITIALIZE, headers=MCP)
         ready, live, read = (client.get(path).status_code for path in ("/ready", "/live", "/v1/policies"))
@@ -154,7 +154,7 @@ def test_without_the_writer_a_reader_reads_and_says_when_to_come_back(base: Path
 def test_a_run_goes_on_in_the_writer_that_has_it(base: Path, tmp_path: Path) -> None:
     old, new = tmp_path / "old.sock", tmp_path / "new.sock"
     knowing = [Writers([old]), Writers([new]), Writers([old])]
-    places = [(base, Crew(2, knowing[0], old)), (base, Crew(2, knowing[1], new)), (base, Crew(2, knowing[2]))]
+    places = [(base, ProcessRole(2, knowing[0], old)), (base, ProcessRole(2, knowing[1], new)), (base, ProcessRole(2, knowing[2]))]
     token = issue(base)
     with hosted(*places) as hosts:
         clients = [client_of(host.url, token) for host in hosts]
@@ -168,7 +168,7 @@ def test_a_run_goes_on_in_the_writer_that_has_it(base: Path, tmp_path: Path) -> 
         after = [begun(client) for client in clients]
         kept = [client.post(f"/v1/runs/{before}/calls", json=calls(GOOD, first=place)) for place, client in enumerate(clients, start=1)]
         unknown = [client.post("/v1/runs/default~nothing/calls", json=calls(GOOD)).status_code for client in clients]
-        counts = [host.host.app.state.plane.runs.count for host in hosts]
+        counts = [host.host.app.state.context.runs.count for host in hosts]
         for client in clients:
             client.close()
 

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from evidentia.contracts.policies import DEFAULT_TENANT
-from evidentia.wiring.control import Control
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 from serving.hosting_load import loaded
 from serving.hosting_planes import UNLIMITED, client_of, issue, make_base, served
 from serving.rest_planes import GOOD, SEED_BODY
@@ -65,7 +65,7 @@ def lost(client: httpx2.Client, load: Load) -> list[str]:
 
 def prepared(base: Path) -> str:
     """Return a token of a base that has a policy."""
-    with Control(base) as control:
+    with GovernanceRuntime(base) as control:
         control.policies.push([SEED_BODY], tenant=DEFAULT_TENANT, by="test")
     return issue(base)
 

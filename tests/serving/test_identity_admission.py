@@ -22,9 +22,9 @@ from evidentia.serving.identity.admission import Admission
 from evidentia.serving.identity.callers import Facts, Grants
 from evidentia.serving.identity.gate import make_admission
 from evidentia.serving.identity.limits import WRONG
-from evidentia.serving.operations.refusals import Refusal
-from evidentia.wiring.control import Control
+from evidentia.serving.operations.api_errors import ApiError
 from evidentia.wiring.embedded import create
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 from evidentia.wiring.identity import signed_tokens
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings
 from serving.identity_samples import ASK, Asking, Gate, code_of, run
@@ -84,7 +84,7 @@ def test_a_file_of_principals_wins_over_what_a_token_says(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer  ", "Basic abc", "evt_x_y", "Bearerevt_x_y"])
 def test_without_a_credential_nobody_comes_in(tmp_path: Path, header: str) -> None:
-    with pytest.raises(Refusal) as raised:
+    with pytest.raises(ApiError) as raised:
         run(Gate(tmp_path).admission.admit(header, ASK))
 
     assert (401, "missing_token") == code_of(raised.value)
@@ -178,7 +178,7 @@ def test_a_token_of_one_tenant_is_never_a_principal_of_another(
     token = signed(gate, tenant=signed_for, sub=name, tenant_id=claimed, acr=claimed)
     try:
         identity = gate.admit(token)
-    except Refusal as refusal:
+    except ApiError as refusal:
         assert not name.isprintable() or not name.strip()
         assert (401, "invalid_token") == code_of(refusal)  # noqa: PT017 - either way has its own claim
         return
@@ -196,7 +196,7 @@ def test_a_mangled_token_is_always_refused_in_the_same_way(tmp_path_factory: pyt
     mangled = token[:place] + data.draw(st.text(st.characters(max_codepoint=255), max_size=3)) + token[place + cut :]
     if mangled == good:
         return
-    with pytest.raises(Refusal) as raised:
+    with pytest.raises(ApiError) as raised:
         run(gate.admission.identify(mangled))
 
     assert raised.value.status == 401
@@ -239,20 +239,20 @@ def test_a_new_signed_token_has_no_new_share(tmp_path: Path) -> None:
 
 def test_the_settings_of_a_server_make_its_way_in(tmp_path: Path) -> None:
     create(tmp_path / "base")
-    with Control(tmp_path / "base") as control:
+    with GovernanceRuntime(tmp_path / "base") as control:
         settings = ServerSettings(requests_per_minute=3, requests_per_day=2, jwt=settings_in(tmp_path / "base"))
         admission = make_admission(control, settings)
         token = control.tokens.issue(name="bob", roles=[Role.READER], tenant="acme", by="test").token
         needs = Asking()
         for _ in range(2):
             run(admission.admit(f"Bearer {token}", needs))
-        with pytest.raises(Refusal) as raised:
+        with pytest.raises(ApiError) as raised:
             run(admission.admit(f"Bearer {token}", needs))
         admission.close()
 
         assert (429, "quota_exceeded") == code_of(raised.value)
         again = make_admission(control, settings)
-        with pytest.raises(Refusal) as raised:
+        with pytest.raises(ApiError) as raised:
             run(again.admit(f"Bearer {token}", needs))
         again.close()
         assert (429, "quota_exceeded") == code_of(raised.value)
@@ -262,7 +262,7 @@ def test_the_settings_of_a_server_make_its_way_in(tmp_path: Path) -> None:
 def test_settings_that_are_not_complete_are_told_at_the_start(tmp_path: Path, changed: dict[str, str], field: str) -> None:
     create(tmp_path / "base")
     settings = msgspec.structs.replace(settings_in(tmp_path / "base"), **changed)
-    with Control(tmp_path / "base") as control, pytest.raises(InvalidFieldError, match=f"server.jwt.{field}"):
+    with GovernanceRuntime(tmp_path / "base") as control, pytest.raises(InvalidFieldError, match=f"server.jwt.{field}"):
         make_admission(control, ServerSettings(jwt=settings))
 
 

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
 from evidentia.serving.identity.hosts import HostCheck, HostRule, host_in
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.api_errors import ApiError
 from serving.identity_samples import run
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def code_for(*headers: tuple[str, str]) -> str:
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers]
     try:
         RULE.check(Headers(raw=raw))
-    except Refusal as refusal:
+    except ApiError as refusal:
         return refusal.fault.code
     return PASSED
 

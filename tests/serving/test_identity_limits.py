@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from evidentia.backends.embedded.usage import EmbeddedUsage
 from evidentia.contracts.control import Role, TokenFacts, TokenId, TokenInfo, TokenLimits
-from evidentia.serving.identity.buckets import MOST_BURST, Buckets, Pace
+from evidentia.serving.identity.buckets import MAX_BURST, Buckets, Pace
 from evidentia.serving.identity.limits import WRONG, Limiter
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.api_errors import ApiError
 from evidentia.testing.virtual_time import VirtualClock
 from serving.identity_samples import Gate, code_of
 
@@ -35,10 +35,10 @@ def passed(limiter: Limiter, info: TokenInfo, count: int) -> int:
     return sum(refusal_of(limiter, info) is None for _ in range(count))
 
 
-def refusal_of(limiter: Limiter, info: TokenInfo) -> Refusal | None:
+def refusal_of(limiter: Limiter, info: TokenInfo) -> ApiError | None:
     try:
         limiter.count(info)
-    except Refusal as refusal:
+    except ApiError as refusal:
         return refusal
     return None
 
@@ -88,12 +88,12 @@ def test_a_burst_is_a_minute_s_share_within_reason() -> None:
     assert Pace(2_000_000_000, 30) == Pace.of(30)
     assert Pace(8_000_000_000, 7) == Pace.of(30, workers=4)
     assert Pace(240_000_000_000, 1) == Pace.of(1, workers=4)
-    assert Pace(6_000, MOST_BURST) == Pace.of(10_000_000)
+    assert Pace(6_000, MAX_BURST) == Pace.of(10_000_000)
 
 
 def test_memory_is_bounded_and_who_came_last_is_remembered() -> None:
     clock, pace = VirtualClock(), Pace.of(1)
-    buckets = Buckets(clock=clock, most_kept=3)
+    buckets = Buckets(clock=clock, max_kept=3)
     for key in ("a", "b", "c"):
         buckets.take(key, pace)
     buckets.take("a", pace)

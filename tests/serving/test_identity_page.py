@@ -29,13 +29,13 @@ def test_the_table_of_roles_is_that_of_the_operations() -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
-        f"at most {spaced(buckets.MOST_BURST)}, and it fills evenly",
-        f"no more than {spaced(buckets.MOST_KEPT)} holders",
+        f"at most {spaced(buckets.MAX_BURST)}, and it fills evenly",
+        f"no more than {spaced(buckets.MAX_KEPT)} holders",
         f"every {usage.WRITE_S} seconds and at the end",
         f"{limits.WRONG.burst} at once, then one in two seconds",
-        f"{spaced(verifier.LONGEST)} characters at most",
+        f"{spaced(verifier.MAX_LENGTH)} characters at most",
         f"believed for {verifier.KEPT_NS // 10**9} seconds at most",
-        f"A token has {sessions.MOST_OF_ONE} sessions at most",
+        f"A token has {sessions.MAX_OF_ONE} sessions at most",
     ],
 )
 def test_numbers_on_the_page_are_those_of_the_program(sentence: str) -> None:

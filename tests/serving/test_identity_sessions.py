@@ -15,8 +15,8 @@ from evidentia.serving.identity import links as links_module
 from evidentia.serving.identity import sessions as sessions_module
 from evidentia.serving.identity.limits import WRONG
 from evidentia.serving.identity.links import HOLDS_S, Links, hash_of, new_code
-from evidentia.serving.identity.sessions import IDLE_S, MOST_OF_ONE, RECHECK_NS, SessionStore
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.identity.sessions import IDLE_S, MAX_OF_ONE, RECHECK_NS, SessionStore
+from evidentia.serving.operations.api_errors import ApiError
 from serving.identity_samples import Gate, code_of, run
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Desk:
         return identity
 
     def worthless(self, code: str, **more: Any) -> tuple[int, str]:
-        with pytest.raises(Refusal) as raised:
+        with pytest.raises(ApiError) as raised:
             self.redeem(code, **more)
         return code_of(raised.value)
 
@@ -161,9 +161,9 @@ def test_signing_out_wins_over_a_check_that_is_under_way(desk: Desk) -> None:
 
 def test_one_token_has_so_many_sessions_and_crowds_out_nobody(desk: Desk) -> None:
     other = desk.sign_in(run(desk.gate.admission.identify(desk.gate.issue("bob").token))).cookie
-    cookies = [desk.sign_in().cookie for _ in range(MOST_OF_ONE + 3)]
+    cookies = [desk.sign_in().cookie for _ in range(MAX_OF_ONE + 3)]
 
-    assert [False] * 3 + [True] * MOST_OF_ONE == [desk.is_in(cookie) for cookie in cookies]
+    assert [False] * 3 + [True] * MAX_OF_ONE == [desk.is_in(cookie) for cookie in cookies]
     assert desk.is_in(other)
 
 
@@ -222,7 +222,7 @@ def test_of_two_who_use_a_link_at_once_one_comes_in(desk: Desk) -> None:
     async def both() -> list[object]:
         return [*await asyncio.gather(desk.links.redeem(code), desk.links.redeem(code), return_exceptions=True)]
 
-    assert [False, True] == [isinstance(outcome, Refusal) for outcome in run(both())]
+    assert [False, True] == [isinstance(outcome, ApiError) for outcome in run(both())]
 
 
 def test_a_link_holds_for_an_hour(desk: Desk) -> None:

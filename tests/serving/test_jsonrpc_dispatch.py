@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.serving.jsonrpc.codes import INVALID_PARAMS, failure
-from evidentia.serving.jsonrpc.dispatch import MOST_AT_ONCE, MOST_IN_BATCH, RpcMethod, dispatch
+from evidentia.serving.jsonrpc.dispatch import MAX_AT_ONCE, MAX_IN_BATCH, RpcMethod, dispatch
 
 
 async def subtract(raw: bytes) -> bytes:
@@ -183,8 +183,8 @@ def test_a_notification_that_fails_is_silent_and_a_call_is_not() -> None:
 def test_a_batch_has_a_largest_size() -> None:
     call = '{"jsonrpc": "2.0", "method": "get_data", "id": 1}'
 
-    assert MOST_IN_BATCH == len(called(f"[{','.join([call] * MOST_IN_BATCH)}]"))
-    assert INVALID_REQUEST == called(f"[{','.join([call] * (MOST_IN_BATCH + 1))}]")
+    assert MAX_IN_BATCH == len(called(f"[{','.join([call] * MAX_IN_BATCH)}]"))
+    assert INVALID_REQUEST == called(f"[{','.join([call] * (MAX_IN_BATCH + 1))}]")
 
 
 @pytest.mark.parametrize("params", [b"[%s]", b'{"jsonrpc": "2.0", "method": "echo", "id": 1, "params": [%s]}'])
@@ -222,7 +222,7 @@ def test_reads_of_a_batch_run_together_and_a_write_runs_alone_in_its_place() -> 
     assert list(range(len(order))) == [each["id"] for each in answers]
     assert order == [name for name, _ in seen]
     assert [3] * 3 + [1] * 2 == [at_once for _, at_once in seen[:5]]
-    assert MOST_AT_ONCE == max(at_once for _, at_once in seen)
+    assert MAX_AT_ONCE == max(at_once for _, at_once in seen)
 
 
 @given(

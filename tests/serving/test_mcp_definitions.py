@@ -11,14 +11,14 @@ from mcp import types
 
 from evidentia.contracts.evidence import EvidenceRequest
 from evidentia.serving.mcp.arguments import CheckAsk, TableAsk, TextAsk, VerifyAsk
-from evidentia.serving.mcp.definitions import DEFINITIONS, MOST_TOKENS, REQUEST_FIELDS, listed
+from evidentia.serving.mcp.definitions import DEFINITIONS, MAX_TOKENS, REQUEST_FIELDS, listed
 from evidentia.text.counting import count_tokens
 
 
 def test_all_definitions_together_cost_less_than_two_thousand_tokens() -> None:
     wire = [types.Tool.model_validate(listed(each)).model_dump(by_alias=True, exclude_none=True) for each in DEFINITIONS]
 
-    assert MOST_TOKENS > count_tokens(json.dumps(wire))
+    assert MAX_TOKENS > count_tokens(json.dumps(wire))
 
 
 def test_retrieve_takes_every_field_of_a_request_but_who_asks() -> None:

@@ -25,7 +25,7 @@ from serving.mcp_doors import (
     INITIALIZE,
     MODES,
     PATIENT,
-    Door,
+    McpServer,
     answer_with_citation,
     http_door,
     make_base,
@@ -51,15 +51,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def door(base: Path) -> Iterator[Door]:
+def door(base: Path) -> Iterator[McpServer]:
     """Serve the base to holders of tokens; Carol is cleared for what is confidential."""
-    with http_door(base, grants=Grants({"carol": Facts(clearance="confidential", groups=("oncall",))}), most_bytes=100_000) as opened:  # type: ignore[arg-type]  # as in a file
+    with http_door(base, grants=Grants({"carol": Facts(clearance="confidential", groups=("oncall",))}), max_bytes=100_000) as opened:  # type: ignore[arg-type]  # as in a file
         opened.token("first")
         yield opened
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_each_principal_sees_what_it_may(door: Door, mode: str) -> None:
+def test_each_principal_sees_what_it_may(door: McpServer, mode: str) -> None:
     async def asked(token: str) -> list[str]:
         async with over_http(door.url, mode=mode, token=token) as client:
             return sources_in(await client.call_tool("retrieve", ASK))
@@ -72,7 +72,7 @@ def test_each_principal_sees_what_it_may(door: Door, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_client_retrieves_reads_and_verifies_over_http(door: Door, mode: str) -> None:
+def test_a_client_retrieves_reads_and_verifies_over_http(door: McpServer, mode: str) -> None:
     async def scene() -> None:
         async with over_http(door.url, mode=mode, token=door.token("reader of everything")) as client:
             found = (await client.call_tool("retrieve", ASK)).structured_content
@@ -86,7 +86,7 @@ def test_a_client_retrieves_reads_and_verifies_over_http(door: Door, mode: str) 
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_an_agent_retrieves_cites_is_checked_and_verifies_over_http(door: Door, mode: str) -> None:
+def test_an_agent_retrieves_cites_is_checked_and_verifies_over_http(door: McpServer, mode: str) -> None:
     async def scene() -> None:
         async with over_http(door.url, mode=mode, token=door.token(f"an agent in {mode}")) as client:
             await answer_with_citation(client)
@@ -94,7 +94,7 @@ def test_an_agent_retrieves_cites_is_checked_and_verifies_over_http(door: Door, 
     asyncio.run(scene())
 
 
-def test_another_s_receipt_is_not_there(door: Door) -> None:
+def test_another_s_receipt_is_not_there(door: McpServer) -> None:
     async def scene() -> None:
         async with over_http(door.url, token=door.token("alice")) as client:
             receipt = (await client.call_tool("retrieve", ASK)).structured_content["receipt_id"]
@@ -112,7 +112,7 @@ def test_another_s_receipt_is_not_there(door: Door) -> None:
     asyncio.run(scene())
 
 
-def test_receipts_are_listed_page_by_page(door: Door) -> None:
+def test_receipts_are_listed_page_by_page(door: McpServer) -> None:
     async def scene() -> None:
         async with over_http(door.url, token=door.token("a busy one")) as client:
             made = [(await client.call_tool("retrieve", ASK)).structured_content["receipt_id"] for _ in range(52)]
@@ -127,7 +127,7 @@ def test_receipts_are_listed_page_by_page(door: Door) -> None:
     asyncio.run(scene())
 
 
-def test_without_a_token_nobody_is_let_in(door: Door) -> None:
+def test_without_a_token_nobody_is_let_in(door: McpServer) -> None:
     none, wrong = door.post(), door.post(authorization="Bearer evt_000000000000_nothing")
 
     assert (401, 'Bearer realm="evidentia"') == (none.status_code, none.headers["www-authenticate"])
@@ -135,7 +135,7 @@ def test_without_a_token_nobody_is_let_in(door: Door) -> None:
     assert (401, 'Bearer realm="evidentia", error="invalid_token"') == (wrong.status_code, wrong.headers["www-authenticate"])
 
 
-def test_a_token_for_other_work_is_refused(door: Door) -> None:
+def test_a_token_for_other_work_is_refused(door: McpServer) -> None:
     reply = door.post(authorization=f"Bearer {door.token('an auditor', Role.AUDITOR, Role.READER)}")
 
     assert (403, "wrong_role") == (reply.status_code, reply.json()["error"]["code"])
@@ -154,7 +154,7 @@ def test_a_token_for_other_work_is_refused(door: Door) -> None:
     ],
 )
 def test_a_page_of_another_site_is_refused_before_its_token_is_looked_at(
-    door: Door, headers: dict[str, str], status: int, code: str
+    door: McpServer, headers: dict[str, str], status: int, code: str
 ) -> None:
     reply = door.post(**headers)
 
@@ -166,11 +166,11 @@ def test_names_of_this_machine_are_known(host: str) -> None:
     assert host_in(f"//{host}") in LOCAL_HOSTS
 
 
-def test_a_page_of_this_host_is_let_in(door: Door) -> None:
+def test_a_page_of_this_host_is_let_in(door: McpServer) -> None:
     assert 200 == door.post(authorization=f"Bearer {door.token('a page')}", origin="http://localhost:3000").status_code
 
 
-def test_a_session_belongs_to_whoever_opened_it(door: Door) -> None:
+def test_a_session_belongs_to_whoever_opened_it(door: McpServer) -> None:
     alice, bob = (f"Bearer {door.token(name)}" for name in ("alice", "bob"))
     session = door.post(authorization=alice).headers["mcp-session-id"]
     ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
@@ -180,7 +180,7 @@ def test_a_session_belongs_to_whoever_opened_it(door: Door) -> None:
     assert 401 == door.post(ping, mcp_session_id=session).status_code
 
 
-def test_a_body_that_is_too_large_is_refused(door: Door) -> None:
+def test_a_body_that_is_too_large_is_refused(door: McpServer) -> None:
     body = {**INITIALIZE, "padding": "x" * 200_000}
 
     assert 413 == door.post(body, authorization=f"Bearer {door.token('a loud one')}").status_code
@@ -201,7 +201,7 @@ def test_a_base_without_tokens_is_open_to_this_machine_until_the_first_token(tmp
     assert (401, 401) == (proxied.status_code, later.status_code)
 
 
-def test_only_this_path_is_there(door: Door) -> None:
+def test_only_this_path_is_there(door: McpServer) -> None:
     with httpx2.Client(trust_env=False) as client:
         assert 404 == client.get(door.url.replace("/mcp", "/")).status_code
 
@@ -213,7 +213,7 @@ def modern(method: str, **params: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("argument", ["query", "filter", "session_context"])
-def test_half_a_character_is_refused_by_name(door: Door, argument: str) -> None:
+def test_half_a_character_is_refused_by_name(door: McpServer, argument: str) -> None:
     body = modern("tools/call", name="retrieve", arguments={"query": "x", argument: "\ud800"})
     headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "retrieve"}
     reply = door.post(body, authorization=f"Bearer {door.token('a broken one')}", **headers).json()["result"]
@@ -270,7 +270,7 @@ def test_a_fault_of_our_own_shows_no_trace(tmp_path: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_sessions_over_http_are_told_of_new_versions(door: Door, base: Path, tmp_path: Path, mode: str) -> None:
+def test_sessions_over_http_are_told_of_new_versions(door: McpServer, base: Path, tmp_path: Path, mode: str) -> None:
     (tmp_path / "news.md").write_text(f"# News\n\nNews over HTTP in {mode}.\n", encoding="utf-8")
 
     def ingest() -> None:
@@ -303,7 +303,7 @@ def test_sessions_over_http_are_told_of_new_versions(door: Door, base: Path, tmp
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_bad_arguments_are_tool_errors_that_name_the_argument(door: Door, mode: str) -> None:
+def test_bad_arguments_are_tool_errors_that_name_the_argument(door: McpServer, mode: str) -> None:
     wrong: list[tuple[str, dict[str, Any], str]] = [
         ("retrieve", {}, "field 'query': it is missing"),
         ("retrieve", {"query": "x", "limits": 1}, "field 'limits': retrieve takes no such argument; did you mean 'limit'?"),

@@ -22,8 +22,8 @@ from evidentia.serving.mcp import memory as limits
 from evidentia.serving.mcp.definitions import CHECK, RAG, RETRIEVE, TABLE
 from evidentia.serving.mcp.memory import Conversation, KeptCall, KeptReceipt, Memory
 from evidentia.serving.mcp.resources import _URI, FRAGMENT, Reading, uri_of
-from evidentia.serving.mcp.tools import CHUNKS_KEY, RECEIPT_KEY, Desk
-from evidentia.serving.operations.office import Office
+from evidentia.serving.mcp.tools import CHUNKS_KEY, RECEIPT_KEY, ToolHandlers
+from evidentia.serving.operations.served_base import ServedBase
 from serving.mcp_doors import PATIENT, make_base
 
 if TYPE_CHECKING:
@@ -46,19 +46,19 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @asynccontextmanager
-async def desk_over(base: Path, profile: str = "first_call") -> AsyncIterator[Desk]:
-    office = Office.open(base, profile=PROFILES[profile])
+async def desk_over(base: Path, profile: str = "first_call") -> AsyncIterator[ToolHandlers]:
+    served_base = ServedBase.open(base, profile=PROFILES[profile])
     try:
-        yield Desk(office, Memory())
+        yield ToolHandlers(served_base, Memory())
     finally:
-        await office.close()
+        await served_base.close()
 
 
 def test_the_agent_s_tools_are_asked_as_the_caller_and_their_evidence_can_be_looked_up(base: Path) -> None:
     async def scene() -> None:
-        async with desk_over(base) as desk:
-            owner = await desk.call(RAG, {"query": "signing keys", "top_k": 2}, OWNER)
-            bob = await desk.call(TABLE, {"query": "code of the vault of signing keys"}, Caller(BOB))
+        async with desk_over(base) as handlers:
+            owner = await handlers.call(RAG, {"query": "signing keys", "top_k": 2}, OWNER)
+            bob = await handlers.call(TABLE, {"query": "code of the vault of signing keys"}, Caller(BOB))
 
         assert owner.meta is not None
         assert 2 == len(owner.meta[CHUNKS_KEY])
@@ -76,9 +76,9 @@ def test_a_reply_is_checked_against_the_profile_of_the_server(base: Path) -> Non
     ask = {"question": "What is the policy for the expiry of signing keys?", "reply": "Signing keys expire after 30 days."}
 
     async def scene(profile: str) -> tuple[bool, int]:
-        async with desk_over(base, profile) as desk:
-            await desk.call(RAG, {"query": "signing key expiry policy lifetime", "top_k": 50}, OWNER)
-            outcome = await desk.call(CHECK, ask, OWNER)
+        async with desk_over(base, profile) as handlers:
+            await handlers.call(RAG, {"query": "signing key expiry policy lifetime", "top_k": 50}, OWNER)
+            outcome = await handlers.call(CHECK, ask, OWNER)
         assert outcome.structured is not None
         return outcome.structured["ok"], len(outcome.structured["self_check"])
 
@@ -92,17 +92,17 @@ def test_a_reply_is_checked_against_what_its_own_session_retrieved(base: Path) -
     query = {"query": "signing key expiry policy lifetime", "top_k": 50}
 
     async def scene() -> list[Any]:
-        async with desk_over(base) as desk:
-            await desk.call(RAG, query, OWNER)
-            await desk.call(RAG, {**query, "session": "named"}, OWNER)
-            await desk.call(RETRIEVE, {"query": query["query"], "session_context": "full", **PATIENT}, OWNER)
+        async with desk_over(base) as handlers:
+            await handlers.call(RAG, query, OWNER)
+            await handlers.call(RAG, {**query, "session": "named"}, OWNER)
+            await handlers.call(RETRIEVE, {"query": query["query"], "session_context": "full", **PATIENT}, OWNER)
             return [
-                await desk.call(CHECK, ask, OWNER),
-                await desk.call(CHECK, {**ask, "session": "named"}, OWNER),
-                await desk.call(CHECK, {**ask, "session": "full"}, OWNER),
-                await desk.call(CHECK, ask, OWNER._replace(session="another")),
-                await desk.call(CHECK, ask, Caller(BOB)),
-                await desk.call(CHECK, {**ask, "reply": "Signing keys expire after 30 days."}, OWNER),
+                await handlers.call(CHECK, ask, OWNER),
+                await handlers.call(CHECK, {**ask, "session": "named"}, OWNER),
+                await handlers.call(CHECK, {**ask, "session": "full"}, OWNER),
+                await handlers.call(CHECK, ask, OWNER._replace(session="another")),
+                await handlers.call(CHECK, ask, Caller(BOB)),
+                await handlers.call(CHECK, {**ask, "reply": "Signing keys expire after 30 days."}, OWNER),
             ]
 
     outcomes = asyncio.run(scene())
@@ -116,10 +116,10 @@ def test_a_reply_is_checked_against_what_its_own_session_retrieved(base: Path) -
 
 def test_what_was_wrong_with_a_call_is_told_and_does_not_hold_the_reply_up(base: Path) -> None:
     async def scene() -> Any:
-        async with desk_over(base) as desk:
-            await desk.call(RAG, {"query": "signing key expiry policy lifetime", "top_k": 7}, OWNER)
+        async with desk_over(base) as handlers:
+            await handlers.call(RAG, {"query": "signing key expiry policy lifetime", "top_k": 7}, OWNER)
             reply = 'Signing keys expire after 30 days.\n<CITATION file="handbook:keys.md" filename="keys.md" page=0 />'
-            return await desk.call(CHECK, {"question": "What is the policy for the expiry of signing keys?", "reply": reply}, OWNER)
+            return await handlers.call(CHECK, {"question": "What is the policy for the expiry of signing keys?", "reply": reply}, OWNER)
 
     checked = asyncio.run(scene())
 
@@ -139,21 +139,21 @@ def test_checking_again_sees_the_same_calls_and_another_question_only_later_ones
 
 def test_conversations_are_bounded() -> None:
     memory, conversation = Memory(), Conversation()
-    for number in range(limits.MOST_CALLS + 5):
+    for number in range(limits.MAX_CALLS + 5):
         conversation.add(KeptCall(RAG, {}, str(number)))
     many = Conversation()
     for _ in range(3):
-        many.add(KeptCall(RAG, {}, "x" * (limits.MOST_CHARS // 2)))
-    for number in range(limits.MOST_CONVERSATIONS + 1):
+        many.add(KeptCall(RAG, {}, "x" * (limits.MAX_CHARS // 2)))
+    for number in range(limits.MAX_CONVERSATIONS + 1):
         memory.conversation(OWNER, str(number)).add(KeptCall(RAG, {}, ""))
-    for number in range(limits.MOST_RECEIPTS + 1):
+    for number in range(limits.MAX_RECEIPTS + 1):
         memory.note_receipt(OWNER, KeptReceipt(f"r-{number}", datetime(2026, 1, 1, tzinfo=UTC), 0))
 
-    assert limits.MOST_CALLS == len(conversation.calls)
+    assert limits.MAX_CALLS == len(conversation.calls)
     assert "5" == conversation.calls[0].text
     assert 2 == len(many.calls)
     assert ([], 1) == (memory.conversation(OWNER, "0").calls, len(memory.conversation(OWNER, "5").calls))
-    assert limits.MOST_RECEIPTS == len(memory.receipts(OWNER))
+    assert limits.MAX_RECEIPTS == len(memory.receipts(OWNER))
 
 
 def test_a_session_that_is_over_is_forgotten() -> None:
@@ -168,8 +168,8 @@ def test_a_session_that_is_over_is_forgotten() -> None:
 
 def test_hostile_text_stays_inside_the_evidence(base: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> Any:
-        async with desk_over(base) as desk:
-            return await desk.call(RETRIEVE, {"query": "zebra", **PATIENT}, OWNER)
+        async with desk_over(base) as handlers:
+            return await handlers.call(RETRIEVE, {"query": "zebra", **PATIENT}, OWNER)
 
     outcome = asyncio.run(scene())
 
@@ -206,11 +206,11 @@ def test_any_id_survives_its_address(name: str) -> None:
 )
 def test_an_address_that_names_nothing_is_not_found(base: Path, uri: str) -> None:
     async def scene() -> None:
-        office = Office.open(base)
+        served_base = ServedBase.open(base)
         try:
             with pytest.raises(NotFoundError):
-                await Reading(office, Memory()).read(uri, OWNER)
+                await Reading(served_base, Memory()).read(uri, OWNER)
         finally:
-            await office.close()
+            await served_base.close()
 
     asyncio.run(scene())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.access import Principal
 from evidentia.contracts.vocabulary import Classification
-from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.cli_errors import UsageError
 from evidentia.serving.cli.principals import principal_from
 
 KNOWN = {"clearance", "groups", "roles", "tenant"}
@@ -67,7 +67,7 @@ def test_json_object_is_the_message_itself() -> None:
     ],
 )
 def test_wrong_word_is_named(text: str, problem: str) -> None:
-    with pytest.raises(MistakeError) as caught:
+    with pytest.raises(UsageError) as caught:
         principal_from(text)
 
     assert problem in caught.value.format_message()
@@ -89,7 +89,7 @@ def test_every_fact_arrives(facts: dict[str, str], name: str) -> None:
 def test_any_text_is_a_principal_or_a_mistake(text: str) -> None:
     try:
         principal = principal_from(text)
-    except MistakeError:
+    except UsageError:
         return
 
     assert principal.principal_id

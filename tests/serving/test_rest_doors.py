@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evidentia.serving.operations.asking import Endpoint
+    from evidentia.serving.operations.endpoint import Endpoint
 
 pytest.importorskip("starlette", reason="the extra `server` is not installed")
 

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from evidentia.serving.operations.refusals import TOO_LARGE
+from evidentia.serving.operations.api_errors import TOO_LARGE
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.openapi import openapi_document
 from evidentia.wiring.embedded import create

@@ -359,7 +359,7 @@ def test_a_run_called_admin_writes_nothing_as_one_who_cares_for_the_log(shared: 
 
 def test_a_run_of_which_nobody_speaks_is_closed_as_an_error(tmp_path: Path) -> None:
     create(tmp_path / "base")
-    with serving(tmp_path / "base", idle_ns=0, most_open=1) as plane:
+    with serving(tmp_path / "base", idle_ns=0, max_open=1) as plane:
         expired, fresh = started(plane), started(plane)
         late = plane.agent.post(f"/v1/runs/{expired}/calls", json={"calls": [{"seq": 1, "call": GOOD}]})
 
@@ -370,7 +370,7 @@ def test_a_run_of_which_nobody_speaks_is_closed_as_an_error(tmp_path: Path) -> N
 
 def test_too_many_open_runs_are_refused(tmp_path: Path) -> None:
     create(tmp_path / "base")
-    with serving(tmp_path / "base", most_open=1) as plane:
+    with serving(tmp_path / "base", max_open=1) as plane:
         started(plane)
         reply = plane.agent.post("/v1/runs", json={"facts": {"agent_name": "x"}})
 

@@ -18,9 +18,9 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.control import Role
 from evidentia.contracts.doors import IngestRequest, SentDocument
 from evidentia.contracts.errors import BaseBusyError
-from evidentia.serving.operations.document_endpoints import MOST_SENT_BYTES
-from evidentia.serving.operations.office import Office
+from evidentia.serving.operations.document_endpoints import MAX_SENT_BYTES
 from evidentia.serving.operations.sending import source_of, take_in
+from evidentia.serving.operations.served_base import ServedBase
 from evidentia.wiring.embedded import INBOX_NAME
 from evidentia.wiring.settings_file import SETTINGS_NAME
 from serving.rest_planes import Served, serving
@@ -240,7 +240,7 @@ def test_a_corpus_may_be_sent_as_a_file(plane: Served) -> None:
 def test_a_huge_body_is_refused_while_it_is_read(plane: Served) -> None:
     def endless() -> Iterator[bytes]:
         yield b'{"files": [{"path": "a.md", "content": "'
-        for _ in range(MOST_SENT_BYTES // (1 << 20) + 1):
+        for _ in range(MAX_SENT_BYTES // (1 << 20) + 1):
             yield b"A" * (1 << 20)
 
     reply = plane.admin.post(DOCUMENTS, content=endless(), headers={"content-type": "application/json"})
@@ -299,11 +299,11 @@ def test_while_one_waits_for_its_turn_others_are_answered(shared: Served) -> Non
     assert ["first", "second"] == listed(plane)
 
 
-def office_of(tmp_path: Path, settings: str = PLAIN) -> Office:
+def office_of(tmp_path: Path, settings: str = PLAIN) -> ServedBase:
     with evidentia.connect(tmp_path / "base", init=True):
         pass
     (tmp_path / "base" / SETTINGS_NAME).write_text(settings, encoding="utf-8")
-    return Office.open(tmp_path / "base")
+    return ServedBase.open(tmp_path / "base")
 
 
 def request_of(*words: str) -> IngestRequest:
@@ -312,29 +312,29 @@ def request_of(*words: str) -> IngestRequest:
 
 def test_who_waits_too_long_is_told_to_come_back(tmp_path: Path) -> None:
     async def late() -> None:
-        office = office_of(tmp_path, PLAIN + "[storage]\nwriter_wait_ms = 60\n")
-        await take_in(office, request_of("a"), tenant="default")
-        with (office.directory / INBOX_NAME / "lock").open("wb") as lock:
+        served_base = office_of(tmp_path, PLAIN + "[storage]\nwriter_wait_ms = 60\n")
+        await take_in(served_base, request_of("a"), tenant="default")
+        with (served_base.directory / INBOX_NAME / "lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with pytest.raises(BaseBusyError) as told:
-                await take_in(office, request_of("b"), tenant="default")
+                await take_in(served_base, request_of("b"), tenant="default")
             assert str(tmp_path) not in str(told.value)
-        assert 1 == (await take_in(office, request_of("b"), tenant="default")).added
-        await office.close()
+        assert 1 == (await take_in(served_base, request_of("b"), tenant="default")).added
+        await served_base.close()
 
     asyncio.run(late())
 
 
 def test_who_is_cancelled_leaves_the_lock_to_the_work_that_goes_on(tmp_path: Path) -> None:
     async def cancelled() -> list[str]:
-        office = office_of(tmp_path)
-        first = asyncio.create_task(take_in(office, request_of("a"), tenant="default"))
+        served_base = office_of(tmp_path)
+        first = asyncio.create_task(take_in(served_base, request_of("a"), tenant="default"))
         await asyncio.sleep(0.01)  # wherever it is by then, nothing may be mixed up
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
-        await take_in(office, request_of("b"), tenant="default")
-        live = await office.base_for(local_owner()).documents()
-        await office.close()
+        await take_in(served_base, request_of("b"), tenant="default")
+        live = await served_base.base_for(local_owner()).documents()
+        await served_base.close()
         return [name for name, _, _ in live]
 
     assert ["documents:a", "documents:b"] == asyncio.run(cancelled())
@@ -342,17 +342,17 @@ def test_who_is_cancelled_leaves_the_lock_to_the_work_that_goes_on(tmp_path: Pat
 
 def test_what_a_crash_left_behind_is_cleared_and_never_taken_in(tmp_path: Path) -> None:
     async def after() -> tuple[list[str], list[str]]:
-        office = office_of(tmp_path)
-        left = office.directory / INBOX_NAME / "staged" / "documents" / "files"
+        served_base = office_of(tmp_path)
+        left = served_base.directory / INBOX_NAME / "staged" / "documents" / "files"
         left.mkdir(parents=True)
         (left / "left.md").write_text("left behind", encoding="utf-8")
         (tmp_path / "outside").mkdir()
         (tmp_path / "outside" / "secret.md").write_text("secret", encoding="utf-8")
         (left / "planted").symlink_to(tmp_path / "outside", target_is_directory=True)
-        await take_in(office, request_of("a"), tenant="default")
-        live = await office.base_for(local_owner()).documents()
-        await office.close()
-        return [name for name, _, _ in live], [each.name for each in (office.directory / INBOX_NAME).iterdir()]
+        await take_in(served_base, request_of("a"), tenant="default")
+        live = await served_base.base_for(local_owner()).documents()
+        await served_base.close()
+        return [name for name, _, _ in live], [each.name for each in (served_base.directory / INBOX_NAME).iterdir()]
 
     assert (["documents:a"], ["lock"]) == asyncio.run(after())
     assert "secret" == (tmp_path / "outside" / "secret.md").read_text(encoding="utf-8")
@@ -360,13 +360,13 @@ def test_what_a_crash_left_behind_is_cleared_and_never_taken_in(tmp_path: Path) 
 
 def test_a_stage_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     async def linked() -> None:
-        office = office_of(tmp_path)
+        served_base = office_of(tmp_path)
         (tmp_path / "outside").mkdir()
-        (office.directory / INBOX_NAME).mkdir()
-        (office.directory / INBOX_NAME / "staged").symlink_to(tmp_path / "outside", target_is_directory=True)
+        (served_base.directory / INBOX_NAME).mkdir()
+        (served_base.directory / INBOX_NAME / "staged").symlink_to(tmp_path / "outside", target_is_directory=True)
         (tmp_path / "outside" / "kept").mkdir()
-        await take_in(office, request_of("a"), tenant="default")
-        await office.close()
+        await take_in(served_base, request_of("a"), tenant="default")
+        await served_base.close()
 
     asyncio.run(linked())
     assert ["kept"] == [each.name for each in (tmp_path / "outside").iterdir()]

@@ -22,7 +22,7 @@ from evidentia.contracts.evidence import EvidenceResponse
 from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.streaming import StreamEvent
 from evidentia.contracts.vocabulary import Classification
-from evidentia.serving.operations.asking import Endpoint
+from evidentia.serving.operations.endpoint import Endpoint
 from evidentia.serving.operations.sending import source_of
 from evidentia.serving.rest.streaming import streamed
 from serving.rest_planes import Served, serving
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evidentia.serving.operations.asking import Asked
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.endpoint import OperationRequest
+    from evidentia.serving.operations.server_context import ServerContext
 
 SHELF = source_of("shelf", tenant=A)
 NOW = "2099-01-01T00:00:00Z"
@@ -156,7 +156,7 @@ FAULTS = [(BaseFullError("/somewhere"), "base_full"), (RuntimeError("the secret 
 @pytest.mark.parametrize(("fault", "code"), FAULTS)
 @pytest.mark.parametrize("accepted", ["application/x-ndjson", "text/event-stream"])
 def test_a_fault_after_the_first_part_is_the_last_part(fault: Exception, code: str, accepted: str) -> None:
-    async def answer(_: Plane, __: Asked) -> AsyncGenerator[dict[str, int], None]:
+    async def answer(_: ServerContext, __: OperationRequest) -> AsyncGenerator[dict[str, int], None]:
         yield {"part": 1}
         raise fault
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from evidentia.contracts.control import Role
-from evidentia.serving.operations.document_endpoints import MOST_SENT_BYTES
+from evidentia.serving.operations.document_endpoints import MAX_SENT_BYTES
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.sending import source_of
 from evidentia.serving.rest.responding import HEADERS
@@ -23,7 +23,7 @@ from serving.served_bases import TENANTS, A, B, asked, cleared, made
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evidentia.serving.operations.asking import Endpoint
+    from evidentia.serving.operations.endpoint import Endpoint
 
 Planes = dict[str, Served]
 Things = dict[str, dict[str, str]]
@@ -301,8 +301,8 @@ def test_a_body_too_deep_too_large_or_of_wrong_types_is_refused(shared: Served, 
     constants = sent(client, endpoint, content=b'{"text": NaN, "x": Infinity}', headers=JSON)
 
     assert {deep.status_code, deep_list.status_code, constants.status_code} <= {400, 422}
-    if endpoint.most_bytes < MOST_SENT_BYTES:
-        large = sent(client, endpoint, content=b'{"x": "' + b"a" * endpoint.most_bytes + b'"}', headers=JSON)
+    if endpoint.max_bytes < MAX_SENT_BYTES:
+        large = sent(client, endpoint, content=b'{"x": "' + b"a" * endpoint.max_bytes + b'"}', headers=JSON)
         assert (413, "body_too_large") == code_of(large)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from evidentia.contracts.control import Role
 from evidentia.serving.operations.sending import source_of
-from evidentia.text.addresses import is_public_address
+from evidentia.text.ssrf_guard import is_public_address
 from serving.rest_planes import Served, serving
 from serving.served_bases import PLAIN, A, B, asked, cleared, made
 

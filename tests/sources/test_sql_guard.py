@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.errors import StatementRefusedError
-from evidentia.sources.sql_guard import DEEPEST, LONGEST_STATEMENT, check_statement
+from evidentia.sources.sql_guard import DEEPEST, MAX_STATEMENT_LENGTH, check_statement
 from evidentia.testing.hostile_statements import HOSTILE, varied
 
 TABLES: Final = ("prices", "stock")
@@ -102,7 +102,7 @@ def test_what_is_too_long_too_deep_or_too_much_is_refused() -> None:
     opened, closed = "(" * (DEEPEST + 1), ")" * (DEEPEST + 1)
     deep = f"SELECT product FROM prices WHERE {opened}1{closed}"
     many = f"SELECT product FROM prices WHERE price IN ({', '.join('1' for _ in range(3_000))})"
-    long = f"SELECT product FROM prices{' ' * LONGEST_STATEMENT}"
+    long = f"SELECT product FROM prices{' ' * MAX_STATEMENT_LENGTH}"
     for statement in (long, deep, many):
         with pytest.raises(StatementRefusedError):
             check_statement(statement, tables=TABLES)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from evidentia.testing.determinism import START
-from evidentia.testing.virtual_time import DeadlockError, InlineWorkers, VirtualClock, run_virtual
+from evidentia.testing.virtual_time import DeadlockError, InlineBlockingExecutor, VirtualClock, run_virtual
 
 
 def test_waiting_moves_the_clock_by_exactly_the_wait() -> None:
@@ -108,7 +108,7 @@ def test_tasks_that_are_left_are_cancelled_and_stubborn_ones_left_alone() -> Non
 
 
 def test_inline_workers_return_and_raise_what_the_work_does() -> None:
-    workers = InlineWorkers()
+    workers = InlineBlockingExecutor()
 
     async def main() -> int:
         with pytest.raises(ZeroDivisionError):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.text.definitions import LONGEST_LONG, LONGEST_SHORT, MOST_LOOKED_AT, find_definitions, words_of
+from evidentia.text.definitions import MAX_LONG_LENGTH, MAX_LOOKED_AT, MAX_SHORT_LENGTH, find_definitions, words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,7 @@ def test_a_pair_is_given_once_in_the_order_of_the_text() -> None:
 
 @pytest.mark.parametrize("before", ["x" * 200, "x " * 100, "word " * 40])
 def test_a_long_form_is_never_cut_inside_a_word(before: str) -> None:
-    found = find_definitions(f"{before} s{'x' * LONGEST_LONG}l a (SLA)")
+    found = find_definitions(f"{before} s{'x' * MAX_LONG_LENGTH}l a (SLA)")
 
     assert [] == found
 
@@ -103,8 +103,8 @@ def test_what_is_found_stands_in_the_text_and_within_bounds(text: str) -> None:
     words = words_of(text)
     for short, long in find_definitions(text):
         assert short in text
-        assert 2 <= len(short) <= LONGEST_SHORT
-        assert len(long) <= 2 * LONGEST_LONG
+        assert 2 <= len(short) <= MAX_SHORT_LENGTH
+        assert len(long) <= 2 * MAX_LONG_LENGTH
         assert long == " ".join(long.split()) == long.lower()
         assert words_of(long) in words
 
@@ -127,7 +127,7 @@ def test_hostile_repetition_ends(piece: str) -> None:
 
 
 def test_only_so_many_parentheses_and_lines_are_looked_at() -> None:
-    many = MOST_LOOKED_AT + 10
+    many = MAX_LOOKED_AT + 10
 
     assert [] == find_definitions("(xx)" * many + " service level agreement (SLA)")
     assert [] == find_definitions("x: y\n" * many + "SLA: service level agreement")

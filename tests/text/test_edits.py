@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.text.edits import MOST_EDITS, WordList, distance, near, word_list
+from evidentia.text.edits import MAX_EDITS, WordList, distance, near, word_list
 
 WORDS = st.text(alphabet="abcé東0", min_size=1, max_size=7)
 
@@ -36,7 +36,7 @@ def test_a_swap_of_neighbours_is_one_edit_and_no_part_is_edited_twice(first: str
     assert edits == distance(second, first)
 
 
-@given(st.lists(WORDS, max_size=60), WORDS, st.integers(0, MOST_EDITS))
+@given(st.lists(WORDS, max_size=60), WORDS, st.integers(0, MAX_EDITS))
 def test_near_words_are_those_that_begin_alike_and_that_comparing_one_by_one_finds(words: list[str], word: str, edits: int) -> None:
     expected = [(number, distance(each, word)) for number, each in enumerate(words) if each[0] == word[0] and distance(each, word) <= edits]
     numbers, distances = near(_listed(words), word, edits=edits)

@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.text import instructions
-from evidentia.text.instructions import ACTIVE_MARKUP, INSTRUCTION_LIKE, hostile_flags, instruction_marks
+from evidentia.text import prompt_injection
+from evidentia.text.prompt_injection import ACTIVE_MARKUP, INSTRUCTION_LIKE, hostile_flags, instruction_marks
 
 SAMPLES: Final = yaml.safe_load((Path(__file__).parent / "instruction_attacks.yaml").read_text())
 DATA: Final = Path(os.environ.get("EVIDENTIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
@@ -60,7 +60,7 @@ def test_what_cannot_be_seen_hides_nothing() -> None:
 def test_the_quick_look_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [*SAMPLES["attacks"], *SAMPLES["ordinary"]]
     quick = [instruction_marks(text) for text in texts]
-    monkeypatch.setattr(instructions, "_likely", lambda _: set(instructions._COMPILED))
+    monkeypatch.setattr(prompt_injection, "_likely", lambda _: set(prompt_injection._COMPILED))
 
     assert quick == [instruction_marks(text) for text in texts]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.text.disguises import seen
+from evidentia.text.confusables import seen
 from evidentia.text.marks import neutral_line, neutralise
 
 MARKS: Final = re.compile(

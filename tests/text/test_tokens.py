@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.text.tokens import EDGES, LONGEST_TERM, STOP_WORDS, Tokeniser
+from evidentia.text.tokens import EDGES, MAX_TERM_LENGTH, STOP_WORDS, Tokeniser
 
 ENGLISH = Tokeniser()
 
@@ -96,7 +96,7 @@ def test_a_long_name_keeps_its_parts_and_a_bounded_whole() -> None:
     parts = ["alpha", "beta", "gamma", "delta"] * 5
     name = "_".join(parts)
 
-    assert [name[:LONGEST_TERM], *parts] == Tokeniser("none").terms(name)
+    assert [name[:MAX_TERM_LENGTH], *parts] == Tokeniser("none").terms(name)
 
 
 def test_none_means_no_stemming() -> None:
@@ -131,7 +131,7 @@ def test_positions_leave_no_gaps_and_terms_are_bounded(text: str) -> None:
 
     assert sorted(positions) == positions
     assert list(range(len(set(positions)))) == sorted(set(positions))
-    assert all(0 < len(term) <= LONGEST_TERM for term, _ in placed)
+    assert all(0 < len(term) <= MAX_TERM_LENGTH for term, _ in placed)
 
 
 @given(st.text(), st.text(alphabet=EDGES), st.text(alphabet=EDGES))

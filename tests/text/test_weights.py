@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, bm25_impacts, idf_fixed, ln_fixed, tfidf_impacts
 
-MOST_DOCUMENTS = (1 << 31) - 1
-LENGTHS = st.lists(st.integers(0, MOST_DOCUMENTS), min_size=1, max_size=8)
+MAX_DOCUMENTS = (1 << 31) - 1
+LENGTHS = st.lists(st.integers(0, MAX_DOCUMENTS), min_size=1, max_size=8)
 POSITIVE = st.integers(1, 1 << 33)
 
 
@@ -77,24 +77,24 @@ def test_parameters_out_of_range_are_refused(k1_milli: int, b_milli: int) -> Non
 
 @given(
     lengths=LENGTHS,
-    frequencies=st.lists(st.integers(1, MOST_DOCUMENTS), min_size=8, max_size=8),
-    documents=st.integers(1, MOST_DOCUMENTS),
+    frequencies=st.lists(st.integers(1, MAX_DOCUMENTS), min_size=8, max_size=8),
+    documents=st.integers(1, MAX_DOCUMENTS),
     total_length=st.integers(0, 1 << 40),
     idf=st.integers(-1_460_000, 1_460_000),
     k1_milli=st.integers(0, 10_000),
     b_milli=st.integers(0, 1000),
 )
 @example(
-    lengths=[MOST_DOCUMENTS],
-    frequencies=[MOST_DOCUMENTS] * 8,
-    documents=MOST_DOCUMENTS,
+    lengths=[MAX_DOCUMENTS],
+    frequencies=[MAX_DOCUMENTS] * 8,
+    documents=MAX_DOCUMENTS,
     total_length=0,
     idf=1_460_000,
     k1_milli=10_000,
     b_milli=1000,
 )
 @example(
-    lengths=[MOST_DOCUMENTS], frequencies=[1] * 8, documents=MOST_DOCUMENTS, total_length=0, idf=-1_460_000, k1_milli=10_000, b_milli=1000
+    lengths=[MAX_DOCUMENTS], frequencies=[1] * 8, documents=MAX_DOCUMENTS, total_length=0, idf=-1_460_000, k1_milli=10_000, b_milli=1000
 )
 @example(lengths=[0], frequencies=[1] * 8, documents=1, total_length=0, idf=1_460_000, k1_milli=0, b_milli=0)
 def test_arrays_and_plain_integers_agree(
@@ -144,7 +144,7 @@ def test_a_hand_computed_impact() -> None:
 
 
 def test_a_whole_query_fits_an_int32_sum() -> None:
-    rarest = idf_fixed("lucene", documents=MOST_DOCUMENTS, containing=0)
+    rarest = idf_fixed("lucene", documents=MAX_DOCUMENTS, containing=0)
     setting = Bm25.of(total_length=1, documents=1, k1_milli=10_000, b_milli=0)
 
     assert QUERY_TERM_LIMIT * setting.peak(rarest) < 1 << 31

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from evidentia.agents.approval import ApprovalDecision, auto_approve, auto_deny, prompt_approval
     from evidentia.agents.context import Context
     from evidentia.agents.current import get_current_context
+    from evidentia.agents.decorators import decision, reasoning, retrieval, step, tool
+    from evidentia.agents.enforcement import PolicyCheck
     from evidentia.agents.errors import InvalidRecordError
-    from evidentia.agents.heeding import PolicyCheck
-    from evidentia.agents.marking import decision, reasoning, retrieval, step, tool
     from evidentia.agents.observing import observe
     from evidentia.agents.protocol import ProtocolSession, lint_trace
     from evidentia.agents.retrying import retry
@@ -49,23 +49,23 @@ _EXPORTS = {
     "ApprovalDecision": "evidentia.agents.approval",
     "Context": "evidentia.agents.context",
     "InvalidRecordError": "evidentia.agents.errors",
-    "PolicyCheck": "evidentia.agents.heeding",
+    "PolicyCheck": "evidentia.agents.enforcement",
     "PolicyInvalidError": "evidentia.contracts.errors",
     "PolicyViolationError": "evidentia.contracts.errors",
     "ProtocolSession": "evidentia.agents.protocol",
     "Toolbox": "evidentia.agents.tools",
     "auto_approve": "evidentia.agents.approval",
     "auto_deny": "evidentia.agents.approval",
-    "decision": "evidentia.agents.marking",
+    "decision": "evidentia.agents.decorators",
     "get_current_context": "evidentia.agents.current",
     "lint_trace": "evidentia.agents.protocol",
     "observe": "evidentia.agents.observing",
     "prompt_approval": "evidentia.agents.approval",
-    "reasoning": "evidentia.agents.marking",
-    "retrieval": "evidentia.agents.marking",
+    "reasoning": "evidentia.agents.decorators",
+    "retrieval": "evidentia.agents.decorators",
     "retry": "evidentia.agents.retrying",
-    "step": "evidentia.agents.marking",
-    "tool": "evidentia.agents.marking",
+    "step": "evidentia.agents.decorators",
+    "tool": "evidentia.agents.decorators",
 }
 
 

@@ -16,7 +16,7 @@ MAX_AGE_DAYS: Final = 1_000_000_000
 
 _CLOCK_SKEW: Final = timedelta(days=1)
 _DEEPEST: Final = 12
-_LONGEST_INTEGER: Final = 2**63
+_MAX_INTEGER: Final = 2**63
 
 
 def checked_number(value: object, field: str) -> float:
@@ -76,7 +76,7 @@ def checked_texts(values: object, field: str) -> tuple[str, ...]:
 
 def checked_count(value: object, field: str) -> int:
     """Return a whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LONGEST_INTEGER:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MAX_INTEGER:
         raise InvalidRecordError(field, f"expected a whole number from 0, not {value!r}")
     return value
 
@@ -102,7 +102,7 @@ def _plain_scalar(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, int):
-        return int(value) if abs(value) < _LONGEST_INTEGER else str(value)
+        return int(value) if abs(value) < _MAX_INTEGER else str(value)
     number = float(value)
     return number if math.isfinite(number) else str(number)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evidentia.agents.checks import checked_text, plain
+from evidentia.agents.enforcement import Heeding
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.agents.heeding import Heeding
 from evidentia.agents.lifecycle import RunLifecycle, new_run_id
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.contracts.runs import RunFacts, RunStatus

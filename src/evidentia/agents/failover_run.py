@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
-from evidentia.agents.heeding import SupportsDecisionOf
+from evidentia.agents.enforcement import SupportsDecisionOf
 from evidentia.contracts.errors import EvidentiaError, RunForgottenError, ServiceUnavailableError
 from evidentia.contracts.policies import Posture
 from evidentia.contracts.runs import CheckBypassed

@@ -87,7 +87,7 @@ _lock = threading.Lock()
 
 def _directory(path: Path, *, durable: bool) -> Governor:
     """Return who governs by the base in a directory, opened once per process; a directory that was made anew is another."""
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     resolved = path.resolve()
     number = resolved.stat().st_ino if resolved.exists() else 0
@@ -102,7 +102,7 @@ def _directory(path: Path, *, durable: bool) -> Governor:
 
 def _control_plane(url: str) -> Governor:
     """Return the control plane at a URL, with what decides while it is out of reach."""
-    from evidentia.wiring.control import remote_governor
+    from evidentia.wiring.governance_runtime import remote_governor
 
     token = os.environ.get(TOKEN_VARIABLE, "")
     with _lock:

@@ -11,9 +11,9 @@ import msgspec
 
 from evidentia.agents.checks import plain
 from evidentia.agents.current import enter, get_current_context, leave
+from evidentia.agents.enforcement import HasAlerts
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.agents.finding import checked_bodies, find_governor
-from evidentia.agents.heeding import HasAlerts
 from evidentia.agents.recording import hash_of
 from evidentia.agents.retrieving import RetrievalRecorder
 from evidentia.contracts.errors import InvalidFieldError, PolicyViolationError

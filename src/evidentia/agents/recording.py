@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evidentia.agents.context import Context
-    from evidentia.agents.heeding import Heeding, PolicyCheck
+    from evidentia.agents.enforcement import Heeding, PolicyCheck
     from evidentia.contracts.calls import SpanId
     from evidentia.contracts.decisions import Evaluation
     from evidentia.contracts.ports import GovernedRun

@@ -14,7 +14,7 @@ from evidentia.contracts.errors import PolicyViolationError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evidentia.agents.marking import Decorator
+    from evidentia.agents.decorators import Decorator
 
 _STRATEGIES: Final = ("retry", "fallback", "circuit_break")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.protocol import Profile, TraceFinding
 
 _FIRST_RETRY: Final = 2
-_LONGEST_REASON: Final = 400
+_MAX_REASON_LENGTH: Final = 400
 
 
 class _Question(NamedTuple):
@@ -81,7 +81,7 @@ def _line(finding: TraceFinding) -> str:
     if finding.block is not None:
         where.append(f"block {finding.block}")
     # A reason may quote a file name: it stays on its line.
-    reason = " ".join(finding.reason.split())[:_LONGEST_REASON]
+    reason = " ".join(finding.reason.split())[:_MAX_REASON_LENGTH]
     return f"- {finding.rule.value} ({', '.join(where)}): {reason}. {WHAT_TO_DO[finding.rule]}."
 
 

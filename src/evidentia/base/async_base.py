@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
     from evidentia.contracts.versions import VersionDiff, VersionSummary
-    from evidentia.wiring.embedded import EmbeddedParts
+    from evidentia.wiring.embedded import BaseComponents
 
 
 async def aconnect(path: str | Path, *, init: bool = False, principal: Principal | None = None, token: str | None = None) -> AsyncBase:
@@ -76,7 +76,7 @@ async def aconnect(path: str | Path, *, init: bool = False, principal: Principal
 class AsyncBase:
     """A base in use. Any number may read; one at a time may write. Close it, or use it as a context manager."""
 
-    def __init__(self, parts: EmbeddedParts, *, principal: Principal) -> None:
+    def __init__(self, parts: BaseComponents, *, principal: Principal) -> None:
         self._parts = parts
         self._principal = principal
         self._is_closing = threading.Event()
@@ -408,15 +408,15 @@ def _open(path: Path, *, init: bool, principal: Principal | None) -> AsyncBase:
     return AsyncBase(embedded.open_parts(path), principal=normalised(principal or local_owner()))
 
 
-def _replay(parts: EmbeddedParts, receipt_id: ReceiptId, asker: Principal) -> ReplayReport:
+def _replay(parts: BaseComponents, receipt_id: ReceiptId, asker: Principal) -> ReplayReport:
     return parts.replayer().replay(receipt_id, asker=asker)
 
 
-def _why(parts: EmbeddedParts, receipt_id: ReceiptId, chunk_id: ChunkId, asker: Principal) -> WhyReport:
+def _why(parts: BaseComponents, receipt_id: ReceiptId, chunk_id: ChunkId, asker: Principal) -> WhyReport:
     return parts.replayer().why(receipt_id, chunk_id, asker=asker)
 
 
-def _commit(parts: EmbeddedParts, changes: ChangeSet) -> CommitSummary:
+def _commit(parts: BaseComponents, changes: ChangeSet) -> CommitSummary:
     writer = parts.writer()
     try:
         return writer.commit(changes)
@@ -424,7 +424,7 @@ def _commit(parts: EmbeddedParts, changes: ChangeSet) -> CommitSummary:
         writer.close()
 
 
-def _sees(parts: EmbeddedParts, principal: Principal, document_id: DocumentId) -> bool:
+def _sees(parts: BaseComponents, principal: Principal, document_id: DocumentId) -> bool:
     """Tell whether a caller may see a document by the last rule it had; the owner sees to the whole base."""
     if principal.is_owner:
         return True
@@ -432,24 +432,24 @@ def _sees(parts: EmbeddedParts, principal: Principal, document_id: DocumentId) -
     return parts.index.visibility(document_id, scope=scope) is True
 
 
-def _documents(parts: EmbeddedParts, principal: Principal) -> list[tuple[DocumentId, AccessRule, int]]:
+def _documents(parts: BaseComponents, principal: Principal) -> list[tuple[DocumentId, AccessRule, int]]:
     return [each for each in parts.reader.documents() if _sees(parts, principal, each[0])]
 
 
-def _chunks(parts: EmbeddedParts, document_id: DocumentId, principal: Principal) -> list[StoredChunk]:
+def _chunks(parts: BaseComponents, document_id: DocumentId, principal: Principal) -> list[StoredChunk]:
     found = list(parts.reader.chunks_of(document_id)) if _sees(parts, principal, document_id) else []
     if not found:
         raise NotFoundError("document", document_id)
     return found
 
 
-def _export(parts: EmbeddedParts, chunk_id: ChunkId, principal: Principal) -> FragmentExport:
+def _export(parts: BaseComponents, chunk_id: ChunkId, principal: Principal) -> FragmentExport:
     if not _sees_chunk(parts, principal, chunk_id):
         raise NotFoundError("chunk", chunk_id)
     return export_fragment(parts.reader, chunk_id)
 
 
-def _sees_chunk(parts: EmbeddedParts, principal: Principal, chunk_id: ChunkId) -> bool:
+def _sees_chunk(parts: BaseComponents, principal: Principal, chunk_id: ChunkId) -> bool:
     """Tell whether a caller may see a chunk: by the rule it was stored under, and by the last one its document had."""
     chunk = parts.reader.chunk(chunk_id)
     if chunk is None or principal.is_owner:
@@ -458,7 +458,7 @@ def _sees_chunk(parts: EmbeddedParts, principal: Principal, chunk_id: ChunkId) -
     return is_allowed(chunk.access, scope) and _sees(parts, principal, chunk.document_id)
 
 
-def _verify(parts: EmbeddedParts, target: str | None, principal: Principal) -> VerifyReport:
+def _verify(parts: BaseComponents, target: str | None, principal: Principal) -> VerifyReport:
     if target is not None and _sees_chunk(parts, principal, ChunkId(target)):
         return verification.verify_export(export_fragment(parts.reader, ChunkId(target)))
     if target is not None and not _sees(parts, principal, DocumentId(target)):
@@ -475,14 +475,14 @@ def _verify(parts: EmbeddedParts, target: str | None, principal: Principal) -> V
     return report
 
 
-def _consistency(parts: EmbeddedParts, first_size: int) -> ConsistencyProof:
+def _consistency(parts: BaseComponents, first_size: int) -> ConsistencyProof:
     size = parts.reader.head().log_size
     if not 0 <= first_size <= size:
         raise InvalidFieldError("first_size", f"{first_size} is not between 0 and the log's {size} entries")
     return parts.reader.consistency(first_size, size=size)
 
 
-def _collect(parts: EmbeddedParts, keep_versions: int) -> GcReport:
+def _collect(parts: BaseComponents, keep_versions: int) -> GcReport:
     if keep_versions < 1:
         raise InvalidFieldError("keep_versions", f"{keep_versions} is less than 1")
     parts.notes.clean()

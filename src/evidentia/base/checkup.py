@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.vectors import VectorIdentity
-    from evidentia.wiring.embedded import EmbeddedParts
+    from evidentia.wiring.embedded import BaseComponents
 
 OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
 LOW_SPACE_BYTES = 256 * 1024 * 1024
@@ -80,7 +80,7 @@ def _base(path: Path) -> list[Finding]:
     ]
 
 
-def _vectors(parts: EmbeddedParts) -> Finding:
+def _vectors(parts: BaseComponents) -> Finding:
     """Tell how much is embedded, and with what; a base that is to have no vectors lacks none."""
     try:
         encoder = parts.encoder

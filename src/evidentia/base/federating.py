@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import CoverageReport, EvidenceRequest
-    from evidentia.wiring.embedded import EmbeddedParts
+    from evidentia.wiring.embedded import BaseComponents
 
 
 class Dated(Protocol):
@@ -39,14 +39,14 @@ class Dated(Protocol):
 
 MEMORY_SOURCES = {AuthorityTier.EPHEMERAL: SourceId("memory"), AuthorityTier.USER: SourceId("memory-user")}
 """The sources that hold agents' own notes, one per authority; each is registered with its first note."""
-MOST_NOTE_CHARS = 100_000
+MAX_NOTE_CHARS = 100_000
 _TRIAL_MS = 5_000
 _NOTE_ID_BYTES = 8
 _NOTE_TIERS = tuple(MEMORY_SOURCES)
 
 
 def add_source(
-    parts: EmbeddedParts, given: SourceDescriptor | Mapping[str, object], retriever: object | None, *, isolate: bool
+    parts: BaseComponents, given: SourceDescriptor | Mapping[str, object], retriever: object | None, *, isolate: bool
 ) -> SourceDescriptor:
     """Register a source, and attach what asks it, in this process, where it is a Python object."""
     descriptor = checked_descriptor(given)
@@ -67,20 +67,20 @@ def add_source(
     return descriptor
 
 
-def remove_source(parts: EmbeddedParts, source_id: str) -> None:
+def remove_source(parts: BaseComponents, source_id: str) -> None:
     """Forget a source outside the base, and what was kept of it."""
     parts.registry.remove(SourceId(source_id))
     parts.sources.detach(SourceId(source_id))
     parts.federation.changed(SourceId(source_id))
 
 
-def source_statuses(parts: EmbeddedParts, principal: Principal) -> list[SourceStatus]:
+def source_statuses(parts: BaseComponents, principal: Principal) -> list[SourceStatus]:
     """Return every source that a caller may know of, ordered by id; how much is in them is for the owner, who may see all of it."""
     documents = {source: count.documents for source, count in parts.counts().items()} if principal.is_owner else None
     return [_status(parts, each, documents=documents) for each in _known_to(parts, principal)]
 
 
-def source_freshness(parts: EmbeddedParts, principal: Principal) -> list[FreshnessReport]:
+def source_freshness(parts: BaseComponents, principal: Principal) -> list[FreshnessReport]:
     """Return how old every source's data is beside what it promises; the ages are for the owner, since they speak of all that it holds."""
     now = parts.clock.now()
     known = _known_to(parts, principal)
@@ -93,7 +93,7 @@ def source_freshness(parts: EmbeddedParts, principal: Principal) -> list[Freshne
     ]
 
 
-async def try_source(parts: EmbeddedParts, principal: Principal, source_id: str, query: str, *, limit: int) -> SourceTrial:
+async def try_source(parts: BaseComponents, principal: Principal, source_id: str, query: str, *, limit: int) -> SourceTrial:
     """Ask one source outside the base, now, whatever plans and breakers say; nothing of it is kept."""
     descriptor = next((each for each in _known_to(parts, principal) if each.source_id == source_id), None)
     if descriptor is None:
@@ -106,7 +106,7 @@ async def try_source(parts: EmbeddedParts, principal: Principal, source_id: str,
 
 
 def remember(
-    parts: EmbeddedParts,
+    parts: BaseComponents,
     principal: Principal,
     text: str,
     *,
@@ -119,8 +119,8 @@ def remember(
     """Keep a note of an agent, found again by the same principal only."""
     if not text.strip():
         raise InvalidFieldError("text", "a note needs some text")
-    if len(text) > MOST_NOTE_CHARS:
-        raise InvalidFieldError("text", f"{len(text)} characters are more than {MOST_NOTE_CHARS}")
+    if len(text) > MAX_NOTE_CHARS:
+        raise InvalidFieldError("text", f"{len(text)} characters are more than {MAX_NOTE_CHARS}")
     if ttl_s is not None and ttl_s < 1:
         raise InvalidFieldError("ttl_s", f"{ttl_s} is less than 1")
     tier = _note_tier(authority)
@@ -142,18 +142,18 @@ def remember(
     return note
 
 
-def notes(parts: EmbeddedParts, principal: Principal, *, agent: str | None, session: str | None) -> list[Note]:
+def notes(parts: BaseComponents, principal: Principal, *, agent: str | None, session: str | None) -> list[Note]:
     """Return what a principal's agents wrote down and what has not expired."""
     found = parts.notes.of(tenant=principal.tenant, owner=principal.principal_id, agent_name=agent, session=session, now=parts.clock.now())
     return list(found)
 
 
-def forget(parts: EmbeddedParts, principal: Principal, note_ids: Iterable[str]) -> int:
+def forget(parts: BaseComponents, principal: Principal, note_ids: Iterable[str]) -> int:
     """Forget notes of a principal."""
     return parts.notes.remove(tuple(note_ids), tenant=principal.tenant, owner=principal.principal_id)
 
 
-async def warm(parts: EmbeddedParts, principal: Principal, requests: Sequence[EvidenceRequest]) -> WarmReport:
+async def warm(parts: BaseComponents, principal: Principal, requests: Sequence[EvidenceRequest]) -> WarmReport:
     """Ask ahead of time, one question after the other."""
     coverage: dict[str, Mapping[SourceId, CoverageReport]] = {}
     kept = 0
@@ -166,7 +166,7 @@ async def warm(parts: EmbeddedParts, principal: Principal, requests: Sequence[Ev
     return WarmReport(questions=len(requests), kept=kept, coverage=coverage)
 
 
-def _open_memory(parts: EmbeddedParts, principal: Principal, tier: AuthorityTier) -> None:
+def _open_memory(parts: BaseComponents, principal: Principal, tier: AuthorityTier) -> None:
     """Register the source that holds notes, and let it be asked by whoever has any: a note is shown to its owner alone."""
     known = parts.registry.descriptors().get(MEMORY_SOURCES[tier])
     wanted = known or _memory(tier)
@@ -198,7 +198,7 @@ def _note_tier(authority: str) -> AuthorityTier:
     return tier
 
 
-def _known_to(parts: EmbeddedParts, principal: Principal) -> list[SourceDescriptor]:
+def _known_to(parts: BaseComponents, principal: Principal) -> list[SourceDescriptor]:
     """Return the sources a caller may know of: those it sees something of, and those outside that it may ask."""
     descriptors = parts.registry.descriptors().values()
     if principal.is_owner:
@@ -212,7 +212,7 @@ def _newest(count: Dated | None) -> datetime | None:
     return None if count is None else count.newest_at
 
 
-def _status(parts: EmbeddedParts, descriptor: SourceDescriptor, *, documents: Mapping[SourceId, int] | None) -> SourceStatus:
+def _status(parts: BaseComponents, descriptor: SourceDescriptor, *, documents: Mapping[SourceId, int] | None) -> SourceStatus:
     source = descriptor.source_id
     health = parts.federation.health.health(source, breaker=parts.federation.breaker(source))
     return SourceStatus(

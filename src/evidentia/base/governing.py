@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
-    from evidentia.wiring.embedded import EmbeddedParts
+    from evidentia.wiring.embedded import BaseComponents
 
 
-def add(parts: EmbeddedParts, principal: Principal, body: PolicyBody | Mapping[str, Any]) -> StoredPolicy:
+def add(parts: BaseComponents, principal: Principal, body: PolicyBody | Mapping[str, Any]) -> StoredPolicy:
     """Store a body as a new policy, or as the next version of the one with its name. Any: as an author writes it."""
     tenant = str(principal.tenant)
     checked = check_policy(body, tenant=tenant).body
@@ -29,12 +29,12 @@ def add(parts: EmbeddedParts, principal: Principal, body: PolicyBody | Mapping[s
     )
 
 
-def live(parts: EmbeddedParts, principal: Principal) -> list[StoredPolicy]:
+def live(parts: BaseComponents, principal: Principal) -> list[StoredPolicy]:
     """Return a tenant's policies."""
     return list(parts.control().policies.live(tenant=str(principal.tenant)))
 
 
-def remove(parts: EmbeddedParts, principal: Principal, name: str) -> StoredPolicy:
+def remove(parts: BaseComponents, principal: Principal, name: str) -> StoredPolicy:
     """Take a policy out of force."""
     tenant = str(principal.tenant)
     store = parts.control().policies

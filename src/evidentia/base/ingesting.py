@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Encoder
     from evidentia.contracts.reports import IngestProgress, IngestReport
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
-    from evidentia.wiring.embedded import EmbeddedParts
+    from evidentia.wiring.embedded import BaseComponents
 
 LANGUAGE_CODES = {
     "arabic": "ar", "armenian": "hy", "basque": "eu", "catalan": "ca", "danish": "da", "dutch": "nl", "english": "en", "esperanto": "eo",
@@ -46,7 +46,7 @@ WORTH_REWRITING = 0.25
 
 
 def ingest_into(
-    parts: EmbeddedParts,
+    parts: BaseComponents,
     paths: list[Path],
     options: IngestOptions,
     *,
@@ -64,7 +64,9 @@ def ingest_into(
     return report
 
 
-def embed_into(parts: EmbeddedParts, *, on_progress: Callable[[EmbedProgress], None] | None, is_stopped: Callable[[], bool]) -> EmbedReport:
+def embed_into(
+    parts: BaseComponents, *, on_progress: Callable[[EmbedProgress], None] | None, is_stopped: Callable[[], bool]
+) -> EmbedReport:
     """Give every chunk that lacks one its vector."""
     encoder = parts.encoder
     if encoder is None:
@@ -73,7 +75,7 @@ def embed_into(parts: EmbeddedParts, *, on_progress: Callable[[EmbedProgress], N
 
 
 def _ingest(
-    parts: EmbeddedParts, paths: list[Path], options: IngestOptions, on_progress: Callable[[IngestProgress], None] | None
+    parts: BaseComponents, paths: list[Path], options: IngestOptions, on_progress: Callable[[IngestProgress], None] | None
 ) -> IngestReport:
     from evidentia.ingest.pipeline import ingest_paths
 
@@ -97,7 +99,7 @@ def _ingest(
 
 
 def _embed(
-    parts: EmbeddedParts, encoder: Encoder, *, on_progress: Callable[[EmbedProgress], None] | None, is_stopped: Callable[[], bool]
+    parts: BaseComponents, encoder: Encoder, *, on_progress: Callable[[EmbedProgress], None] | None, is_stopped: Callable[[], bool]
 ) -> EmbedReport:
     from evidentia.ingest.embedding import embed
 

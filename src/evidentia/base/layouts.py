@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard, TableId
-    from evidentia.wiring.embedded import EmbeddedParts
+    from evidentia.wiring.embedded import BaseComponents
 
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 
 
-def tables(parts: EmbeddedParts, principal: Principal) -> list[TableCard]:
+def tables(parts: BaseComponents, principal: Principal) -> list[TableCard]:
     """Return the tables that a caller may see."""
     return list(parts.layouts.cards(_scope(parts, principal)))
 
 
-def open_table(parts: EmbeddedParts, principal: Principal, table_id: TableId) -> OpenTable:
+def open_table(parts: BaseComponents, principal: Principal, table_id: TableId) -> OpenTable:
     """Return a table with its cells."""
     return parts.layouts.table(table_id, _scope(parts, principal))
 
 
-def ask_tables(parts: EmbeddedParts, principal: Principal, question: str, *, limit: int) -> TableAnswer:
+def ask_tables(parts: BaseComponents, principal: Principal, question: str, *, limit: int) -> TableAnswer:
     """Return the rows of tables that answer a question, or why there are none."""
     _check_question(question, limit)
     cards = parts.layouts.cards(_scope(parts, principal))
     return parts.tables.asker.ask(question, cards, as_of=parts.clock.now(), limit=limit)
 
 
-def layout(parts: EmbeddedParts, principal: Principal, document_id: DocumentId) -> DocumentLayout | None:
+def layout(parts: BaseComponents, principal: Principal, document_id: DocumentId) -> DocumentLayout | None:
     """Return the layout of a live document; None where it has none."""
     scope = _scope(parts, principal)
     is_visible = scope is None or parts.index.visibility(document_id, scope=scope) is True
@@ -44,12 +44,12 @@ def layout(parts: EmbeddedParts, principal: Principal, document_id: DocumentId) 
     return parts.reader.layout(document_id)
 
 
-def image(parts: EmbeddedParts, principal: Principal, image_hash: Sha256) -> tuple[str, bytes]:
+def image(parts: BaseComponents, principal: Principal, image_hash: Sha256) -> tuple[str, bytes]:
     """Return the media type and the bytes of an image."""
     return parts.layouts.image(image_hash, _scope(parts, principal))
 
 
-def _scope(parts: EmbeddedParts, principal: Principal) -> AccessScope | None:
+def _scope(parts: BaseComponents, principal: Principal) -> AccessScope | None:
     """Return what a caller may see; None for the owner, who sees to the whole base."""
     return None if principal.is_owner else access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
 
@@ -59,5 +59,5 @@ def _check_question(question: object, limit: object) -> None:
         raise InvalidFieldError("question", "expected a question about tables")
     if any("\ud800" <= character <= "\udfff" for character in question):
         raise InvalidFieldError("question", "holds half of a character (a surrogate), which is no text")
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_ROWS:
-        raise InvalidFieldError("limit", f"expected a whole number from 1 to {MOST_ROWS}, not {limit!r:.50}")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_ROWS:
+        raise InvalidFieldError("limit", f"expected a whole number from 1 to {MAX_ROWS}, not {limit!r:.50}")

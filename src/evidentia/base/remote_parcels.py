@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 PARCEL_BYTES: Final = 8 << 20
 """A parcel is closed when it holds this much."""
 PARCEL_FILES: Final = 1_000
-MOST_FILE_BYTES: Final = 47 << 20
+MAX_FILE_BYTES: Final = 47 << 20
 """Of one file: as base64, with the rest of the message, it still fits into what a server reads."""
-LONGEST_PATH: Final = 1_000
+MAX_PATH_LENGTH: Final = 1_000
 
 
 class Parcel(NamedTuple):
@@ -87,7 +87,7 @@ class _Packing:
 
         try:
             _require_sendable(file.own_id)
-            content = read_original(file.path, max_bytes=MOST_FILE_BYTES)
+            content = read_original(file.path, max_bytes=MAX_FILE_BYTES)
         except DocumentUnreadableError as error:
             self._skip(file.own_id, error)
             return
@@ -105,7 +105,7 @@ class _Packing:
         held = 0
         try:
             _require_sendable(corpus.own_id)
-            for record in read_corpus(corpus.path, name=corpus.own_id, max_line_bytes=MOST_FILE_BYTES):
+            for record in read_corpus(corpus.path, name=corpus.own_id, max_line_bytes=MAX_FILE_BYTES):
                 if isinstance(record, SkippedInput):
                     self._skipped.append(record)
                 elif self._is_new(record, corpus.own_id):
@@ -137,7 +137,7 @@ class _Packing:
         from evidentia.ingest.originals import read_original
 
         shown: dict[str, bytes] = {}
-        room = MOST_FILE_BYTES - len(content)
+        room = MAX_FILE_BYTES - len(content)
         for each in self._neighbours.of(file, content):
             try:
                 image = read_original(each.path, max_bytes=room)
@@ -182,6 +182,6 @@ def _require_sendable(own_id: str) -> None:
     from evidentia.ingest.reasons import SkipReason
 
     is_hidden = any(part.startswith(".") for part in own_id.split("/"))
-    if is_hidden or not own_id.isprintable() or "\\" in own_id or len(own_id) > LONGEST_PATH:
+    if is_hidden or not own_id.isprintable() or "\\" in own_id or len(own_id) > MAX_PATH_LENGTH:
         problem = "has a name that a served base does not take: hidden, too long or with unprintable characters; rename it"
         raise DocumentUnreadableError(SkipReason.BAD_NAME, problem)

@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.versions import VersionDiff, VersionSummary
-    from evidentia.wiring.embedded import EmbeddedParts
+    from evidentia.wiring.embedded import BaseComponents
 
-MOST_VERSIONS = 10_000
-MOST_DOCUMENTS = 100_000
+MAX_VERSIONS = 10_000
+MAX_DOCUMENTS = 100_000
 
 
-def versions(parts: EmbeddedParts, principal: Principal, *, limit: int) -> list[VersionSummary]:
+def versions(parts: BaseComponents, principal: Principal, *, limit: int) -> list[VersionSummary]:
     """Return the newest versions."""
-    _check_limit(limit, most=MOST_VERSIONS)
+    _check_limit(limit, most=MAX_VERSIONS)
     return parts.history.versions(limit=limit, scope=_scope(parts, principal))
 
 
-def diff(parts: EmbeddedParts, principal: Principal, older: int | str, newer: int | str, *, limit: int) -> VersionDiff:
+def diff(parts: BaseComponents, principal: Principal, older: int | str, newer: int | str, *, limit: int) -> VersionDiff:
     """Return what differs between two versions."""
-    _check_limit(limit, most=MOST_DOCUMENTS)
+    _check_limit(limit, most=MAX_DOCUMENTS)
     return parts.history.diff(older, newer, limit=limit, scope=_scope(parts, principal))
 
 
@@ -34,6 +34,6 @@ def _check_limit(limit: int, *, most: int) -> None:
         raise InvalidFieldError("limit", f"{limit} is not between 1 and {most}")
 
 
-def _scope(parts: EmbeddedParts, principal: Principal) -> AccessScope | None:
+def _scope(parts: BaseComponents, principal: Principal) -> AccessScope | None:
     """Return what a caller may see; the owner sees to the whole base."""
     return None if principal.is_owner else access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)

@@ -28,9 +28,9 @@ from evidentia.contracts.vocabulary import Classification, Vocabulary
 
 TokenId = NewType("TokenId", str)
 
-MOST_CALLS: Final = 1_000
+MAX_CALLS: Final = 1_000
 """In one request."""
-MOST_PUSHED: Final = 1_000
+MAX_PUSHED: Final = 1_000
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 """What runs, tenants and secrets may be called: they stand in addresses."""
 SIGNED_PREFIX: Final = "jwt:"
@@ -206,7 +206,7 @@ class PushAction(Vocabulary):
 class PushRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Policies to be put in force by their names, all or none; a dry run only says what would happen."""
 
-    policies: Annotated[tuple[PolicyBody, ...], msgspec.Meta(min_length=1, max_length=MOST_PUSHED)]
+    policies: Annotated[tuple[PolicyBody, ...], msgspec.Meta(min_length=1, max_length=MAX_PUSHED)]
     dry_run: bool = False
 
 
@@ -236,7 +236,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """A run that begins; without a `run_id` in its facts it is given one, and its tenant is that of the token."""
 
     facts: RunFacts
-    policies: Annotated[tuple[PolicyBody, ...], msgspec.Meta(max_length=MOST_PUSHED)] = ()
+    policies: Annotated[tuple[PolicyBody, ...], msgspec.Meta(max_length=MAX_PUSHED)] = ()
     """In force for this run alone, beside those of the tenant."""
     is_enforced: bool = True
 
@@ -262,7 +262,7 @@ class NumberedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class CallsRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Calls in order; those after one that a policy stops are not recorded."""
 
-    calls: Annotated[tuple[NumberedCall, ...], msgspec.Meta(min_length=1, max_length=MOST_CALLS)]
+    calls: Annotated[tuple[NumberedCall, ...], msgspec.Meta(min_length=1, max_length=MAX_CALLS)]
 
 
 class CallResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

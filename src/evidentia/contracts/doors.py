@@ -21,9 +21,9 @@ from evidentia.contracts.telemetry import RequestTrace
 from evidentia.contracts.versions import VersionSummary
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
 
-MOST_INGESTED: Final = 10_000
+MAX_INGESTED: Final = 10_000
 """Documents and files in one request."""
-MOST_NAMED: Final = 10_000
+MAX_NAMED: Final = 10_000
 """Ids in one request."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
@@ -57,8 +57,8 @@ class SentFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class IngestRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Material to take in, with the trust and access it starts with; it belongs to the tenant of whoever sends it."""
 
-    documents: Annotated[tuple[SentDocument, ...], msgspec.Meta(max_length=MOST_INGESTED)] = ()
-    files: Annotated[tuple[SentFile, ...], msgspec.Meta(max_length=MOST_INGESTED)] = ()
+    documents: Annotated[tuple[SentDocument, ...], msgspec.Meta(max_length=MAX_INGESTED)] = ()
+    files: Annotated[tuple[SentFile, ...], msgspec.Meta(max_length=MAX_INGESTED)] = ()
     source: SourceName = DEFAULT_SOURCE
     authority: AuthorityTier = AuthorityTier.CURATED
     classification: Classification = Classification.INTERNAL
@@ -71,13 +71,13 @@ class IngestRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class DocumentIds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which documents are meant."""
 
-    document_ids: Annotated[tuple[DocumentId, ...], msgspec.Meta(min_length=1, max_length=MOST_NAMED)]
+    document_ids: Annotated[tuple[DocumentId, ...], msgspec.Meta(min_length=1, max_length=MAX_NAMED)]
 
 
 class AccessRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another access rule for documents, within the tenant of whoever sends it."""
 
-    document_ids: Annotated[tuple[DocumentId, ...], msgspec.Meta(min_length=1, max_length=MOST_NAMED)]
+    document_ids: Annotated[tuple[DocumentId, ...], msgspec.Meta(min_length=1, max_length=MAX_NAMED)]
     classification: Classification = Classification.INTERNAL
     acl: tuple[str, ...] = ()
 
@@ -171,7 +171,7 @@ class NoteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class NoteIds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which notes are meant."""
 
-    note_ids: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_NAMED)]
+    note_ids: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MAX_NAMED)]
 
 
 class NoteList(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ CorpusVersion = NewType("CorpusVersion", str)
 EvidenceState = NewType("EvidenceState", str)
 
 CHUNK_HASH_DIGITS = 16
-MOST_POSITION_DIGITS = 12
+MAX_POSITION_DIGITS = 12
 
 
 def document_id_of(source_id: SourceId, own_id: str) -> DocumentId:
@@ -49,7 +49,7 @@ def chunk_parts(chunk_id: ChunkId) -> ChunkParts | None:
     """Return what a chunk id says, or None when it is none; a position of absurd length is none, since nothing can hold it."""
     document_id, _, rest = chunk_id.rpartition("#")
     position, _, hash_prefix = rest.partition("@")
-    is_position = position.isascii() and position.isdecimal() and len(position) <= MOST_POSITION_DIGITS
+    is_position = position.isascii() and position.isdecimal() and len(position) <= MAX_POSITION_DIGITS
     if not document_id or not is_position or len(hash_prefix) != CHUNK_HASH_DIGITS:
         return None
     return ChunkParts(document_id=DocumentId(document_id), position=int(position), hash_prefix=hash_prefix)

@@ -50,12 +50,12 @@ KEY_NAMES: Final[Mapping[JudgeProvider, str]] = MappingProxyType(
 )
 """What the key of a provider is called, among a tenant's secrets and in the environment; a local scorer needs none."""
 
-_LONGEST_MODEL: Final = 200
+_MAX_MODEL_LENGTH: Final = 200
 
 
 def provider_of(model: str) -> JudgeProvider | None:
     """Return who runs a model; None for a name that no provider has: unknown prefix, nothing after it, or more than plain text."""
-    if len(model) > _LONGEST_MODEL or not model.isascii() or not model.isprintable() or " " in model:
+    if len(model) > _MAX_MODEL_LENGTH or not model.isascii() or not model.isprintable() or " " in model:
         return None
     known = (provider for prefix, provider in MODEL_PREFIXES.items() if model.startswith(prefix) and model != prefix)
     return next(known, None)
@@ -70,7 +70,7 @@ def check_model(model: str, *, field: str = "llm_grounding_model") -> None:
     """Refuse a model that nobody runs, with the beginnings that are accepted."""
     if not known_model(model):
         accepted = ", ".join(f"'{prefix}'" for prefix in MODEL_PREFIXES)
-        shown = model[:_LONGEST_MODEL].encode("unicode_escape").decode()
+        shown = model[:_MAX_MODEL_LENGTH].encode("unicode_escape").decode()
         raise InvalidFieldError(field, f"no judge is known by '{shown}'; name a model that begins with one of {accepted}")
 
 

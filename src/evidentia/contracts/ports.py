@@ -451,19 +451,19 @@ class KeyValueStore(Protocol):
 
 
 @runtime_checkable
-class SupportsTogether(Protocol):
+class SupportsTransactions(Protocol):
     """Writes several values as cheaply as one."""
 
-    def together(self) -> AbstractContextManager[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Return a context: what this thread changes within it is written when it ends, all or nothing."""
         ...
 
 
 @runtime_checkable
-class SupportsGlance(Protocol):
+class SupportsBatchReads(Protocol):
     """Reads several values more cheaply than one by one."""
 
-    def at_a_glance(self) -> AbstractContextManager[None]:
+    def batch_reads(self) -> AbstractContextManager[None]:
         """Return a context: what this thread reads within it is at least as new as the beginning of it."""
         ...
 
@@ -472,7 +472,7 @@ class SupportsGlance(Protocol):
         ...
 
 
-class SupportsNames(Protocol):
+class SupportsKeyScan(Protocol):
     """Says what is kept without reading it."""
 
     def names(self, prefix: str) -> Iterator[str]:
@@ -524,7 +524,7 @@ class SupportsTraces(Protocol):
         ...
 
 
-class Workers(Protocol):
+class BlockingExecutor(Protocol):
     """Runs the engine's own blocking steps away from the event loop."""
 
     def run(self, work: Callable[[], Answer]) -> Awaitable[Answer]:
@@ -532,10 +532,10 @@ class Workers(Protocol):
         ...
 
 
-class Aside(Protocol):
+class Offloader(Protocol):
     """Does a piece of work beside whoever asks for it, when somebody is free; else it is done when it is waited for."""
 
-    def begin(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
+    def submit(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
         """Return what waits for the work, once, and returns what it returns or raises what it raises."""
         ...
 

@@ -8,8 +8,8 @@ import msgspec
 
 from evidentia.contracts.policies import PolicyBody
 
-MOST_TRIAL_MINUTES: Final = 60 * 24 * 366
-MOST_TRIAL_RECORDS: Final = 300_000
+MAX_TRIAL_MINUTES: Final = 60 * 24 * 366
+MAX_TRIAL_RECORDS: Final = 300_000
 """Read for one trial; a longer time than holds as many is refused."""
 
 
@@ -17,6 +17,6 @@ class ShadowTrial(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """A policy to be tried over the runs that began in the last minutes."""
 
     policy: PolicyBody
-    minutes: Annotated[int, msgspec.Meta(ge=1, le=MOST_TRIAL_MINUTES)] = 60 * 24 * 7
+    minutes: Annotated[int, msgspec.Meta(ge=1, le=MAX_TRIAL_MINUTES)] = 60 * 24 * 7
     is_whole: bool = False
     """Whether it is all there is; else other recorded policies stay in force beside it."""

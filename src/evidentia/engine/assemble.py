@@ -15,7 +15,7 @@ from evidentia.provenance.chain import stored_chain
 from evidentia.provenance.outside import outside_chain
 from evidentia.ranking.confidence import confidence, shipped_model
 from evidentia.text.counting import basis_of, count_tokens
-from evidentia.text.instructions import hostile_flags
+from evidentia.text.prompt_injection import hostile_flags
 
 if TYPE_CHECKING:
     from datetime import datetime

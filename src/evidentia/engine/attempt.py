@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evidentia.contracts.evidence import EvidenceResponse
-    from evidentia.contracts.ports import Workers
+    from evidentia.contracts.ports import BlockingExecutor
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.engine.federation import Round
     from evidentia.engine.legs import Found
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from evidentia.engine.question import Question
     from evidentia.engine.trail import Trail
 
-MOST_CANDIDATES: Final = 200
-MOST_CHARS: Final = 100_000
+MAX_CANDIDATES: Final = 200
+MAX_CHARS: Final = 100_000
 """What sources said is only taken to its answer on the event loop when it is no more than this: others wait there for their turn."""
 _MS_PER_S = 1_000
 
@@ -43,7 +43,7 @@ class Attempt:
         *,
         begin: Callable[[], tuple[Question, Round | None]],
         trail: Trail,
-        workers: Workers,
+        workers: BlockingExecutor,
         is_watched: bool,
         is_patient: bool,
     ) -> None:
@@ -111,11 +111,11 @@ class Attempt:
     def _conclude(self, question: Question, found: Found, asking: Round | None) -> None:
         self._engine.conclude_into(self._answers, question, found, asking, self._trail)
 
-    async def _wait(self, most_ms: float | None) -> None:
+    async def _wait(self, max_ms: float | None) -> None:
         """Wait for the thread, no longer than that, and raise what it raised; whoever stops waiting does not stop it."""
         if not self._working.done():
             try:
-                await asyncio.wait({self._working}, timeout=None if most_ms is None else most_ms / _MS_PER_S)
+                await asyncio.wait({self._working}, timeout=None if max_ms is None else max_ms / _MS_PER_S)
             finally:
                 if not self._working.done():
                     self._working.add_done_callback(look_away)
@@ -125,4 +125,4 @@ class Attempt:
 
 def _is_little(replies: Sequence[SourceReply]) -> bool:
     candidates = [candidate for reply in replies for candidate in reply.candidates]
-    return len(candidates) <= MOST_CANDIDATES and sum([len(candidate.content) for candidate in candidates]) <= MOST_CHARS
+    return len(candidates) <= MAX_CANDIDATES and sum([len(candidate.content) for candidate in candidates]) <= MAX_CHARS

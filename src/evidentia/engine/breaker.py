@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock
 
 _NS_PER_MS = 1_000_000
-_MOST_DOUBLINGS = 5
+_MAX_DOUBLINGS = 5
 REFUSED = 0
 """What `admit` returns when the source is not to be asked; every real ticket is larger."""
 
@@ -104,4 +104,4 @@ class Breaker:
 
     def _rest_ms(self) -> int:
         """Return how long it stays open this time: doubled with every opening that no success came between."""
-        return self._open_ms << min(self._openings - 1, _MOST_DOUBLINGS)
+        return self._open_ms << min(self._openings - 1, _MAX_DOUBLINGS)

@@ -24,9 +24,9 @@ class Bulkhead:
     A thread that hangs in a source counts until the source lets go of it, whoever has stopped waiting.
     """
 
-    def __init__(self, name: str, *, most_threads: int, idle_s: float = IDLE_S) -> None:
+    def __init__(self, name: str, *, max_threads: int, idle_s: float = IDLE_S) -> None:
         self._name = name
-        self._most_threads = most_threads
+        self._most_threads = max_threads
         self._idle_s = idle_s
         self._changed = threading.Condition()
         self._waiting: deque[_Work] = deque()

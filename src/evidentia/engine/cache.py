@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from evidentia.contracts.ports import SupportsGlance, SupportsTogether
+from evidentia.contracts.ports import SupportsBatchReads, SupportsTransactions
 from evidentia.contracts.vocabulary import CacheTier
 from evidentia.engine.cache_entries import Demand, entry_of, microseconds
 from evidentia.engine.cache_generations import Generations
@@ -51,14 +51,14 @@ class CandidateCache:
         self._namer = Namer(intake=intake)
         self._generations = Generations(store, clock=clock)
         self._shelf = Shelf(store, most_entries=settings.most_entries)
-        self._glancing = store if isinstance(store, SupportsGlance) else None
+        self._glancing = store if isinstance(store, SupportsBatchReads) else None
         self._waiting = WriteBehind(self._write)
         self._tiers = Tiers(store, shelf=self._shelf, waiting=self._waiting, settings=settings)
         self._counters = Counters()
 
-    def at_a_glance(self) -> AbstractContextManager[None]:
+    def batch_reads(self) -> AbstractContextManager[None]:
         """Return a context for looking several things up: what other processes wrote before it is seen, later things may not be."""
-        return nullcontext() if self._glancing is None else self._glancing.at_a_glance()
+        return nullcontext() if self._glancing is None else self._glancing.batch_reads()
 
     def look_up(self, names: Sequence[AskNames]) -> None:
         """Read at once what may be kept under these names."""
@@ -154,7 +154,7 @@ class CandidateCache:
 
     def _write(self, some: Sequence[tuple[str, Waiting]]) -> None:
         """Write answers in one transaction, where the store has them, except those of sources that were forgotten meanwhile."""
-        with self._store.together() if isinstance(self._store, SupportsTogether) else nullcontext(), self.at_a_glance():
+        with self._store.transaction() if isinstance(self._store, SupportsTransactions) else nullcontext(), self.batch_reads():
             if self._glancing is not None:
                 self._glancing.preload([name for name, _ in some])
             now_us = microseconds(self._clock.now())

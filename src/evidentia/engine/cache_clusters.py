@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BUCKET_BITS: Final = 4
 BUCKET_MEMBERS: Final = 16
-MOST_LEADERS: Final = 64
+MAX_LEADERS: Final = 64
 """Per caller, source and kind of question."""
 
 _LARGEST_DIMENSION: Final = 8_192

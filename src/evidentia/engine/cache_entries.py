@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evidentia.engine.cache_keys import CacheAsk
 
 SECOND_US: Final = 1_000_000
-LONGEST_US: Final = 100 * 366 * 86_400 * SECOND_US
+MAX_DURATION_US: Final = 100 * 366 * 86_400 * SECOND_US
 """A time to live longer than a century counts as one, so that every end of it is a date."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,7 +45,7 @@ class Demand(NamedTuple):
 
     now_us: int
     as_of_us: int
-    most_age_us: int | None
+    max_age_us: int | None
 
     @classmethod
     def of(cls, asked: CacheAsk, *, now: datetime, is_any_age: bool = False) -> Demand:
@@ -64,7 +64,7 @@ class Demand(NamedTuple):
 
     def is_young(self, entry: Entry) -> bool:
         """Tell whether an entry is young enough for the request."""
-        return self.most_age_us is None or self.now_us - entry.first_us <= self.most_age_us
+        return self.max_age_us is None or self.now_us - entry.first_us <= self.max_age_us
 
     def age_ms(self, entry: Entry) -> int:
         """Return how old the oldest of an entry is."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evidentia.contracts.vocabulary import CacheTier
 from evidentia.engine.cache_clusters import (
     BUCKET_MEMBERS,
-    MOST_LEADERS,
+    MAX_LEADERS,
     bucket_of,
     decode_neighbourhood,
     encode_neighbourhood,
     read_vector,
 )
-from evidentia.engine.cache_entries import LONGEST_US, SECOND_US, moment_at
+from evidentia.engine.cache_entries import MAX_DURATION_US, SECOND_US, moment_at
 from evidentia.engine.cache_waiting import Waiting
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Tiers:
             if nearest and self._read(lookup, tier, nearest[0], is_stale=False) is not None:
                 return
             replaced = nearest[0] if nearest else ""
-        most = BUCKET_MEMBERS if tier is CacheTier.SESSION else MOST_LEADERS
+        most = BUCKET_MEMBERS if tier is CacheTier.SESSION else MAX_LEADERS
         joined = known.joined(entry_name, vector, most=most, instead_of=replaced)
         kept_us = self._lifetimes(tier, lookup.asked.descriptor).kept_us or 0
         self._store.put(name, encode_neighbourhood(joined, name=name), expires_at=moment_at(entry.first_us + kept_us))
@@ -173,5 +173,5 @@ def _hit(lookup: Lookup, tier: CacheTier, entry: Entry, *, is_stale: bool, is_re
 @lru_cache(maxsize=256)
 def lifetimes_of(*, promised_s: int | None, ttl_s: int | None, stale_ttl_s: int) -> Lifetimes:
     """Return how long an entry is good: as long as its tier says, and no longer than its source promises; None is for ever."""
-    fresh_us = min((min(limit * SECOND_US, LONGEST_US) for limit in (promised_s, ttl_s) if limit is not None), default=None)
-    return Lifetimes(fresh_us, None if fresh_us is None else fresh_us + min(stale_ttl_s * SECOND_US, LONGEST_US))
+    fresh_us = min((min(limit * SECOND_US, MAX_DURATION_US) for limit in (promised_s, ttl_s) if limit is not None), default=None)
+    return Lifetimes(fresh_us, None if fresh_us is None else fresh_us + min(stale_ttl_s * SECOND_US, MAX_DURATION_US))

@@ -25,8 +25,8 @@ BATCH: Final = 64
 """At most so many answers are written in one transaction, so that nobody who reads waits long for it."""
 MANY: Final = 512
 """When so many answers wait they are written without a pause."""
-MOST_WAITING: Final = 4_096
-MOST_CHARS: Final = 16 * 1024 * 1024
+MAX_WAITING: Final = 4_096
+MAX_CHARS: Final = 16 * 1024 * 1024
 """Of what waits; where the store takes it more slowly than it comes, the oldest are lost."""
 
 
@@ -62,7 +62,7 @@ class WriteBehind:
             self._drop(name)
             self._waiting[name] = waiting
             self._chars += waiting.chars
-            while len(self._waiting) > MOST_WAITING or self._chars > MOST_CHARS:
+            while len(self._waiting) > MAX_WAITING or self._chars > MAX_CHARS:
                 self._drop(next(iter(self._waiting)))
 
     def get(self, name: str) -> Waiting | None:

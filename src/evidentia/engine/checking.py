@@ -28,7 +28,7 @@ WEIGHT_TOLERANCE = 1e-6
 _UNSET = object()
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(EvidenceRequest) if field.default is not msgspec.NODEFAULT}
 """Values that a request has unless it says otherwise; one that is such a value needs no reading."""
-MOST_FACETS = 16
+MAX_FACETS = 16
 
 
 def request_from(query: str | EvidenceRequest, fields: Mapping[str, object]) -> EvidenceRequest:
@@ -57,8 +57,8 @@ def check_request(request: EvidenceRequest, *, search: SearchSettings, now: date
     _check_times(request)
     if request.tokenizer not in TOKENIZER_BASES:
         raise InvalidFieldError("tokenizer", f"'{request.tokenizer}' is not one of {', '.join(TOKENIZER_BASES)}")
-    if len(request.facets) > MOST_FACETS:
-        raise InvalidFieldError("facets", f"{len(request.facets)} facets are more than {MOST_FACETS}")
+    if len(request.facets) > MAX_FACETS:
+        raise InvalidFieldError("facets", f"{len(request.facets)} facets are more than {MAX_FACETS}")
     for field in request.facets:
         try:
             check_fields(Exists(field), fields=METADATA_FIELDS)

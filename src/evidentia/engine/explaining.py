@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evidentia.engine.question import Question
 
 ANSWERED = "answered"
-MOST_RESULTS = 10_000
+MAX_RESULTS = 10_000
 """The largest `limit` that a request may ask for."""
 LARGEST_BUDGET = 2**32 - 1
 _TRIED_ONE_BY_ONE = 32
@@ -88,7 +88,7 @@ class _Changes:
         question = _asking(question, token_budget=None)
         limit = self._smallest_limit(question, chunk_id)
         if limit is None:
-            yield _OTHER_WORDS if not standing.terms else f"a query that ranks it among the first {MOST_RESULTS}"
+            yield _OTHER_WORDS if not standing.terms else f"a query that ranks it among the first {MAX_RESULTS}"
             return
         if limit > question.request.limit:
             yield f"limit={limit}"
@@ -100,10 +100,10 @@ class _Changes:
     def _smallest_limit(self, question: Question, chunk_id: ChunkId) -> int | None:
         """Return the smallest limit that lets a chunk in: exactly for the next few, then by halving what is left."""
         first = question.request.limit
-        for limit in range(first, min(first + _TRIED_ONE_BY_ONE, MOST_RESULTS + 1)):
+        for limit in range(first, min(first + _TRIED_ONE_BY_ONE, MAX_RESULTS + 1)):
             if self._is_in(_asking(question, limit=limit), chunk_id):
                 return limit
-        low, high = min(first + _TRIED_ONE_BY_ONE, MOST_RESULTS) - 1, MOST_RESULTS
+        low, high = min(first + _TRIED_ONE_BY_ONE, MAX_RESULTS) - 1, MAX_RESULTS
         if not self._is_in(_asking(question, limit=high), chunk_id):
             return None
         while high - low > 1:

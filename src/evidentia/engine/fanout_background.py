@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evidentia.engine.fanout_flights import Flight, SourceCall
     from evidentia.engine.fanout_round import Round
 
-MOST_STUCK = 64
+MAX_STUCK = 64
 """When so many calls of one source have not ended although they were given up, it is not asked any more."""
 _FAREWELL_S = 1.0
 """How long `close` waits for calls that were given up."""
@@ -34,9 +34,9 @@ class Background:
 
     def why_refused(self, source_id: SourceId) -> str:
         """Return in words why a source must not be given more to do, or nothing when it may."""
-        if not self._held or self._count(source_id, is_late=False) < MOST_STUCK:
+        if not self._held or self._count(source_id, is_late=False) < MAX_STUCK:
             return ""
-        return f"not asked: {MOST_STUCK} earlier calls of it have not ended although they were given up"
+        return f"not asked: {MAX_STUCK} earlier calls of it have not ended although they were given up"
 
     def carry_on(self, one: Round, flight: Flight) -> None:
         """Let a call go on without its caller, if it may; else end it."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from evidentia.contracts.errors import EvidentiaError, MissingExtraError
 
-_MOST_CHARS = 160
-_MOST_KIND_CHARS = 60
-_MOST_RAW_CHARS = 2_000
+_MAX_CHARS = 160
+_MAX_KIND_CHARS = 60
+_MAX_RAW_CHARS = 2_000
 _LEFT_OUT = "…"
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|«[^»]*»|“[^”]*”")
 _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://\S*", re.IGNORECASE)
@@ -30,7 +30,7 @@ class Problem(NamedTuple):
 
 def problem_of(error: BaseException, *, query: str) -> Problem:
     """Describe an error: quoted text, addresses, long words and the question itself are left out of its message."""
-    kind = _cleaned(type(error).__name__)[:_MOST_KIND_CHARS] or "Exception"
+    kind = _cleaned(type(error).__name__)[:_MAX_KIND_CHARS] or "Exception"
     message = str(error) if type(error) is MissingExtraError else _message(error, query=query)
     told = f"{kind}: {message}" if message else kind
     return Problem(kind=kind, told=told, shared=told if isinstance(error, EvidentiaError) else kind)
@@ -38,7 +38,7 @@ def problem_of(error: BaseException, *, query: str) -> Problem:
 
 def _message(error: BaseException, *, query: str) -> str:
     try:
-        raw = str(error)[:_MOST_RAW_CHARS]
+        raw = str(error)[:_MAX_RAW_CHARS]
     except BaseException:  # noqa: BLE001 (what a source raises is a stranger's, also when it is asked for its words)
         return ""
     if query:
@@ -46,7 +46,7 @@ def _message(error: BaseException, *, query: str) -> str:
     for pattern in (_QUOTED, _ADDRESS, _LONG_WORD):
         raw = pattern.sub(_LEFT_OUT, raw)
     cleaned = _cleaned(raw)
-    return cleaned if len(cleaned) <= _MOST_CHARS else f"{cleaned[: _MOST_CHARS - 1]}{_LEFT_OUT}"
+    return cleaned if len(cleaned) <= _MAX_CHARS else f"{cleaned[: _MAX_CHARS - 1]}{_LEFT_OUT}"
 
 
 def _cleaned(text: str) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.evidence import EvidenceResponse
     from evidentia.contracts.ids import SourceId
-    from evidentia.contracts.ports import BlockingRetriever, Clock, Retriever, SourceDirectory, TraceSink, Workers
+    from evidentia.contracts.ports import BlockingExecutor, BlockingRetriever, Clock, Retriever, SourceDirectory, TraceSink
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import FanoutSettings, SourceSettings
@@ -80,7 +80,7 @@ class Federation:
         clock: Clock,
         settings: SourceSettings,
         fanout: FanoutSettings,
-        workers: Workers | None = None,
+        workers: BlockingExecutor | None = None,
     ) -> None:
         self._directory = directory
         self.cache = cache
@@ -114,7 +114,7 @@ class Federation:
         not_planned = self._not_planned(question)
         if not question.plan.calls and not not_planned:
             return None
-        with self.cache.at_a_glance():
+        with self.cache.batch_reads():
             return self._prepare(question, not_planned, is_ahead=is_ahead)
 
     def _prepare(self, question: Question, not_planned: Sequence[tuple[SourceDescriptor, CoverageReport]], *, is_ahead: bool) -> Round:

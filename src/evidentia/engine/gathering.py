@@ -18,7 +18,7 @@ from evidentia.engine.trail import Trail
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evidentia.contracts.ports import Workers
+    from evidentia.contracts.ports import BlockingExecutor
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.streaming import StreamEvent
     from evidentia.engine.federation import Federation, Round
@@ -40,7 +40,7 @@ class Gathering:
         asking: Round | None,
         *,
         trail: Trail,
-        workers: Workers,
+        workers: BlockingExecutor,
         federation: Federation | None,
         watch: Callable[[StreamEvent], None] | None,
         is_patient: bool,

@@ -31,7 +31,7 @@ ANSWER: Final = BatchId("answer")
 """The batch that the fragments of one answer are counted in."""
 FLAGS: Final = {PolicyAction.WARN: "policy_warn", PolicyAction.BLOCK: "policy_block"}
 _OTHER_FLAG: Final = "policy"
-_MOST_SETS: Final = 256
+_MAX_SETS: Final = 256
 
 
 class Governing(NamedTuple):
@@ -73,7 +73,7 @@ def facts_of(request: EvidenceRequest, principal: Principal) -> RunFacts:
     )
 
 
-@lru_cache(maxsize=_MOST_SETS)
+@lru_cache(maxsize=_MAX_SETS)
 def about_documents(policies: PolicySet) -> PolicySet:
     """Return those of the policies that have something to say of documents; others are for an agent's own run."""
     groups = [group for group in policies.groups if RetrievedDocument in group.compiled.listens_to]

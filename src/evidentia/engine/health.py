@@ -27,7 +27,7 @@ LEAST_CALLS: Final = 100
 """Before so many measured calls the expected p99 stands."""
 DUE_AFTER_S: Final = 10
 """How long what was measured may wait before `flush(only_when_due=True)` writes it down."""
-LONGEST_PROBLEM: Final = 200
+MAX_PROBLEM_LENGTH: Final = 200
 PREFIX: Final = "health/"
 """What the names in the store begin with; the source's id follows."""
 _US_PER_MS: Final = 1_000
@@ -232,7 +232,7 @@ def _stored(store: KeyValueStore, source_id: SourceId) -> Measures:
 
 def _legible(problem: str) -> str:
     r"""Return one line of bounded length; what cannot be printed is written as an escape such as `\x1b`."""
-    shown = problem if len(problem) <= LONGEST_PROBLEM else f"{problem[: LONGEST_PROBLEM - 1]}…"
+    shown = problem if len(problem) <= MAX_PROBLEM_LENGTH else f"{problem[: MAX_PROBLEM_LENGTH - 1]}…"
     if shown.isprintable():
         return shown
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in shown)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 KEPT_BYTES = 16 * 1024 * 1024
 """How much of layouts is kept, counted as they are stored."""
-LONGEST_NEAREST_TEXT = 300
+MAX_NEAREST_TEXT_LENGTH = 300
 
 
 class FragmentLayout(NamedTuple):
@@ -113,7 +113,7 @@ def _images(images: Sequence[DocumentImage], *, start: int, content: str) -> Ite
             media_type=image.media_type,
             name=image.name,
             alt=image.alt,
-            nearest_text=_squeezed(nearest)[:LONGEST_NEAREST_TEXT].rstrip(),
+            nearest_text=_squeezed(nearest)[:MAX_NEAREST_TEXT_LENGTH].rstrip(),
         )
 
 

@@ -17,7 +17,7 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """A time with its offset; one without could not be compared."""
 WINDOW_CALLS = 500
 """So many calls make a window; percentiles speak of the last full one and the one that is being filled."""
-LONGEST_US = 2**40
+MAX_DURATION_US = 2**40
 """About twelve days; longer is counted as this."""
 _STEP_BITS = 4
 _STEPS = 1 << _STEP_BITS
@@ -102,7 +102,7 @@ def bucket_of(elapsed_ms: float) -> int:
     """Return the bucket of a duration; less than nothing counts as nothing, and what is no number as the longest."""
     if elapsed_ms < 0:
         return 0
-    micros = int(elapsed_ms * 1_000) if elapsed_ms * 1_000 < LONGEST_US else LONGEST_US
+    micros = int(elapsed_ms * 1_000) if elapsed_ms * 1_000 < MAX_DURATION_US else MAX_DURATION_US
     if micros < _STEPS:
         return micros
     doublings = micros.bit_length() - 1 - _STEP_BITS

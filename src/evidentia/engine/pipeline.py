@@ -22,7 +22,6 @@ from evidentia.contracts.ids import CorpusVersion, EvidenceState, RequestId
 from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
 from evidentia.contracts.runs import RunId
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
-from evidentia.engine.aside import IN_PLACE
 from evidentia.engine.assemble import Assembler, count_remembered
 from evidentia.engine.attempt import Attempt
 from evidentia.engine.budget import fit_budget
@@ -32,6 +31,7 @@ from evidentia.engine.fanout_replies import GIVEN_UP
 from evidentia.engine.gathering import TOO_SLOW, Gathering
 from evidentia.engine.governing import Governed, about_documents, facts_of, govern
 from evidentia.engine.legs import NOTHING_FOUND, search_legs, search_vectors
+from evidentia.engine.offload import INLINE
 from evidentia.engine.ordering import fuse, rerank, weigh
 from evidentia.engine.outsiders import admit, coverage_of, fuse_outsiders
 from evidentia.engine.plan import plan_sources
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import Conflict, EvidenceFragment, EvidenceRequest, TermScore
     from evidentia.contracts.ids import ReceiptId, SourceId
-    from evidentia.contracts.ports import Aside, Clock, Entropy, EvidenceIndex, ReceiptLog, SearchableSnapshot, Workers
+    from evidentia.contracts.ports import BlockingExecutor, Clock, Entropy, EvidenceIndex, Offloader, ReceiptLog, SearchableSnapshot
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.streaming import StreamEvent
@@ -111,7 +111,7 @@ class Engine:
         entropy: Entropy,
         federation: Federation | None = None,
         governing: Governing | None = None,
-        aside: Aside = IN_PLACE,
+        offloader: Offloader = INLINE,
     ) -> None:
         self._index = index
         self._receipts = receipts
@@ -122,17 +122,17 @@ class Engine:
         self._entropy = entropy
         self._federation = federation
         self._governing = governing
-        self._aside = aside
+        self._offloader = offloader
         self._claims = ClaimReader()
         self._tokeniser = Tokeniser(config.text.language)
-        self._understander = Understander(config, models=models, tokeniser=self._tokeniser, aside=aside)
+        self._understander = Understander(config, models=models, tokeniser=self._tokeniser, offloader=offloader)
 
     async def retrieve(
         self,
         request: EvidenceRequest,
         *,
         principal: Principal,
-        workers: Workers,
+        workers: BlockingExecutor,
         watch: Callable[[StreamEvent], None] | None = None,
         is_ahead: bool = False,
         is_patient: bool = False,
@@ -357,7 +357,7 @@ class Engine:
         """Search by words and by vectors, beside each other where there is enough of both to do."""
         near = partial(search_vectors, question, depth=depth)
         is_worth_it = question.uses_vectors and question.uses_words and question.snapshot.lexicon(question.scope).chunks >= MANY_CHUNKS
-        return search_legs(question, self._aside.begin(near) if is_worth_it else near, depth=depth)
+        return search_legs(question, self._offloader.submit(near) if is_worth_it else near, depth=depth)
 
     def _order(self, question: Question, found: Found, admitted: Admitted, trail: Trail) -> tuple[Question, list[Ranked]]:
         """Fuse, rerank and weigh; what the reranker said becomes part of the question's recorded inputs."""

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.sources import SourcePolicy
 
-__all__ = ["MOST_PARTS", "UNKNOWN_SOURCE", "PlannedCall", "SourceFacts", "SourcePlan", "plan_sources"]
+__all__ = ["MAX_PARTS", "UNKNOWN_SOURCE", "PlannedCall", "SourceFacts", "SourcePlan", "plan_sources"]
 
 UNKNOWN_SOURCE = "there is no such source, or none of it may be seen"
 PINNED = "a request for an old version is answered from the base alone"
 NOT_ATTACHED = "nothing is attached here that could ask it"
 BREAKER_IS_OPEN = "it failed too often of late, and is left alone for a while"
-MOST_PARTS = 16
+MAX_PARTS = 16
 """Sources are asked for no more parts of a question than this."""
 _DEFAULTS = SourceSettings()
 _RANKS: Mapping[str, int] = {tier: tier.rank for tier in AuthorityTier}
@@ -119,7 +119,7 @@ def _with_outside(
             skipped[source] = report
         else:
             ready.append(facts)
-    parts = request.query.subqueries[:MOST_PARTS] or (SubQuery(text=request.query.text),)
+    parts = request.query.subqueries[:MAX_PARTS] or (SubQuery(text=request.query.text),)
     limits = Limits(
         stages=Stages(request.latency_deadline_ms),
         remaining_ms=request.latency_deadline_ms if remaining_ms is None else remaining_ms,
@@ -171,7 +171,7 @@ def _most_per_part(policy: SourcePolicy, settings: SourceSettings) -> int | None
 
 
 def _uncounted(parts: int) -> tuple[str, ...]:
-    return (f"sources are asked for the first {MOST_PARTS} of {parts} parts",) if parts > MOST_PARTS else ()
+    return (f"sources are asked for the first {MAX_PARTS} of {parts} parts",) if parts > MAX_PARTS else ()
 
 
 def _narrowing(request: EvidenceRequest, *, searched: tuple[SourceId, ...], is_partial: bool) -> Predicate | None:

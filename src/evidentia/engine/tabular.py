@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import TableEngine, TablePlanner
     from evidentia.contracts.tables import CellValue, OpenTable, TableCard, TablePlan, TableRows
 
-MOST_TABLES: Final = 6
+MAX_TABLES: Final = 6
 """How many tables a planner is shown."""
-MOST_SHOWN: Final = 10
-MOST_CELLS: Final = 5_000_000
-MOST_SUPPORT: Final = 1_000
+MAX_SHOWN: Final = 10
+MAX_CELLS: Final = 5_000_000
+MAX_SUPPORT: Final = 1_000
 """How many rows behind a sum or a count are named."""
 _NO_FIT: Final = "no table has anything to do with the question"
 _NO_PLACE: Final = "its rows do not say where they come from"
@@ -55,9 +55,9 @@ class TableAsker:
         if not cards:
             return TableAnswer(question=question, has_tables=False)
         ranked = self._ranked(question, cards)
-        answer = TableAnswer(question=question, tables=tuple(ranked[:MOST_SHOWN]))
+        answer = TableAnswer(question=question, tables=tuple(ranked[:MAX_SHOWN]))
         if not ranked:
-            return msgspec.structs.replace(answer, tables=tuple(cards[:MOST_SHOWN]), declined=_NO_FIT)
+            return msgspec.structs.replace(answer, tables=tuple(cards[:MAX_SHOWN]), declined=_NO_FIT)
         opened = self._opened(ranked)
         tables, plan = self._planned(question, opened)
         if isinstance(plan, PlanDeclined):
@@ -79,9 +79,9 @@ class TableAsker:
         opened: list[OpenTable] = []
         names: set[str] = set()
         cells = 0
-        for card in ranked[:MOST_TABLES]:
+        for card in ranked[:MAX_TABLES]:
             cells += card.row_count * len(card.columns)
-            if opened and cells > MOST_CELLS:
+            if opened and cells > MAX_CELLS:
                 break
             table = self._open(card)
             name = _free_name(table.card.sql_name, names)
@@ -121,7 +121,7 @@ class TableAsker:
         """Return the rows behind each sum or count."""
         if not plan.support:
             return tuple(() for _ in found.rows)
-        limits = TableLimits(rows=MOST_SUPPORT, time_ms=self._budget_ms)
+        limits = TableLimits(rows=MAX_SUPPORT, time_ms=self._budget_ms)
         behind = self._engine.run(plan.support, plan.parameters, tables=tables, limits=limits, as_of=as_of)
         return _shared_out(found, behind)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SEARCH: Final = "search"
 """The stage in which the base's own sources are searched."""
-MOST_DOCUMENTS: Final = 20
+MAX_DOCUMENTS: Final = 20
 """So many fragments of an answer are named, best first."""
 _PLACES: Final = 4
 _SCORE_PLACES: Final = 6
@@ -89,7 +89,7 @@ def _stage_spans(stages: Mapping[str, float], notes: Sequence[Decision], fragmen
 
 def _documents(fragments: Sequence[EvidenceFragment]) -> dict[str, str | int | float | bool]:
     named: dict[str, str | int | float | bool] = {}
-    for place, fragment in enumerate(fragments[:MOST_DOCUMENTS]):
+    for place, fragment in enumerate(fragments[:MAX_DOCUMENTS]):
         named[f"document.{place}.id"] = fragment.content_hash[:CHUNK_HASH_DIGITS]
         named[f"document.{place}.score"] = round(fragment.score / SCORE_ONE, _SCORE_PLACES)
     return named

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evidentia.contracts.evidence import EvidenceRequest
-    from evidentia.contracts.ports import Aside, Encoder, Lexicon, SearchableSnapshot
+    from evidentia.contracts.ports import Encoder, Lexicon, Offloader, SearchableSnapshot
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.vectors import VectorIdentity
@@ -44,12 +44,12 @@ REWRITE_SHARE = 0.5
 class Understander:
     """Understands requests under one configuration. Thread safe."""
 
-    def __init__(self, config: EngineConfig, *, models: Models, tokeniser: Tokeniser, aside: Aside) -> None:
+    def __init__(self, config: EngineConfig, *, models: Models, tokeniser: Tokeniser, offloader: Offloader) -> None:
         self._settings = config.query
         self._by_query = config.ranking.weights == "by_query"
         self._models = models
         self._tokeniser = tokeniser
-        self._aside = aside
+        self._offloader = offloader
 
     def question(
         self,
@@ -67,7 +67,7 @@ class Understander:
         """
         rewritten = self._rewritten(request, recorded, trail)
         lexicon = snapshot.lexicon(scope)
-        encoding = _Encoding(self._models, self._aside)
+        encoding = _Encoding(self._models, self._offloader)
         is_encoded = request.mode is not RetrievalMode.LEXICAL and snapshot.vectors is not None and recorded is None
         understood = understand(
             request,
@@ -76,7 +76,7 @@ class Understander:
             settings=self._settings,
             synonyms=self._models.synonyms,
             rewritten=rewritten,
-            on_text=partial(encoding.begin, identity=snapshot.vectors) if is_encoded else None,
+            on_text=partial(encoding.submit, identity=snapshot.vectors) if is_encoded else None,
         )
         texts = [understood.text, *(part.text for part in _divided(understood))]
         vectors = self._vectors(request, texts, encoding=encoding, snapshot=snapshot, trail=trail, recorded=recorded)
@@ -151,9 +151,9 @@ class Understander:
 class _Encoding:
     """Encodes the texts of one question; one that is known early is begun beside what else there is to do."""
 
-    def __init__(self, models: Models, aside: Aside) -> None:
+    def __init__(self, models: Models, offloader: Offloader) -> None:
         self._models = models
-        self._aside = aside
+        self._offloader = offloader
         self._begun: dict[str, Callable[[], bytes]] = {}
 
     @property
@@ -161,10 +161,10 @@ class _Encoding:
         """Return the space of the vectors; None where there is no encoder."""
         return None if self._encoder is None else self._encoder.identity
 
-    def begin(self, text: str, *, identity: VectorIdentity | None) -> None:
+    def submit(self, text: str, *, identity: VectorIdentity | None) -> None:
         """Begin to encode a text, if that gives a vector of this space."""
         if self.identity == identity:
-            self._begun[text] = self._aside.begin(partial(self._encode, text))
+            self._begun[text] = self._offloader.submit(partial(self._encode, text))
 
     def vector(self, text: str) -> bytes:
         """Return the vector of a text as it is recorded."""

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 DEFAULT_RESAMPLES: Final = 10_000
 FEWEST_RESAMPLES: Final = 1000
-MOST_RESAMPLES: Final = 1_000_000
+MAX_RESAMPLES: Final = 1_000_000
 LEAST_CONFIDENCE_PERCENT: Final = 50.0
-MOST_CONFIDENCE_PERCENT: Final = 99.9
+MAX_CONFIDENCE_PERCENT: Final = 99.9
 
 _DIFFERENCE_BITS: Final = 40
-_MOST_QUERIES: Final = 1 << 20  # keeps a sum of differences under 2^62
+_MAX_QUERIES: Final = 1 << 20  # keeps a sum of differences under 2^62
 _DRAWS_AT_ONCE: Final = 1 << 20  # 8 MB of indices
 
 
@@ -154,8 +154,8 @@ def compare_reports(
 def _paired_differences(baseline: Mapping[str, float], system: Mapping[str, float], shared: list[str]) -> NDArray[np.int64]:
     if not shared:
         raise InvalidFieldError("queries", "the two systems have no query in common")
-    if len(shared) > _MOST_QUERIES:
-        raise InvalidFieldError("queries", f"'{len(shared)}' is more than {_MOST_QUERIES}")
+    if len(shared) > _MAX_QUERIES:
+        raise InvalidFieldError("queries", f"'{len(shared)}' is more than {_MAX_QUERIES}")
     pairs = np.array([(baseline[query_id], system[query_id]) for query_id in shared], np.float64)
     outside = ~((pairs >= 0) & (pairs <= 1)).all(axis=1)
     if outside.any():
@@ -205,8 +205,8 @@ def _mean(total: int, count: int) -> float:
 
 
 def _check_options(*, resamples: int, confidence_percent: float) -> None:
-    if not FEWEST_RESAMPLES <= resamples <= MOST_RESAMPLES:
-        raise InvalidFieldError("resamples", f"'{resamples}' is not between {FEWEST_RESAMPLES} and {MOST_RESAMPLES}")
-    if not LEAST_CONFIDENCE_PERCENT <= confidence_percent <= MOST_CONFIDENCE_PERCENT:
-        bounds = f"{LEAST_CONFIDENCE_PERCENT} and {MOST_CONFIDENCE_PERCENT}"
+    if not FEWEST_RESAMPLES <= resamples <= MAX_RESAMPLES:
+        raise InvalidFieldError("resamples", f"'{resamples}' is not between {FEWEST_RESAMPLES} and {MAX_RESAMPLES}")
+    if not LEAST_CONFIDENCE_PERCENT <= confidence_percent <= MAX_CONFIDENCE_PERCENT:
+        bounds = f"{LEAST_CONFIDENCE_PERCENT} and {MAX_CONFIDENCE_PERCENT}"
         raise InvalidFieldError("confidence_percent", f"'{confidence_percent}' is not between {bounds}")

@@ -9,9 +9,9 @@ import msgspec
 
 from evidentia.contracts.runs import RunStatus, RunSummary
 from evidentia.governance.expanding import Expander, micros
-from evidentia.governance.log_back import Newest, Position, Wanted
 from evidentia.governance.log_marks import runs_holding, runs_of
 from evidentia.governance.log_scan import run_needle
+from evidentia.governance.reverse_reader import Newest, Position, Wanted
 from evidentia.governance.run_summaries import summaries
 from evidentia.provenance.decision_lines import ADMIN_RUN
 

@@ -14,7 +14,7 @@ from evidentia.policy.words import nearest
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-MOST_SHOWN: Final = 80
+MAX_SHOWN: Final = 80
 _AT = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 
 _Message = TypeVar("_Message")
@@ -50,7 +50,7 @@ def refuse_others(value: Mapping[Any, object], path: str, known: Collection[str]
     """Refuse the first name that is not known."""
     for key in value:
         if key not in known:
-            raise InvalidFieldError(f"{path}{str(key)[:MOST_SHOWN]}", f"unknown key{_nearest(str(key), known)}")
+            raise InvalidFieldError(f"{path}{str(key)[:MAX_SHOWN]}", f"unknown key{_nearest(str(key), known)}")
 
 
 def listed(value: object, path: str) -> Sequence[object]:
@@ -63,7 +63,7 @@ def listed(value: object, path: str) -> Sequence[object]:
 def known_word(value: object, path: str, words: Collection[str]) -> str:
     """Return one of the words."""
     if not isinstance(value, str) or value not in words:
-        raise InvalidFieldError(path, f"'{str(value)[:MOST_SHOWN]}' is not known{_nearest(str(value), words)}")
+        raise InvalidFieldError(path, f"'{str(value)[:MAX_SHOWN]}' is not known{_nearest(str(value), words)}")
     return value
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.calls import RunCall
 
-MOST_TIMES: Final = 10_000
+MAX_TIMES: Final = 10_000
 CALLS: Final[Mapping[str, type[RunCall]]] = {
     "retrieval": RetrievedDocument,
     "batch": BatchClosed,
@@ -198,8 +198,8 @@ def _call_parts(entry: object, path: str) -> tuple[str, object, int]:
         return known_word(entry, path, (*CALLS, END)), {}, 1
     parts = dict(mapping(entry, f"{path}.", (*CALLS, END, "times")))
     times = converted(parts.pop("times", 1), int, f"{path}.times")
-    if not 1 <= times <= MOST_TIMES:
-        raise InvalidFieldError(f"{path}.times", f"{times} is not between 1 and {MOST_TIMES}")
+    if not 1 <= times <= MAX_TIMES:
+        raise InvalidFieldError(f"{path}.times", f"{times} is not between 1 and {MAX_TIMES}")
     if len(parts) != 1:
         raise InvalidFieldError(path, f"expected one call, found {len(parts)}: {', '.join(sorted(parts)) or 'none'}")
     ((kind, fields),) = parts.items()

@@ -12,9 +12,9 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import Phase, RunId, RunStarted
 from evidentia.governance.expanding import Expander, expand, micros
-from evidentia.governance.log_back import Newest, Position, Wanted
 from evidentia.governance.log_marks import runs_of
 from evidentia.governance.log_scan import Found, policies_in, run_needle, scan, scan_headers
+from evidentia.governance.reverse_reader import Newest, Position, Wanted
 from evidentia.governance.run_summaries import summaries
 from evidentia.governance.tracing import trace_of
 from evidentia.provenance.decision_lines import ADMIN_RUN
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.runs import RunStatus, RunSummary, RunTrace
     from evidentia.governance.kept_logs import KeptLogs
-    from evidentia.governance.log_back import Kept
+    from evidentia.governance.reverse_reader import Kept
     from evidentia.provenance.decision_lines import Header
 
 __all__ = ["DecisionFilter", "DecisionPage", "Position", "decisions", "expand", "runs", "summaries", "trace"]
@@ -34,7 +34,7 @@ PAGE: Final = 100
 _FEW_RUNS: Final = 8
 _NOWHERE: Final = b"\n\n"
 """What no line holds."""
-_MOST_AT_ONCE: Final = 4_096
+_MAX_AT_ONCE: Final = 4_096
 """How many records are held at a time, since some hold no decision that is wanted."""
 
 
@@ -155,7 +155,7 @@ def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: Wanted, *, after: Pos
                 count += len(made)
             if count > limit and len(page) > 1:
                 return _page(page, limit)
-        size = min(2 * size, _MOST_AT_ONCE)
+        size = min(2 * size, _MAX_AT_ONCE)
     return _page(page, limit)
 
 

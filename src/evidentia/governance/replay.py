@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 APPROVAL: Final = "approval"
 """The bypass that says somebody let a stopped call go on."""
-MOST_MISMATCHES: Final = 100
-MOST_OPEN_RUNS: Final = 100_000
+MAX_MISMATCHES: Final = 100
+MAX_OPEN_RUNS: Final = 100_000
 
 
 class ReplayMismatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,9 +75,9 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     """The first of them."""
 
 
-def replay(logs: KeptLogs, *, most_mismatches: int = MOST_MISMATCHES) -> ReplayReport:
+def replay(logs: KeptLogs, *, max_mismatches: int = MAX_MISMATCHES) -> ReplayReport:
     """Decide everything in the log again, and compare."""
-    replaying = Replaying(most_mismatches=most_mismatches)
+    replaying = Replaying(max_mismatches=max_mismatches)
     logs.flush()
     for log, parts in logs_with_parts(logs):
         with readable(log):
@@ -110,8 +110,8 @@ class _Run:
 class Replaying:
     """The open runs and what was found so far. Not thread safe."""
 
-    def __init__(self, *, most_mismatches: int = MOST_MISMATCHES) -> None:
-        self._most = most_mismatches
+    def __init__(self, *, max_mismatches: int = MAX_MISMATCHES) -> None:
+        self._most = max_mismatches
         self._sets: dict[Sha256, PolicySet] = {}
         self._open: dict[RunId, _Run] = {}
         self._mismatches: list[ReplayMismatch] = []
@@ -199,7 +199,7 @@ class Replaying:
         if policies is None:
             self._not_replayable += 1
             return
-        if len(self._open) >= MOST_OPEN_RUNS:
+        if len(self._open) >= MAX_OPEN_RUNS:
             del self._open[next(iter(self._open))]
         self._runs += 1
         self._decisions += 1

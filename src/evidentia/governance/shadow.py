@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evidentia.provenance.decision_lines import Header
     from evidentia.provenance.decision_lines import Outcome as Recorded
 
-MOST_OPEN_RUNS: Final = 50_000
+MAX_OPEN_RUNS: Final = 50_000
 """Runs that are followed at a time; the one that began first is given up for a further one."""
 
 
@@ -227,7 +227,7 @@ class _Shadow:
         if not self._is_whole and policies not in self._recorded:
             self._counts["unknown_runs"] += 1
             return
-        if len(self._runs) >= MOST_OPEN_RUNS:
+        if len(self._runs) >= MAX_OPEN_RUNS:
             self._runs.pop(next(iter(self._runs)))
             self._counts["given_up_runs"] += 1
         self._counts["runs"] += 1

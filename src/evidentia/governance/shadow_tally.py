@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.runs import RunId
 
-MOST_EXAMPLES: Final = 3
-MOST_GROUPS: Final = 1_000
+MAX_EXAMPLES: Final = 3
+MAX_GROUPS: Final = 1_000
 OTHERS: Final = "(others)"
 """Where the rest is counted when there are more names than are kept."""
 
@@ -168,7 +168,7 @@ class _Group:
         self.examples: list[ShadowExample] = []
 
     def take(self, change: Change, place: Place) -> None:
-        if self.counts[change] < MOST_EXAMPLES:
+        if self.counts[change] < MAX_EXAMPLES:
             self.examples.append(ShadowExample(log=place.log, seq=place.seq, run_id=place.run_id, change=change))
         self.counts[change] += 1
 
@@ -176,7 +176,7 @@ class _Group:
 def _group(groups: dict[str, _Group], name: str) -> _Group:
     found = groups.get(name)
     if found is None:
-        kept = name if len(groups) < MOST_GROUPS else OTHERS
+        kept = name if len(groups) < MAX_GROUPS else OTHERS
         found = groups.setdefault(kept, _Group())
     return found
 

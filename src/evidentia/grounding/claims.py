@@ -26,7 +26,7 @@ _GREETING: Final = re.compile(
     r"|based on (?:the|these|your))\b",
     re.IGNORECASE,
 )
-_LONGEST_GREETING: Final = 12
+_MAX_GREETING_LENGTH: Final = 12
 _CLOSERS: Final = "\"')]}*_\u2019\u201d\u00bb"
 
 
@@ -62,7 +62,7 @@ def is_claim(sentence: str) -> bool:
     ending = bare.rstrip(_CLOSERS)
     if ending.endswith(("?", "\uff1f", ":")) or _is_heading(bare):
         return False
-    if _GREETING.match(bare) and len(bare.split()) <= _LONGEST_GREETING:
+    if _GREETING.match(bare) and len(bare.split()) <= _MAX_GREETING_LENGTH:
         return False
     return len(read_claim(bare).weights) >= LEAST_WORDS
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from evidentia.grounding.reading import Claim, Passage
     from evidentia.grounding.windows import Window
 
-MOST_MISSES: Final = 3
+MAX_MISSES: Final = 3
 """Numbers or names beyond this many are counted as this many."""
-MOST_DIRECTION: Final = 3 * ONE
+MAX_DIRECTION: Final = 3 * ONE
 
 _SHORT: Final = 16
-_MOST_PHRASES: Final = 128
-_MOST_PLACES: Final = 256
+_MAX_PHRASES: Final = 128
+_MAX_PLACES: Final = 256
 """Places where one phrase is looked for."""
 
 
@@ -102,12 +102,12 @@ def find(claim: Claim, passage: Passage) -> Finding:
         focus=focus,
         phrases=_phrases(claim, passage),
         length=min(max(0, len(passage.spans) - _SHORT), _SHORT) * ONE // _SHORT,
-        numbers_missing=min(MOST_MISSES, len(numbers) + len(units)) * ONE,
-        names_missing=min(MOST_MISSES, len(names)) * ONE,
+        numbers_missing=min(MAX_MISSES, len(numbers) + len(units)) * ONE,
+        names_missing=min(MAX_MISSES, len(names)) * ONE,
         negation_lost=ONE * bool(claim.negations and not denials),
         negation_added=ONE * bool(denials and not claim.negations),
-        direction_against=min(MOST_DIRECTION, said.against),
-        direction_with=min(MOST_DIRECTION, said.along),
+        direction_against=min(MAX_DIRECTION, said.against),
+        direction_with=min(MAX_DIRECTION, said.along),
         direction_turned=ONE * (claimed * leaning(passage.inside(window.first, window.last)) < 0),
         direction_absent=ONE * any(direction.word not in passage.places for direction in claim.directions),
         contradicted=ONE * is_contradicted(claim, passage, hits, sentence=sentence, focus_milli=focus, said=said),
@@ -125,7 +125,7 @@ def _focus(claim: Claim, passage: Passage, sentence: int) -> int:
 
 
 def _phrases(claim: Claim, passage: Passage) -> int:
-    wanted = list(dict.fromkeys(zip(claim.terms, claim.terms[1:], claim.terms[2:], strict=False)))[:_MOST_PHRASES]
+    wanted = list(dict.fromkeys(zip(claim.terms, claim.terms[1:], claim.terms[2:], strict=False)))[:_MAX_PHRASES]
     found = sum(_has_phrase(passage, phrase) for phrase in wanted)
     return found * ONE // len(wanted) if wanted else 0
 
@@ -134,7 +134,7 @@ def _has_phrase(passage: Passage, phrase: tuple[str, str, str]) -> bool:
     """Look where the rarest of the three words stands."""
     places = [passage.places.get(term, ()) for term in phrase]
     offset = min(range(len(phrase)), key=lambda index: len(places[index]))
-    starts = (place - offset for place in places[offset][:_MOST_PLACES] if place >= offset)
+    starts = (place - offset for place in places[offset][:_MAX_PLACES] if place >= offset)
     return any(passage.terms[start : start + len(phrase)] == phrase for start in starts)
 
 

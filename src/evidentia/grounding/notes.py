@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evidentia.grounding.features import Finding
     from evidentia.grounding.reading import Claim, Passage
 
-MOST_NAMED: Final = 8
+MAX_NAMED: Final = 8
 """Words, numbers or names that one reason is about, at most."""
 COVERED_MILLI: Final = 850
 
@@ -67,4 +67,4 @@ def _surface(term: str, text: str, passage: Passage, sentence: int) -> str:
 
 
 def _note(reason: GroundingReason, about: Iterable[str]) -> GroundingNote:
-    return GroundingNote(reason=reason, about=tuple(dict.fromkeys(islice(about, MOST_NAMED))))
+    return GroundingNote(reason=reason, about=tuple(dict.fromkeys(islice(about, MAX_NAMED))))

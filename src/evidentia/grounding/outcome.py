@@ -11,7 +11,7 @@ from evidentia.contracts.grounding import GroundingNote, GroundingReason, Ground
 if TYPE_CHECKING:
     from evidentia.contracts.grounding import SupportingSentence
 
-MOST_EVIDENCE: Final = 3
+MAX_EVIDENCE: Final = 3
 """Windows that are named for one claim, each in a passage of its own."""
 
 
@@ -50,7 +50,7 @@ def outcome(
     """Return the score of the best of at least one window; it and what else supports the claim are named, best first, then in order."""
     ranked = sorted(judged, key=lambda each: (-each.score_milli, each.passage, each.start))
     best = ranked[0]
-    named = [each for each in ranked[:MOST_EVIDENCE] if each.score_milli >= threshold_milli] or [best]
+    named = [each for each in ranked[:MAX_EVIDENCE] if each.score_milli >= threshold_milli] or [best]
     return GroundingScore(
         claim=claim,
         score_milli=best.score_milli,

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from evidentia.grounding.quantities import Quantity
     from evidentia.text.sentences import Span
 
-MOST_TERMS: Final = 128
+MAX_TERMS: Final = 128
 """Different content terms of a claim that are looked for; a sentence has far fewer."""
-MOST_DIRECTIONS: Final = 8
-LONGEST_CLAIM: Final = 4_000
+MAX_DIRECTIONS: Final = 8
+MAX_CLAIM_LENGTH: Final = 4_000
 """Characters of a claim that are read."""
 
 _REMEMBERED_WORDS: Final = 1 << 16
-_LONGEST_REMEMBERED: Final = 48
+_MAX_REMEMBERED_LENGTH: Final = 48
 _MARKUP: Final = re.compile(r"\[\d{1,3}(?:[,;\u2013-]\s?\d{1,3}){0,9}\]|\*\*|__|`")
 _LIST_MARK: Final = re.compile(r"\A\s*(?:\d{1,3}[.)]\s|[-*\u2022]\s)|[\n\r]\s*+\d{1,3}[.)]?\s*+\.?\Z")
 _EDGES: Final = ".,;:!?()[]{}\"'*_\u2018\u2019\u201c\u201d\u00ab\u00bb"
@@ -36,7 +36,7 @@ _SCOPE: Final = 4
 _ONLY: Final = TOKENISER.analyse("only").terms
 _HAS_QUANTITIES: Final = itemgetter(1)
 _NUMBER_WEIGHT: Final = 1_300
-_LEAST_WEIGHT, _LETTER_WEIGHT, _MOST_WEIGHT = 400, 120, 1_500
+_LEAST_WEIGHT, _LETTER_WEIGHT, _MAX_WEIGHT = 400, 120, 1_500
 
 
 class Word(NamedTuple):
@@ -98,7 +98,7 @@ class Passage(NamedTuple):
 
 def read_claim(text: str) -> Claim:
     """Return a claim as terms; citation marks and emphasis are not part of it."""
-    pieces = _LIST_MARK.sub(" ", _MARKUP.sub(" ", text[:LONGEST_CLAIM]).strip()).split()
+    pieces = _LIST_MARK.sub(" ", _MARKUP.sub(" ", text[:MAX_CLAIM_LENGTH]).strip()).split()
     words = _read_words(pieces)
     terms = tuple(term for word in words for term in word.terms)
     weights: dict[str, int] = {}
@@ -106,14 +106,14 @@ def read_claim(text: str) -> Claim:
     for piece, word in zip(pieces, words, strict=True):
         for term in word.terms:
             surfaces.setdefault(term, piece.strip(_EDGES) if len(word.terms) == 1 else term)
-            if term not in EMPTY and len(weights) < MOST_TERMS:
+            if term not in EMPTY and len(weights) < MAX_TERMS:
                 weights[term] = weigh(term)
     return Claim(
         terms=terms,
         weights=weights,
         surfaces=surfaces,
         quantities=_claimed(pieces, words),
-        names={name: terms_of(name) for name in _names_of(pieces)[:MOST_TERMS]},
+        names={name: terms_of(name) for name in _names_of(pieces)[:MAX_TERMS]},
         negations=tuple(dict.fromkeys(term for term in terms if term in NEGATIONS)),
         denied=denied_terms(terms),
         directions=_directions_of(terms),
@@ -178,7 +178,7 @@ def weigh(term: str) -> int:
     """Return how much finding a content term says: long words and numbers are rare, some words are common."""
     if not term.isalpha():
         return _NUMBER_WEIGHT
-    weight = min(_MOST_WEIGHT, _LEAST_WEIGHT + _LETTER_WEIGHT * len(term))
+    weight = min(_MAX_WEIGHT, _LEAST_WEIGHT + _LETTER_WEIGHT * len(term))
     return weight // 2 if term in COMMON else weight
 
 
@@ -187,7 +187,7 @@ class _Words(dict[str, Word]):
 
     def __missing__(self, piece: str) -> Word:
         word = _read_word(piece)
-        if len(piece) <= _LONGEST_REMEMBERED:
+        if len(piece) <= _MAX_REMEMBERED_LENGTH:
             if len(self) >= _REMEMBERED_WORDS:
                 self.clear()
             self[piece] = word
@@ -212,7 +212,7 @@ def _read_word(piece: str) -> Word:
 def _claimed(pieces: Sequence[str], words: Sequence[Word]) -> tuple[Quantity, ...]:
     """Return the numbers of a claim; `one` is more often a pronoun."""
     counting = [word[1:] for piece, word in zip(pieces, words, strict=True) if piece.lower() != "one"]
-    return tuple(dict.fromkeys(join(counting)))[:MOST_TERMS]
+    return tuple(dict.fromkeys(join(counting)))[:MAX_TERMS]
 
 
 def _names_of(pieces: Sequence[str]) -> list[str]:
@@ -244,7 +244,7 @@ def _directions_of(terms: Sequence[str]) -> tuple[Direction, ...]:
         sign = DIRECTIONS.get(term, 0)
         if sign:
             found.append(Direction(term, -sign if is_negated(terms, place) else sign, _objects_of(terms, place)))
-    return tuple(dict.fromkeys(found))[:MOST_DIRECTIONS]
+    return tuple(dict.fromkeys(found))[:MAX_DIRECTIONS]
 
 
 def is_negated(terms: Sequence[str], place: int, *, start: int = 0) -> bool:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ports import Encoder
 
-MOST_WINDOWS: Final = 64
+MAX_WINDOWS: Final = 64
 """Windows of one passage that are encoded; what stands behind them is not compared."""
 
 _STRIDE: Final = 2
-_LONGEST_WINDOW: Final = 8_000
+_MAX_WINDOW_LENGTH: Final = 8_000
 _NO_TIME: Final = "no time"
 
 
@@ -72,7 +72,7 @@ class SimilarityScorer:
 
     def _encode(self, passages: Sequence[str]) -> list[_Encoded]:
         spans = [(place, *span) for place, text in enumerate(passages) for span in _windows(text)]
-        vectors = encode_all(self._encoder, [passages[place][start:end][:_LONGEST_WINDOW] for place, start, end in spans])
+        vectors = encode_all(self._encoder, [passages[place][start:end][:_MAX_WINDOW_LENGTH] for place, start, end in spans])
         return [_Encoded(*span, vector) for span, vector in zip(spans, vectors, strict=True)]
 
     def _score(self, claim: str, passages: Sequence[str], windows: Sequence[_Encoded]) -> GroundingScore:
@@ -118,7 +118,7 @@ class EncodedWordScorer:
         def similarity(claim: str, window: str) -> int:
             if claim not in vectors:
                 vectors[claim] = self._encoder.encode_query(claim)
-            return cosine_milli(vectors[claim], self._encoder.encode_document(window[:_LONGEST_WINDOW]))
+            return cosine_milli(vectors[claim], self._encoder.encode_document(window[:_MAX_WINDOW_LENGTH]))
 
         return score_claims(claims, passages, model=self._model, identity=self._identity, similarity=similarity)
 
@@ -142,7 +142,7 @@ def cosine_milli(left: NDArray[np.int32], right: NDArray[np.int32]) -> int:
 def _windows(text: str) -> list[tuple[int, int]]:
     """Return windows of three sentences, every second sentence beginning one."""
     spans = split_sentences(text)
-    starts = range(0, len(spans), _STRIDE)[:MOST_WINDOWS]
+    starts = range(0, len(spans), _STRIDE)[:MAX_WINDOWS]
     return [(spans[first].start, spans[min(len(spans), first + WIDEST) - 1].end) for first in starts]
 
 

@@ -80,9 +80,9 @@ def _splitter(structure: str, chunk_chars: int, chunk_max_chars: int) -> Callabl
     return split
 
 
-def _stretches(text: str, start: int, end: int, longest_line: int) -> Iterator[tuple[int, int, bool]]:
+def _stretches(text: str, start: int, end: int, max_line_length: int) -> Iterator[tuple[int, int, bool]]:
     """Yield the parts to cut on their own: where one starts and stops, and whether it is a long line over budget."""
-    long_lines = [(a, b) for a, b in _lines(text, start, end) if b - a > longest_line]
+    long_lines = [(a, b) for a, b in _lines(text, start, end) if b - a > max_line_length]
     if sum(b - a for a, b in long_lines) <= LONG_LINES_CHARS:
         long_lines = []
     for line_start, line_stop in long_lines:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from evidentia.contracts.ingestion import IngestOptions
     from evidentia.ingest.version_control import FileHistory
 
-LONGEST_VALUE = 500
-LONGEST_TAG = 100
-LONGEST_KEY = 64
-LONGEST_WORD = 40
-MOST_TAGS = 64
-MOST_EXTRA_KEYS = 32
+MAX_VALUE_LENGTH = 500
+MAX_TAG_LENGTH = 100
+MAX_KEY_LENGTH = 64
+MAX_WORD_LENGTH = 40
+MAX_TAGS = 64
+MAX_EXTRA_KEYS = 32
 
 _KEY_PART = re.compile(r"[^a-z0-9_.-]+")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -67,7 +67,7 @@ def apply_claims(declared: Declared, *, defaults: DocumentMetadata, options: Ing
         title=reader.text("title") or defaults.title,
         content_type=reader.word("content_type", ContentType) or defaults.content_type,
         authority_tier=reader.authority(options.authority),
-        language=(reader.text("language") or defaults.language)[:LONGEST_WORD],
+        language=(reader.text("language") or defaults.language)[:MAX_WORD_LENGTH],
         created_at=reader.moment("created", "created_at") or (history.created_at if history else None),
         updated_at=reader.moment("updated", "updated_at", "date") or (history.updated_at if history else None),
         author=_principal(reader.text("author") or (history.author if history else "")),
@@ -121,7 +121,7 @@ class _ClaimReader:
         return allowed
 
     def tags(self, given: tuple[str, ...]) -> tuple[str, ...]:
-        claimed = sorted({tag[:LONGEST_TAG] for tag in self.entries("tags")})[:MOST_TAGS]
+        claimed = sorted({tag[:MAX_TAG_LENGTH] for tag in self.entries("tags")})[:MAX_TAGS]
         return tuple(sorted({*given, *claimed}))
 
     def access(self, allowed: AccessRule) -> AccessRule:
@@ -153,11 +153,11 @@ class _ClaimReader:
     def extra(self) -> dict[str, str]:
         extra: dict[str, str] = {}
         for key in sorted(self._declared):
-            name = _KEY_PART.sub("_", key.lower()).strip("_")[:LONGEST_KEY]
+            name = _KEY_PART.sub("_", key.lower()).strip("_")[:MAX_KEY_LENGTH]
             if key in _KNOWN or not name or name in extra:
                 continue
-            if len(extra) == MOST_EXTRA_KEYS:
-                self._ignored(f"it has more than {MOST_EXTRA_KEYS} keys of its own; the rest was left out")
+            if len(extra) == MAX_EXTRA_KEYS:
+                self._ignored(f"it has more than {MAX_EXTRA_KEYS} keys of its own; the rest was left out")
                 break
             if value := self.text(key):
                 extra[name] = value
@@ -168,11 +168,11 @@ class _ClaimReader:
 
 
 def _clean(value: str) -> str:
-    return _UNSTORABLE.sub("\ufffd", value.strip()[:LONGEST_VALUE])
+    return _UNSTORABLE.sub("\ufffd", value.strip()[:MAX_VALUE_LENGTH])
 
 
 def _shown(value: str) -> str:
-    return legible(value[:LONGEST_WORD])
+    return legible(value[:MAX_WORD_LENGTH])
 
 
 def _principal(name: str) -> PrincipalId | None:
@@ -180,7 +180,7 @@ def _principal(name: str) -> PrincipalId | None:
 
 
 def _version(text: str) -> SemanticVersion | None:
-    return SemanticVersion(text[:LONGEST_TAG]) if text else None
+    return SemanticVersion(text[:MAX_TAG_LENGTH]) if text else None
 
 
 def _bad_claim(problem: str) -> DocumentUnreadableError:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 TOOL_ID = ToolId("evidentia-jsonl")
 TOOL_VERSION = SemanticVersion("1.0.0")
 MEDIA_TYPE = "application/json"
-LONGEST_ID = 1_000
+MAX_ID_LENGTH = 1_000
 LINES_TO_JUDGE_BY = 100
 """When this many lines from the start are all wrong, the file is something else and gets one entry instead of a million."""
-MOST_SKIPPED_LINES = 1_000
+MAX_SKIPPED_LINES = 1_000
 _PIECE = 1024 * 1024
 _NO_METADATA = frozenset([b"", b"{}", b"null"])
 
@@ -84,7 +84,7 @@ def read_corpus(path: str, *, name: str, max_line_bytes: int) -> Iterator[Corpus
                 wrong += 1
                 entry = _skip(shown, number, error)
                 if held is None:
-                    if wrong <= MOST_SKIPPED_LINES:
+                    if wrong <= MAX_SKIPPED_LINES:
                         yield entry
                     continue
                 held.append(entry)
@@ -97,8 +97,8 @@ def read_corpus(path: str, *, name: str, max_line_bytes: int) -> Iterator[Corpus
                 held = None
             yield record
     yield from held or ()
-    if wrong > MOST_SKIPPED_LINES:
-        message = f"'{shown}' has {wrong - MOST_SKIPPED_LINES} more lines that are not records; correct it and ingest it again"
+    if wrong > MAX_SKIPPED_LINES:
+        message = f"'{shown}' has {wrong - MAX_SKIPPED_LINES} more lines that are not records; correct it and ingest it again"
         yield SkippedInput(path=shown, reason=SkipReason.MORE_LINES.value, message=message)
 
 
@@ -116,8 +116,8 @@ def parse_record(line: bytes, number: int, *, max_line_bytes: int) -> CorpusReco
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _bad_line(error) from error
     own_id, title, text = parsed.own_id, parsed.title or "", parsed.text or ""
-    if not own_id or not own_id.isprintable() or len(own_id) > LONGEST_ID:
-        problem = f"has an '_id' that is empty, longer than {LONGEST_ID} characters or not printable"
+    if not own_id or not own_id.isprintable() or len(own_id) > MAX_ID_LENGTH:
+        problem = f"has an '_id' that is empty, longer than {MAX_ID_LENGTH} characters or not printable"
         raise DocumentUnreadableError(SkipReason.BAD_ID, problem)
     if "\0" in text or "\0" in title:
         raise DocumentUnreadableError(SkipReason.NUL_BYTE, "holds a NUL character, so it is no text")

@@ -14,10 +14,10 @@ import msgspec
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.ingest.reasons import NoteReason, SkipReason
 
-LONGEST_BLOCK = 16_384
-LONGEST_VALUE = 1_000
-MOST_KEYS = 64
-MOST_LIST_ENTRIES = 64
+MAX_BLOCK_LENGTH = 16_384
+MAX_VALUE_LENGTH = 1_000
+MAX_KEYS = 64
+MAX_LIST_ENTRIES = 64
 
 _OPENING = re.compile(r"---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -45,7 +45,7 @@ def split_front_matter(text: str) -> FrontMatter:
     opening = _OPENING.match(text)
     if opening is None:
         return FrontMatter()
-    closing = _CLOSING.search(text, opening.end(), opening.end() + LONGEST_BLOCK)
+    closing = _CLOSING.search(text, opening.end(), opening.end() + MAX_BLOCK_LENGTH)
     if closing is None:
         # A rule at the head of an ordinary text looks like this too, so it is no mistake worth a note.
         return FrontMatter()
@@ -78,8 +78,8 @@ def _parse(block: str) -> tuple[dict[str, str | tuple[str, ...]], str]:
         key, value = match.group(1).lower(), (match.group(2) or "").strip()
         if key in declared:
             return {}, f"line {number} repeats '{key}'"
-        if len(declared) >= MOST_KEYS:
-            return {}, f"more than {MOST_KEYS} keys"
+        if len(declared) >= MAX_KEYS:
+            return {}, f"more than {MAX_KEYS} keys"
         declared[key] = _value(value)
         list_key = key if not value else ""
     return declared, ""
@@ -87,17 +87,17 @@ def _parse(block: str) -> tuple[dict[str, str | tuple[str, ...]], str]:
 
 def _value(text: str) -> str | tuple[str, ...]:
     if text.startswith("[") and text.endswith("]"):
-        entries = (_unquoted(entry) for entry in text[1:-1].split(",")[:MOST_LIST_ENTRIES])
+        entries = (_unquoted(entry) for entry in text[1:-1].split(",")[:MAX_LIST_ENTRIES])
         return tuple(entry for entry in entries if entry)
     return _unquoted(text)
 
 
 def _appended(value: str | tuple[str, ...], entry: str) -> str | tuple[str, ...]:
     entries = value if isinstance(value, tuple) else ()
-    return (*entries, entry) if entry and len(entries) < MOST_LIST_ENTRIES else entries
+    return (*entries, entry) if entry and len(entries) < MAX_LIST_ENTRIES else entries
 
 
 def _unquoted(text: str) -> str:
     value = text.strip()
     is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-    return (value[1:-1] if is_quoted else value.split(" #", 1)[0].rstrip())[:LONGEST_VALUE]
+    return (value[1:-1] if is_quoted else value.split(" #", 1)[0].rstrip())[:MAX_VALUE_LENGTH]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 IGNORED_NAMES = frozenset({"node_modules", "__pycache__", "evidentia.toml"})
 """Never ingested, besides everything hidden (`.git`, `.venv`, `.evidentia` and the like) and editor backups."""
 BACKUP_ENDINGS = ("~", ".swp", ".swo", ".bak", ".orig")
-LONGEST_PATTERN = 1_000
+MAX_PATTERN_LENGTH = 1_000
 
 
 class IgnorePattern(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ def is_ignored_name(name: str) -> bool:
 
 def parse_patterns(lines: Iterable[str]) -> tuple[IgnorePattern, ...]:
     """Return the patterns of an ignore file; blank lines, comments and lines beyond any sane length are passed over."""
-    parsed = (_parse(line) for line in lines if len(line) <= LONGEST_PATTERN)
+    parsed = (_parse(line) for line in lines if len(line) <= MAX_PATTERN_LENGTH)
     return tuple(pattern for pattern in parsed if pattern is not None)
 
 

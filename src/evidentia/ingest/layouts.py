@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from evidentia.contracts.layout import ExtractedImage
     from evidentia.contracts.tables import CellValue, ExtractedTable
 
-MOST_IMAGE_BYTES = 16 * 1024 * 1024
-MOST_IMAGES = 2_000
-MOST_IMAGES_BYTES = 128 * 1024 * 1024
+MAX_IMAGE_BYTES = 16 * 1024 * 1024
+MAX_IMAGES = 2_000
+MAX_IMAGES_BYTES = 128 * 1024 * 1024
 """What the images of one document may take together; one that is used twice counts once."""
-MOST_TABLES = 1_000
-MOST_CELLS = 10_000_000
+MAX_TABLES = 1_000
+MAX_CELLS = 10_000_000
 """What the tables of one document may hold together."""
-LONGEST_WORDS = 1_000
+MAX_WORDS = 1_000
 """How long the name and the description of an image may be."""
 
 
@@ -145,9 +145,9 @@ def _cards(document: ReadDocument, tables: Sequence[ExtractedTable], *, found: d
 
 def _admitted_images(images: Sequence[ExtractedImage]) -> Iterator[ExtractedImage]:
     seen: set[Sha256] = set()
-    room = MOST_IMAGES_BYTES
-    for image in images[:MOST_IMAGES]:
-        if not 0 < len(image.content) <= MOST_IMAGE_BYTES:
+    room = MAX_IMAGES_BYTES
+    for image in images[:MAX_IMAGES]:
+        if not 0 < len(image.content) <= MAX_IMAGE_BYTES:
             continue
         key = sha256_hex(image.content)
         if key not in seen and len(image.content) > room:
@@ -158,8 +158,8 @@ def _admitted_images(images: Sequence[ExtractedImage]) -> Iterator[ExtractedImag
 
 
 def _admitted_tables(tables: Sequence[ExtractedTable]) -> Iterator[ExtractedTable]:
-    room = MOST_CELLS
-    for table in tables[:MOST_TABLES]:
+    room = MAX_CELLS
+    for table in tables[:MAX_TABLES]:
         cells = len(table.content.rows) * len(table.columns)
         if cells <= room and is_regular(table.content, columns=len(table.columns)) and _is_storable(table):
             room -= cells
@@ -193,4 +193,4 @@ def _is_text(words: Iterable[str]) -> bool:
 
 def _words(text: str) -> str:
     """Return the name or description of an image, bounded and fit to be stored."""
-    return text[:LONGEST_WORDS].encode(errors="replace").decode()
+    return text[:MAX_WORDS].encode(errors="replace").decode()

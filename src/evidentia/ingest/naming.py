@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-LONGEST_SHOWN = 200
+MAX_SHOWN_LENGTH = 200
 
 
 def legible(name: str) -> str:
     r"""Return `name` fit for a message: what cannot be printed is written as an escape such as `\x1b` or `\u202e`."""
-    if name.isprintable() and len(name) <= LONGEST_SHOWN:
+    if name.isprintable() and len(name) <= MAX_SHOWN_LENGTH:
         return name
-    shown = name if len(name) <= LONGEST_SHOWN else f"{name[: LONGEST_SHOWN - 1]}…"
+    shown = name if len(name) <= MAX_SHOWN_LENGTH else f"{name[: MAX_SHOWN_LENGTH - 1]}…"
     return "".join(_printable(character) for character in shown)
 
 

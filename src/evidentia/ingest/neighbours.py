@@ -22,7 +22,7 @@ from evidentia.contracts.ids import Sha256
 from evidentia.ingest.ignore import is_ignored_name
 from evidentia.ingest.originals import read_original
 from evidentia.ingest.readers.families import Family, ending_of, family_of
-from evidentia.ingest.readers.image_sources import LONGEST_REFERENCE
+from evidentia.ingest.readers.image_sources import MAX_REFERENCE_LENGTH
 from evidentia.ingest.readers.images import ImageGatherer, LeftOut
 from evidentia.ingest.readers.markdown_images import find_images
 from evidentia.ingest.readers.plain import decode
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 ENDINGS = frozenset({".bmp", ".emf", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp", ".wmf"})
 """Only files named like an image are opened on behalf of a document; what they are, their bytes say."""
 _SOURCE = re.compile(r"""\bsrc\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", re.IGNORECASE)
-_LOOK = 4 * LONGEST_REFERENCE
+_LOOK = 4 * MAX_REFERENCE_LENGTH
 _QUERY = re.compile(r"[?#]")
 
 
@@ -137,7 +137,7 @@ def _references(own_id: str, content: bytes) -> Iterator[str]:
         sources = (found.source for found in find_images(text))
     else:
         sources = (html.unescape((match.group(1) or match.group(2) or match.group(3) or "")[:_LOOK]) for match in _SOURCE.finditer(text))
-    yield from (source.strip() for source in sources if len(source) <= LONGEST_REFERENCE)
+    yield from (source.strip() for source in sources if len(source) <= MAX_REFERENCE_LENGTH)
 
 
 def _own_id(document: str, reference: str) -> str | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from evidentia.contracts.access import is_acl_entry
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.ingest.claims import LONGEST_TAG
+from evidentia.ingest.claims import MAX_TAG_LENGTH
 from evidentia.ingest.naming import legible
 from evidentia.text.names import SOURCE_NAME_RULE, is_source_name
 
@@ -27,8 +27,10 @@ def check_options(options: IngestOptions) -> IngestOptions:
         if not is_acl_entry(entry):
             raise InvalidFieldError("acl", f"'{legible(entry)}' is not of the form user:name, group:name or role:name")
     for tag in options.tags:
-        if not tag.strip() or not tag.isprintable() or len(tag) > LONGEST_TAG:
-            raise InvalidFieldError("tags", f"'{legible(tag)}' is empty, longer than {LONGEST_TAG} characters or holds control characters")
+        if not tag.strip() or not tag.isprintable() or len(tag) > MAX_TAG_LENGTH:
+            raise InvalidFieldError(
+                "tags", f"'{legible(tag)}' is empty, longer than {MAX_TAG_LENGTH} characters or holds control characters"
+            )
     access = msgspec.structs.replace(options.access, acl=tuple(sorted(set(options.access.acl))))
     return msgspec.structs.replace(options, access=access, tags=tuple(sorted({tag.strip() for tag in options.tags})))
 

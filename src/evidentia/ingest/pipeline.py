@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import IngestSettings
 
 IDS_PER_QUESTION = 1_000
-MOST_NAMES_FOR_GIT = 100
+MAX_NAMES_FOR_GIT = 100
 
 
 def ingest_paths(
@@ -104,7 +104,7 @@ def _histories(files: Sequence[WalkedFile], walk: Walk, tally: Tally) -> dict[st
     histories: dict[str, RootHistory] = {}
     for root in sorted({file.root for file in files}):
         names = [Path(file.path).name for file in files if file.root == root] if root not in walk.roots else []
-        histories[root] = read_history(root, names=names if 0 < len(names) <= MOST_NAMES_FOR_GIT else (".",))
+        histories[root] = read_history(root, names=names if 0 < len(names) <= MAX_NAMES_FOR_GIT else (".",))
         if histories[root].problem:
             tally.note(Path(root).name, [f"{NoteReason.VERSION_CONTROL.value}: has an unknown history: {histories[root].problem}"])
     return histories

@@ -17,7 +17,7 @@ from evidentia.contracts.provenance import DocumentCustody, OriginDescriptor, To
 from evidentia.contracts.vocabulary import SourceType
 from evidentia.ingest.layouts import lay_out
 from evidentia.provenance.chain import DocumentChain, chunk_record
-from evidentia.text.instructions import hostile_flags
+from evidentia.text.prompt_injection import hostile_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

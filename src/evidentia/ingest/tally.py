@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.documents import CommitSummary
 
-MOST_NOTES = 1_000
+MAX_NOTES = 1_000
 
 
 class Tally:
@@ -38,7 +38,7 @@ class Tally:
         """Keep remarks of the form `code: sentence` about something seen, up to a bound."""
         shown = legible(path)
         for remark in notes:
-            if len(self._notes) >= MOST_NOTES:
+            if len(self._notes) >= MAX_NOTES:
                 self._notes_left_out += 1
                 continue
             reason, _, sentence = remark.partition(": ")

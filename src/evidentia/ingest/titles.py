@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.extraction import ExtractedText
 
 LOOK_WITHIN = 4_096
-LONGEST_TITLE = 500
+MAX_TITLE_LENGTH = 500
 _HEADING = re.compile(r"^#{1,2}[ \t]+(\S[^\r\n]*)", re.MULTILINE)
 
 
@@ -20,5 +20,5 @@ def title_of(extracted: ExtractedText, *, own_id: str) -> str:
         match = _HEADING.search(extracted.text, extracted.body_start, extracted.body_start + LOOK_WITHIN)
         heading = match.group(1).strip(" \t#") if match else ""
         if heading:
-            return heading[:LONGEST_TITLE]
-    return PurePosixPath(own_id).stem[:LONGEST_TITLE]
+            return heading[:MAX_TITLE_LENGTH]
+    return PurePosixPath(own_id).stem[:MAX_TITLE_LENGTH]

@@ -19,7 +19,7 @@ import msgspec
 from evidentia.ingest.moments import moment_of_second
 
 TIMEOUT_S = 30
-LONGEST_AUTHOR = 200
+MAX_AUTHOR_LENGTH = 200
 SHA1_DIGITS = 40
 _PIECE = 1024 * 1024
 _MARK = b"\x1e"
@@ -134,7 +134,7 @@ def _histories(log: IO[bytes]) -> dict[str, FileHistory]:
 def _commit(header: bytes) -> tuple[str, str, datetime | None, bool]:
     commit, second, author, decoration = (*header.decode("utf-8", errors="replace").split("\x1f", 3), "", "", "", "")[:4]
     moment = moment_of_second(int(second)) if second.isascii() and second.isdigit() and len(second) < SHA1_DIGITS else None
-    return commit, author[:LONGEST_AUTHOR], moment, "grafted" in decoration
+    return commit, author[:MAX_AUTHOR_LENGTH], moment, "grafted" in decoration
 
 
 def _fields(log: IO[bytes]) -> Iterator[bytes]:

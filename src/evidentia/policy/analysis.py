@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Analysis", "Finding", "FindingKind", "Severity", "Witness", "analyze", "reproduces"]
 
-MOST_POLICIES: Final = 200
+MAX_POLICIES: Final = 200
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +84,8 @@ def _subjects(policies: Sequence[Policy]) -> list[Subject]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidFieldError("policies", f"two policies are called '{twice[0]}'; findings name policies, so give each its own name")
-    if len(enabled) > MOST_POLICIES:
-        raise InvalidFieldError("policies", f"{len(enabled)} are more than can be compared with each other; the most is {MOST_POLICIES}")
+    if len(enabled) > MAX_POLICIES:
+        raise InvalidFieldError("policies", f"{len(enabled)} are more than can be compared with each other; the most is {MAX_POLICIES}")
     return [Subject(policy=each, rules=msgspec.convert(each.body.rules, category(each.body.category).rules)) for each in enabled]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evidentia.policy.analysis_witness import Witness
 
 SCALE: Final = "relevance scores lie between 0 and 1"
-MOST_COUNTED: Final = 1_000
+MAX_COUNTED: Final = 1_000
 """Documents in a trace about counts; limits beyond are not tried out, so nothing is said about them."""
 
 
@@ -106,7 +106,7 @@ def _counts_exclude_each_other(subjects: Sequence[Subject]) -> tuple[Subject, Su
         return None
     at_least = max(limits, key=lambda pair: pair[1].min_chunks)
     at_most = min(limits, key=lambda pair: pair[1].max_chunks)
-    if at_least[1].min_chunks <= at_most[1].max_chunks or at_least[1].min_chunks > MOST_COUNTED:
+    if at_least[1].min_chunks <= at_most[1].max_chunks or at_least[1].min_chunks > MAX_COUNTED:
         return None
     return at_least[0], at_most[0]
 
@@ -139,7 +139,7 @@ def _counted(pair: Sequence[Subject], facts: RunFacts, document: RetrievedDocume
 def diversity_finding(subject: Subject, facts: RunFacts) -> Iterator[Finding]:
     """Yield that no run can be diverse enough: even if every document comes from another source, each has too large a share."""
     limits = retrieval_limits(subject)
-    if limits.max_ratio is None or limits.max_chunks > MOST_COUNTED or 1 / limits.max_chunks <= limits.max_ratio:
+    if limits.max_ratio is None or limits.max_chunks > MAX_COUNTED or 1 / limits.max_chunks <= limits.max_ratio:
         return
     document = passing_document([subject])
     if document is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOWEST_SCORE: Final = 0.0
 HIGHEST_SCORE: Final = 1.0
-MOST_CELLS: Final = 20_000
+MAX_CELLS: Final = 20_000
 _ELSEWHERE: Final = "elsewhere"
 
 
@@ -47,7 +47,7 @@ def fresh_source(limits: Iterable[RetrievalLimits]) -> str:
 def _documents(
     scores: Sequence[float], sources: Sequence[str], collections: Sequence[str], ages: Sequence[int | None]
 ) -> list[RetrievedDocument]:
-    if len(scores) * len(sources) * len(collections) * len(ages) > MOST_CELLS:
+    if len(scores) * len(sources) * len(collections) * len(ages) > MAX_CELLS:
         raise UndecidedError
     return [
         RetrievedDocument(relevance_score=score, source=source, collection=collection, age_days=age)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-MOST_STATES: Final = 2_000
+MAX_STATES: Final = 2_000
 _FRIENDLY: Final = "xabcdefghijklmnopqrstuvwyz0123456789-_XABCDEFGHIJKLMNOPQRSTUVWYZ"
 _LAST: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
@@ -72,7 +72,7 @@ def _search(patterns: Sequence[tuple[_Token, ...]], wanted: Callable[[tuple[bool
             if wanted(tuple(bool(state >> len(pattern) & 1) for pattern, state in zip(patterns, after, strict=True))):
                 return name
             seen.add(after)
-            if len(seen) > MOST_STATES:
+            if len(seen) > MAX_STATES:
                 raise UndecidedError
             pending.append((name, after))
     return None

@@ -43,11 +43,11 @@ def firing_calls(subject: Subject) -> list[tuple[AnyCall, ...]]:
         return _grounding_traces(subject.rules)
     limits = retrieval_limits(subject)
     documents = cells([limits])
-    many = tuple([documents[0]] * (limits.max_chunks + 1)) if limits.max_chunks <= _MOST_DOCUMENTS else ()
+    many = tuple([documents[0]] * (limits.max_chunks + 1)) if limits.max_chunks <= _MAX_DOCUMENTS else ()
     return [(), *((each,) for each in documents), many]
 
 
-_MOST_DOCUMENTS = 100
+_MAX_DOCUMENTS = 100
 
 
 def _are_resolved(*subjects: Subject) -> bool:

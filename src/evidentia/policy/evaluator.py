@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.runs import RunEnded, RunFacts
 
-_MOST_SELECTIONS: Final = 1_024
+_MAX_SELECTIONS: Final = 1_024
 """How many selections of policies stay compiled; agents come in kinds, so there are few."""
 _COUNTING: Final[Mapping[type[RunCall], str]] = {RetrievedDocument: "retrieval", GroundingEntry: "grounding"}
 """Whose count belongs to a call that several categories may listen to."""
@@ -63,7 +63,7 @@ class PolicySet:
         if known is not None:
             return known
         selection = PolicySet([self.policies[place] for place in places])
-        if len(self._selections) < _MOST_SELECTIONS:
+        if len(self._selections) < _MAX_SELECTIONS:
             self._selections[places] = selection
         return selection
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evidentia.policy.protocol_question import Question
     from evidentia.policy.protocol_rules import Terms
 
-MOST_STRAYS: Final = 0
+MAX_STRAYS: Final = 0
 """Words of a query that nothing explains; more than these bring in another topic."""
 _TRIES: Final = 2
 """How often a tool is asked before the next source: the first time and, with another query, once more."""
@@ -155,9 +155,9 @@ def _query(terms: Terms, question: Question, asked: Asked, ask: ToolAsked) -> It
             "name what the question is about"
         )
         yield terms.violation(_R.LOST_ENTITY, reason, {**notes, "containment": ask.containment, "least": least})
-    if ask.strays > MOST_STRAYS and _R.FOREIGN_TOPIC in actions:
+    if ask.strays > MAX_STRAYS and _R.FOREIGN_TOPIC in actions:
         reason = f"the query to {name} has {ask.strays} words that the question does not lead to; keep to its topic"
-        yield terms.violation(_R.FOREIGN_TOPIC, reason, {**notes, "strays": ask.strays, "most": MOST_STRAYS})
+        yield terms.violation(_R.FOREIGN_TOPIC, reason, {**notes, "strays": ask.strays, "most": MAX_STRAYS})
     if asked.query is not None and _R.REPEATED_QUERY in actions:
         before = question.queries.get((asked.tool, asked.query))
         is_raised = terms.profile.top_k.retry is None and asked.role is _TEXT and (asked.top_k or 0) > (before or 0)

@@ -42,7 +42,7 @@ _DECIDED_HERE: Final = frozenset(
     }
 )
 _SUPPLEMENTS: Final = (_R.SELF_KNOWLEDGE_OFF, _R.SELF_KNOWLEDGE_NEEDLESS)
-_LONGEST_REASON: Final = 1_000
+_MAX_REASON_LENGTH: Final = 1_000
 
 
 def judge_reply(terms: Terms, question: Question, reply: ReplyDrafted) -> list[Violation]:
@@ -114,7 +114,7 @@ def _counts(terms: Terms, finding: ReplyFinding) -> bool:
 
 def _line(reason: str) -> str:
     """Return the reason of a finding in one line; it may quote a reply, which may quote a document."""
-    plain = reason[:_LONGEST_REASON]
+    plain = reason[:_MAX_REASON_LENGTH]
     return plain if plain.isprintable() else plain.encode("unicode_escape").decode("ascii")
 
 

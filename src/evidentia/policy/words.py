@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_LONGEST_NAME: Final = 200
+_MAX_NAME_LENGTH: Final = 200
 
 
 def shown(name: str) -> str:
     """Return a name for a reason: as it is, or escaped and cut where it would spoil the line."""
-    if name.isprintable() and len(name) <= _LONGEST_NAME:
+    if name.isprintable() and len(name) <= _MAX_NAME_LENGTH:
         return name
-    plain = name[:_LONGEST_NAME]
+    plain = name[:_MAX_NAME_LENGTH]
     if not plain.isprintable():
         plain = plain.encode("unicode_escape").decode("ascii")
-    return plain + ("…" if len(name) > _LONGEST_NAME else "")
+    return plain + ("…" if len(name) > _MAX_NAME_LENGTH else "")
 
 
 def two_decimals(score: float) -> str:

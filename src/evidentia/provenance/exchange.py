@@ -32,8 +32,8 @@ FAULT_KEY: Final = "evidentia.fault"
 BROKEN_CUSTODY: Final = "broken_custody"
 
 _UNFINISHED: Final = (CoverageState.TIMED_OUT, CoverageState.FAILED, CoverageState.BREAKER_OPEN)
-_MOST_LIMIT: Final = 10_000
-_MOST_DEADLINE_MS: Final = 2**32 - 1
+_MAX_LIMIT: Final = 10_000
+_MAX_DEADLINE_MS: Final = 2**32 - 1
 
 
 def request_of(ask: SourceAsk, *, asks_others: bool = False) -> EvidenceRequest:
@@ -44,8 +44,8 @@ def request_of(ask: SourceAsk, *, asks_others: bool = False) -> EvidenceRequest:
     return EvidenceRequest(
         query=DecomposedQuery(text=ask.query.text),
         principal=ask.principal,
-        limit=min(max(1, ask.limit), _MOST_LIMIT),
-        latency_deadline_ms=min(max(1, ask.budget_ms), _MOST_DEADLINE_MS),
+        limit=min(max(1, ask.limit), _MAX_LIMIT),
+        latency_deadline_ms=min(max(1, ask.budget_ms), _MAX_DEADLINE_MS),
         as_of=ask.as_of,
         agent_name=ask.agent_name or None,
         session_context=ask.session,

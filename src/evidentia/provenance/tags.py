@@ -12,7 +12,7 @@ import re
 import msgspec
 
 from evidentia.contracts.vocabulary import AuthorityTier
-from evidentia.text.disguises import SQUARE_OPENERS, seen_from
+from evidentia.text.confusables import SQUARE_OPENERS, seen_from
 
 TAG = "EVIDENCE"
 

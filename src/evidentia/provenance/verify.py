@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import CustodyArchive
 
 EXPORT_FORMAT = "evidentia-fragment/1"
-MOST_FAULTS = 20
+MAX_FAULTS = 20
 """A report lists at most this many broken links; the first is the one that matters."""
 
 UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
@@ -97,7 +97,7 @@ class _BaseCheck:
     def _collect(self, faults: Iterator[BrokenLink]) -> None:
         for fault in faults:
             self._broken.append(fault)
-            if len(self._broken) >= MOST_FAULTS:
+            if len(self._broken) >= MAX_FAULTS:
                 return
 
     def _check_storage(self) -> Iterator[BrokenLink]:

@@ -18,35 +18,35 @@ if TYPE_CHECKING:
     from evidentia.contracts.search import Definition
     from evidentia.text.tokens import Tokeniser
 
-MOST_WORDS: Final = 256
-LONGEST_SHORT: Final = 12
-LONGEST_SMALL: Final = 5
-LONGEST_LONG_WORDS: Final = 6
-MOST_READINGS: Final = 2
+MAX_WORDS: Final = 256
+MAX_SHORT_LENGTH: Final = 12
+MAX_SMALL_LENGTH: Final = 5
+MAX_LONG_WORDS: Final = 6
+MAX_READINGS: Final = 2
 """A short form is read in this many ways, the second only if it is at least half as frequent as the first."""
-MOST_PAIRS: Final = 8
-MOST_TERMS: Final = 16
+MAX_PAIRS: Final = 8
+MAX_TERMS: Final = 16
 
 
 def expand_abbreviations(text: str, *, tokeniser: Tokeniser, lexicon: Lexicon) -> Expansion:
     """Return the terms of long forms for short ones and the reverse: at most eight pairs and 16 terms."""
     pairs: dict[tuple[str, str], None] = {}
-    left = MOST_WORDS
+    left = MAX_WORDS
     for stretch in unquoted(text):
         words = words_of(stretch, limit=left) if left else []
         left -= len(words)
         pairs |= dict.fromkeys(_explained(words, lexicon))
         pairs |= dict.fromkeys(_abbreviated(words, lexicon))
-    kept = list(pairs)[:MOST_PAIRS]
+    kept = list(pairs)[:MAX_PAIRS]
     terms = dict.fromkeys(term for _, added in kept for term in added_terms(added, tokeniser))
     note = ", ".join(f"{found}: {added}" for found, added in kept) or "the corpus explains no word of the question"
-    return Expansion(weights=dict.fromkeys(list(terms)[:MOST_TERMS], PARTIAL_WEIGHT), note=note)
+    return Expansion(weights=dict.fromkeys(list(terms)[:MAX_TERMS], PARTIAL_WEIGHT), note=note)
 
 
 def _explained(words: Sequence[Word], lexicon: Lexicon) -> Iterator[tuple[str, str]]:
     for word in words:
         readings = _readings(word, lexicon)
-        for reading in readings[:MOST_READINGS]:
+        for reading in readings[:MAX_READINGS]:
             if 2 * reading.chunks >= readings[0].chunks:
                 yield word.text, reading.long
 
@@ -56,10 +56,10 @@ def _readings(word: Word, lexicon: Lexicon) -> Sequence[Definition]:
     spellings: dict[str, None] = {}
     if _has_capitals(word.text):
         spellings = dict.fromkeys((word.text, word.text.removesuffix("'s").removesuffix("s")))
-    elif word.is_content and len(word.plain) <= LONGEST_SMALL:
+    elif word.is_content and len(word.plain) <= MAX_SMALL_LENGTH:
         spellings = dict.fromkeys((word.text, word.plain.upper()))
     for spelling in spellings:
-        if 1 < len(spelling) <= LONGEST_SHORT and (readings := lexicon.long_forms(spelling)):
+        if 1 < len(spelling) <= MAX_SHORT_LENGTH and (readings := lexicon.long_forms(spelling)):
             return readings
     return ()
 
@@ -73,7 +73,7 @@ def _abbreviated(words: Sequence[Word], lexicon: Lexicon) -> Iterator[tuple[str,
     place = 0
     while place < len(words) - 1:
         step = 1
-        for count in range(min(LONGEST_LONG_WORDS, len(words) - place), 1, -1):
+        for count in range(min(MAX_LONG_WORDS, len(words) - place), 1, -1):
             long = " ".join(word.text.casefold() for word in words[place : place + count])
             if found := lexicon.short_forms(long):
                 yield long, found[0].short

@@ -24,7 +24,7 @@ from evidentia.query.words import Word, join
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONGEST_SIDE: Final = 8
+MAX_SIDE_LENGTH: Final = 8
 _JOINING: Final = frozenset(("and", "with", "to", "against", "vs", "versus"))
 _ENDING: Final = (PREPOSITIONS - {"of"}) | AUXILIARIES | QUESTION_WORDS | {"and", "or"}
 _LEADING: Final = AUXILIARIES | QUESTION_WORDS | DETERMINERS | {"both", "there"}
@@ -51,7 +51,7 @@ def split_comparison(words: Sequence[Word]) -> tuple[str, ...]:
 def run_before(words: Sequence[Word], place: int) -> int:
     """Return where the run of subject words starts that ends before `place`."""
     start = place
-    while start and place - start < LONGEST_SIDE and words[start - 1].is_content and (start == place or not words[start - 1].tail):
+    while start and place - start < MAX_SIDE_LENGTH and words[start - 1].is_content and (start == place or not words[start - 1].tail):
         start -= 1
     return start
 
@@ -127,7 +127,7 @@ def _trim(words: Sequence[Word]) -> Sequence[Word]:
 
 def _parts(head: Sequence[Word], first: Sequence[Word], second: Sequence[Word], tail: Sequence[Word]) -> tuple[str, ...]:
     sides = [_trim(side) for side in (first, second)]
-    if not all(0 < len(side) <= LONGEST_SIDE and any(word.is_content for word in side) for side in sides):
+    if not all(0 < len(side) <= MAX_SIDE_LENGTH and any(word.is_content for word in side) for side in sides):
         return ()
     shared = [word for word in head if word.is_content and word.plain not in GENERIC_COMPARATIVES]
     return tuple(join([*shared, *side, *tail]) for side in sides)

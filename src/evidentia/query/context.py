@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.evidence import Turn
 
-MOST_LEANING_WORDS: Final = 24
-MOST_TURNS: Final = 16
-MOST_TURN_CHARS: Final = 2_000
-MOST_SUBJECT_WORDS: Final = 8
-LONGEST_SUBJECT_WORD: Final = 40
+MAX_LEANING_WORDS: Final = 24
+MAX_TURNS: Final = 16
+MAX_TURN_CHARS: Final = 2_000
+MAX_SUBJECT_WORDS: Final = 8
+MAX_SUBJECT_WORD_LENGTH: Final = 40
 _ASKING_ROLES: Final = ("user", "human")
 _PLAIN_WORD: Final = re.compile(r"\w+(?:[-._'/:]+\w+)*")
 _CLAUSE_WORDS: Final = OPENERS | PREPOSITIONS
-_MOST_OPENED: Final = 2
-_MOST_ABOUT: Final = 4
-_MOST_PREPOSITIONAL: Final = 4
+_MAX_OPENED: Final = 2
+_MAX_ABOUT: Final = 4
+_MAX_PREPOSITIONAL: Final = 4
 
 
 def leans(text: str) -> bool:
     """Tell whether a question needs the conversation to be understood."""
-    words = words_of(text, limit=MOST_LEANING_WORDS + 1)
-    if len(words) > MOST_LEANING_WORDS:
+    words = words_of(text, limit=MAX_LEANING_WORDS + 1)
+    if len(words) > MAX_LEANING_WORDS:
         return False
     content = count_content(words)
     return not content or _goes_on(words, content) or any(_points_back(words, place) for place in range(len(words)))
@@ -56,7 +56,7 @@ def subject_words(turns: Sequence[Turn]) -> tuple[str, ...]:
 
     Turns are read back to the first that does not lean itself. Other roles are read only when the caller's turns name nothing.
     """
-    recent = turns[-MOST_TURNS:][::-1]
+    recent = turns[-MAX_TURNS:][::-1]
     asked = [turn.text for turn in recent if turn.role.strip().lower() in _ASKING_ROLES]
     said = [turn.text for turn in recent if turn.role.strip().lower() not in _ASKING_ROLES]
     return _collect(asked) or _collect(said)
@@ -64,12 +64,12 @@ def subject_words(turns: Sequence[Turn]) -> tuple[str, ...]:
 
 def _goes_on(words: Sequence[Word], content: int) -> bool:
     first, second = words[0].plain, words[1].plain if len(words) > 1 else ""
-    if first in OPENERS and content <= _MOST_OPENED:
+    if first in OPENERS and content <= _MAX_OPENED:
         return True
     if (first, second) in {("what", "about"), ("how", "about"), ("same", "for"), ("same", "with")}:
-        return content <= _MOST_ABOUT
+        return content <= _MAX_ABOUT
     is_clause = any(word.plain in QUESTION_WORDS | AUXILIARIES for word in words)
-    return first in PREPOSITIONS and len(words) <= _MOST_PREPOSITIONAL and not is_clause
+    return first in PREPOSITIONS and len(words) <= _MAX_PREPOSITIONAL and not is_clause
 
 
 def _points_back(words: Sequence[Word], place: int) -> bool:
@@ -93,16 +93,16 @@ def _ends_clause(words: Sequence[Word], place: int) -> bool:
 def _collect(texts: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for text in texts:
-        cut = normalise_text(text[:MOST_TURN_CHARS])
+        cut = normalise_text(text[:MAX_TURN_CHARS])
         for word in _plain_content(cut):
             found.setdefault(word.casefold(), word)
-        if len(found) >= MOST_SUBJECT_WORDS or (found and not leans(cut)):
+        if len(found) >= MAX_SUBJECT_WORDS or (found and not leans(cut)):
             break
-    return tuple(found.values())[:MOST_SUBJECT_WORDS]
+    return tuple(found.values())[:MAX_SUBJECT_WORDS]
 
 
 def _plain_content(text: str) -> Iterator[str]:
     for stretch in text.split('"'):
-        for word in words_of(stretch, limit=MOST_TURN_CHARS):
-            if word.is_content and len(word.text) <= LONGEST_SUBJECT_WORD and _PLAIN_WORD.fullmatch(word.text):
+        for word in words_of(stretch, limit=MAX_TURN_CHARS):
+            if word.is_content and len(word.text) <= MAX_SUBJECT_WORD_LENGTH and _PLAIN_WORD.fullmatch(word.text):
                 yield word.text

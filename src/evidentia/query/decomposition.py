@@ -28,24 +28,24 @@ from evidentia.query.words import Word, count_content, join, words_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONGEST_TEXT: Final = 2_000
+MAX_TEXT_LENGTH: Final = 2_000
 """Longer texts are not taken apart."""
-MOST_WORDS: Final = 320
-MOST_CLAUSE_WORDS: Final = 60
-MOST_PARTS: Final = 6
-MOST_SHARED: Final = 8
+MAX_WORDS: Final = 320
+MAX_CLAUSE_WORDS: Final = 60
+MAX_PARTS: Final = 6
+MAX_SHARED: Final = 8
 
 
 def decompose(text: str) -> tuple[str, ...]:
     """Return two to six parts, or nothing when the question is better left whole."""
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT_LENGTH:
         return ()
-    sentences = _sentences(words_of(text, limit=MOST_WORDS))
+    sentences = _sentences(words_of(text, limit=MAX_WORDS))
     questions = [sentence for sentence in sentences if _is_question(sentence)]
     if len(questions) > 1:
         background = [word for sentence in sentences if not _is_question(sentence) for word in sentence]
         return _finish(_with_context(questions, background))
-    if len(sentences) != 1 or len(sentences[0]) > MOST_CLAUSE_WORDS:
+    if len(sentences) != 1 or len(sentences[0]) > MAX_CLAUSE_WORDS:
         return ()
     words = sentences[0]
     if clauses := _clauses(words):
@@ -93,9 +93,9 @@ def _with_context(questions: Sequence[Sequence[Word]], background: Sequence[Word
 
 
 def _subjects(words: Sequence[Word]) -> list[str]:
-    return list(dict.fromkeys(word.text for word in words if word.is_content))[:MOST_SHARED]
+    return list(dict.fromkeys(word.text for word in words if word.is_content))[:MAX_SHARED]
 
 
 def _finish(parts: Sequence[str]) -> tuple[str, ...]:
     distinct = tuple(dict.fromkeys(parts))
-    return distinct if 1 < len(distinct) <= MOST_PARTS else ()
+    return distinct if 1 < len(distinct) <= MAX_PARTS else ()

@@ -15,8 +15,8 @@ from evidentia.query.words import Word, join
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONGEST_MEMBER: Final = 4
-LONGEST_SMALL: Final = 3
+MAX_MEMBER_LENGTH: Final = 4
+MAX_SMALL_LENGTH: Final = 3
 _JOINING: Final = frozenset(("and", "or"))
 
 
@@ -54,7 +54,7 @@ def _members(words: Sequence[Word], joint: int) -> list[tuple[int, int]]:
     close = joint
     while spans and close:
         start = close - 1
-        while start and words[start - 1].tail != "," and close - start < LONGEST_MEMBER:
+        while start and words[start - 1].tail != "," and close - start < MAX_MEMBER_LENGTH:
             start -= 1
         is_first = not start or words[start - 1].tail != ","
         if is_first:
@@ -98,7 +98,7 @@ def _member_end(words: Sequence[Word], start: int) -> int:
     """Return where the member that begins at `start` ends: a name with its capitals, other words up to three."""
     place = start
     is_name = start < len(words) and words[start].is_name
-    longest = LONGEST_MEMBER if is_name else LONGEST_SMALL
+    longest = MAX_MEMBER_LENGTH if is_name else MAX_SMALL_LENGTH
     while place < len(words) and place - start < longest and words[place].is_content and words[place].plain not in SYMMETRIC:
         if place > start and (words[place].plain.endswith("ly") or (is_name and not words[place].is_name)):
             break

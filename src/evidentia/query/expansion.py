@@ -19,7 +19,7 @@ FULL_WEIGHT: Final = 256
 """What a term counts that stands in for one which occurs nowhere: as much as a term that was asked for."""
 PARTIAL_WEIGHT: Final = 128
 """What a term counts that is added beside one which was asked for."""
-MOST_EXPANSIONS: Final = 64
+MAX_EXPANSIONS: Final = 64
 """A question is given no more terms than these."""
 
 
@@ -46,6 +46,6 @@ def expand(query: LexicalQuery, expansions: Iterable[Expansion]) -> LexicalQuery
     weights: dict[str, int] = {}
     for expansion in expansions:
         for term, weight in expansion.weights.items():
-            if term not in query.terms and (term in weights or len(weights) < MOST_EXPANSIONS):
+            if term not in query.terms and (term in weights or len(weights) < MAX_EXPANSIONS):
                 weights[term] = max(weight, weights.get(term, 0))
     return msgspec.structs.replace(query, expansions=dict(sorted(weights.items())))

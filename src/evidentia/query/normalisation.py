@@ -12,9 +12,9 @@ from typing import Final
 
 from evidentia.query.lexical import QUOTED
 
-LONGEST_PIECE: Final = 512
+MAX_PIECE_LENGTH: Final = 512
 """Longer pieces without white space are no words; composing their marks could cost the square of their length."""
-MOST_GROWTH: Final = 4
+MAX_GROWTH: Final = 4
 """Pieces that NFKC would make longer than this many times stay as they are; a single character can become eighteen."""
 
 _DOUBLE: Final = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u300c\u300d\u300e\u300f\uff02\u275d\u275e"
@@ -52,10 +52,10 @@ def _respell(stretch: str) -> str:
 
 
 def _compose(piece: str) -> str:
-    if len(piece) > LONGEST_PIECE:
+    if len(piece) > MAX_PIECE_LENGTH:
         return piece
     composed = unicodedata.normalize("NFKC", piece)
-    return composed if len(composed) <= MOST_GROWTH * len(piece) else piece
+    return composed if len(composed) <= MAX_GROWTH * len(piece) else piece
 
 
 def _show(stretch: str) -> str:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from evidentia.text.tokens import Tokeniser
 
 SHORTEST_TERM: Final = 4
-LONGEST_TERM: Final = 32
-LONGEST_ONE_EDIT: Final = 7
+MAX_TERM_LENGTH: Final = 32
+MAX_ONE_EDIT_LENGTH: Final = 7
 CLEAR_RATIO: Final = 3
-MOST_WORDS: Final = 256
-MOST_LOOKUPS: Final = 32
-MOST_CORRECTIONS: Final = 8
-MOST_CANDIDATES: Final = 16
+MAX_WORDS: Final = 256
+MAX_LOOKUPS: Final = 32
+MAX_CORRECTIONS: Final = 8
+MAX_CANDIDATES: Final = 16
 """The lexicon gives the nearest first, so what comes later could not be the clear best."""
 
 
@@ -41,10 +41,10 @@ def correct_spelling(text: str, *, tokeniser: Tokeniser, lexicon: Lexicon) -> Ex
         return Expansion(note=_nothing_done(0))
     unknown = [(word, term) for word, term in _correctable(text, tokeniser).items() if not lexicon.chunks_with(term)]
     corrected: dict[str, str] = {}
-    for word, term in unknown[:MOST_LOOKUPS]:
-        edits = 1 if len(word) <= LONGEST_ONE_EDIT else 2
+    for word, term in unknown[:MAX_LOOKUPS]:
+        edits = 1 if len(word) <= MAX_ONE_EDIT_LENGTH else 2
         best = _best_candidate(term, lexicon.similar(term, edits=edits), edits=edits)
-        if best and len(corrected) < MOST_CORRECTIONS:
+        if best and len(corrected) < MAX_CORRECTIONS:
             corrected[word] = best
     note = ", ".join(f"{word}: {term}" for word, term in corrected.items())
     return Expansion(weights=dict.fromkeys(corrected.values(), FULL_WEIGHT), note=note or _nothing_done(len(unknown)))
@@ -60,7 +60,7 @@ def _correctable(text: str, tokeniser: Tokeniser) -> Mapping[str, str]:
     terms: set[str] = set()
     for word in _candidates(text):
         given = tokeniser.analyse(word).terms
-        if len(given) == 1 and SHORTEST_TERM <= len(given[0]) <= LONGEST_TERM and given[0] not in terms:
+        if len(given) == 1 and SHORTEST_TERM <= len(given[0]) <= MAX_TERM_LENGTH and given[0] not in terms:
             terms.add(given[0])
             found[word] = given[0]
     return found
@@ -68,13 +68,13 @@ def _correctable(text: str, tokeniser: Tokeniser) -> Mapping[str, str]:
 
 def _candidates(text: str) -> Iterator[str]:
     is_shouted = not any(character.islower() for character in text)
-    left = MOST_WORDS
+    left = MAX_WORDS
     for stretch in unquoted(text):
         words = words_of(stretch, limit=left) if left else []
         left -= len(words)
         for word in words:
             is_capitals = word.text.isupper() and not is_shouted
-            is_plain = len(word.plain) <= 2 * LONGEST_TERM and word.plain.isalpha() and not is_identifier(word.text)
+            is_plain = len(word.plain) <= 2 * MAX_TERM_LENGTH and word.plain.isalpha() and not is_identifier(word.text)
             if word.is_content and is_plain and not is_capitals:
                 yield word.plain
 
@@ -83,9 +83,9 @@ def _best_candidate(term: str, similar: Iterable[tuple[str, int]], *, edits: int
     eligible = (
         (candidate, chunks)
         for candidate, chunks in similar
-        if chunks > 0 and candidate != term and candidate.isalpha() and candidate[:1] == term[:1] and len(candidate) <= LONGEST_TERM + 2
+        if chunks > 0 and candidate != term and candidate.isalpha() and candidate[:1] == term[:1] and len(candidate) <= MAX_TERM_LENGTH + 2
     )
-    ranked = sorted((distance(term, candidate), -chunks, candidate) for candidate, chunks in islice(eligible, MOST_CANDIDATES))
+    ranked = sorted((distance(term, candidate), -chunks, candidate) for candidate, chunks in islice(eligible, MAX_CANDIDATES))
     if not ranked or ranked[0][0] > edits:
         return ""
     (nearest, most, best), rivals = ranked[0], ranked[1:2]

@@ -17,12 +17,12 @@ from evidentia.query.expansion import added_terms
 if TYPE_CHECKING:
     from evidentia.text.tokens import Tokeniser
 
-LONGEST_FILE: Final = 1 << 20
-MOST_LINES: Final = 20_000
-MOST_ENTRIES: Final = 32
-LONGEST_ENTRY: Final = 100
-LONGEST_ENTRY_TERMS: Final = 8
-MOST_ADDED: Final = 64
+MAX_FILE_LENGTH: Final = 1 << 20
+MAX_LINES: Final = 20_000
+MAX_ENTRIES: Final = 32
+MAX_ENTRY_LENGTH: Final = 100
+MAX_ENTRY_TERMS: Final = 8
+MAX_ADDED: Final = 64
 """One entry adds at most so many entries, over all lines."""
 FIELD: Final = "query.synonyms"
 
@@ -40,11 +40,11 @@ class Synonyms(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_synonyms(text: str, *, file: str, tokeniser: Tokeniser) -> Synonyms:
     """Return the synonyms of a file; `file` is its name for messages."""
-    if len(text) > LONGEST_FILE:
-        raise InvalidFieldError(FIELD, f"'{file}' has more than {LONGEST_FILE} characters; split or shorten it")
+    if len(text) > MAX_FILE_LENGTH:
+        raise InvalidFieldError(FIELD, f"'{file}' has more than {MAX_FILE_LENGTH} characters; split or shorten it")
     lines = text.splitlines()
-    if len(lines) > MOST_LINES:
-        raise InvalidFieldError(FIELD, f"'{file}' has more than {MOST_LINES} lines; shorten it")
+    if len(lines) > MAX_LINES:
+        raise InvalidFieldError(FIELD, f"'{file}' has more than {MAX_LINES} lines; shorten it")
     additions: dict[Entry, dict[tuple[str, ...], None]] = {}
     for number, line in enumerate(lines, start=1):
         rule = line.partition("#")[0].strip().lstrip("\ufeff")
@@ -74,25 +74,25 @@ class _LineReader:
         for entry, _ in sources:
             known = additions.setdefault(entry, {})
             known |= dict.fromkeys(terms for other, terms in targets if other != entry)
-            if len(known) > MOST_ADDED:
-                self._refuse(f"'{' '.join(entry)}' has more than {MOST_ADDED} synonyms by now")
+            if len(known) > MAX_ADDED:
+                self._refuse(f"'{' '.join(entry)}' has more than {MAX_ADDED} synonyms by now")
 
     def _entries(self, side: str) -> list[tuple[Entry, tuple[str, ...]]]:
         entries = [entry.strip() for entry in side.split(",")]
-        if len(entries) > MOST_ENTRIES:
-            self._refuse(f"more than {MOST_ENTRIES} entries in one group")
+        if len(entries) > MAX_ENTRIES:
+            self._refuse(f"more than {MAX_ENTRIES} entries in one group")
         return [self._entry(entry) for entry in entries]
 
     def _entry(self, entry: str) -> tuple[Entry, tuple[str, ...]]:
         if not entry:
             self._refuse("an entry is empty; check the commas and the arrow")
-        if len(entry) > LONGEST_ENTRY:
-            self._refuse(f"an entry has more than {LONGEST_ENTRY} characters")
+        if len(entry) > MAX_ENTRY_LENGTH:
+            self._refuse(f"an entry has more than {MAX_ENTRY_LENGTH} characters")
         terms = tuple(self._tokeniser.phrase_terms(entry))
         if not terms:
             self._refuse(f"'{entry}' has no word to search for")
-        if len(terms) > LONGEST_ENTRY_TERMS:
-            self._refuse(f"'{entry}' has more than {LONGEST_ENTRY_TERMS} words")
+        if len(terms) > MAX_ENTRY_TERMS:
+            self._refuse(f"'{entry}' has more than {MAX_ENTRY_TERMS} words")
         return terms, tuple(added_terms(entry, self._tokeniser))
 
     def _refuse(self, problem: str) -> NoReturn:

@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from evidentia.query.synonym_file import Entry, Synonyms
     from evidentia.text.tokens import Tokeniser
 
-MOST_POSITIONS: Final = 1_024
+MAX_POSITIONS: Final = 1_024
 """Synonyms are looked for among so many words."""
-MOST_TERMS: Final = 32
+MAX_TERMS: Final = 32
 
 
 def expand_synonyms(text: str, *, tokeniser: Tokeniser, synonyms: Synonyms) -> Expansion:
     """Return the terms of the synonyms of every entry that occurs, the longest entry at each place, at most 32 terms."""
     found: dict[Entry, None] = {}
-    left = MOST_POSITIONS
+    left = MAX_POSITIONS
     for stretch in unquoted(text):
         terms = tokeniser.phrase_terms(" ".join(stretch.split(maxsplit=left)[:left]))[:left] if left else []
         left -= len(terms)
         found |= dict.fromkeys(_entries_in(terms, synonyms))
     added = dict.fromkeys(term for entry in found for terms in synonyms.additions[entry] for term in terms)
-    note = ", ".join(" ".join(entry) for entry in list(found)[:MOST_TERMS]) or "no entry of the file occurs"
-    return Expansion(weights=dict.fromkeys(list(added)[:MOST_TERMS], PARTIAL_WEIGHT), note=note)
+    note = ", ".join(" ".join(entry) for entry in list(found)[:MAX_TERMS]) or "no entry of the file occurs"
+    return Expansion(weights=dict.fromkeys(list(added)[:MAX_TERMS], PARTIAL_WEIGHT), note=note)
 
 
 def _entries_in(terms: Sequence[str], synonyms: Synonyms) -> Iterator[Entry]:

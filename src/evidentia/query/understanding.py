@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 WHOLE_WEIGHT: Final = 1_000_000
 """The weight of a part that counts in full, in millionths."""
-LONGEST_REWRITTEN: Final = 32_768
+MAX_REWRITTEN_LENGTH: Final = 32_768
 _NOT_ENGLISH: Final = "its rules are for English"
 _NO_LEXICON: Final = "the words of the base cannot be asked for"
 
@@ -123,7 +123,7 @@ class _Reader:
         asked = self._request.query.text
         if rewritten is None or not self._is_on[QueryStepName.REWRITE]:
             return asked
-        if rewritten == asked or len(rewritten) > LONGEST_REWRITTEN or not self._tokeniser.terms(rewritten):
+        if rewritten == asked or len(rewritten) > MAX_REWRITTEN_LENGTH or not self._tokeniser.terms(rewritten):
             note = "nothing was changed" if rewritten == asked else "the new text has no words or is too long, so the question stays"
             self._note(QueryStepName.REWRITE, note)
             return asked

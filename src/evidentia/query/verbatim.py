@@ -15,11 +15,11 @@ import msgspec
 from evidentia.query.lexical import QUOTED
 from evidentia.query.words import unquoted, words_of
 
-MOST_WORDS: Final = 1_024
+MAX_WORDS: Final = 1_024
 """Identifiers are looked for among this many words of each stretch outside quotes."""
-MOST_FOUND: Final = 32
-LONGEST_SHOWN: Final = 64
-_MOST_SHOWN: Final = 4
+MAX_FOUND: Final = 32
+MAX_SHOWN_LENGTH: Final = 64
+_MAX_SHOWN: Final = 4
 _IDENTIFIER: Final = re.compile(
     r"[^\W\d_][-._]?\d|\d[-._]?[^\W\d_]"  # letters mixed with digits
     r"|\d\.\d"  # a version, or a number with a point
@@ -42,9 +42,9 @@ class Verbatim(msgspec.Struct, frozen=True, kw_only=True):
 def find_verbatim(text: str) -> Verbatim:
     """Return what a question wants found as it is written, at most 32 of each."""
     phrases = dict.fromkeys(" ".join(quoted.split()) for quoted in QUOTED.findall(text))
-    words = (word.text for stretch in unquoted(text) for word in words_of(stretch, limit=MOST_WORDS))
+    words = (word.text for stretch in unquoted(text) for word in words_of(stretch, limit=MAX_WORDS))
     identifiers = dict.fromkeys(word for word in words if is_identifier(word))
-    return Verbatim(phrases=tuple(phrases)[:MOST_FOUND], identifiers=tuple(identifiers)[:MOST_FOUND])
+    return Verbatim(phrases=tuple(phrases)[:MAX_FOUND], identifiers=tuple(identifiers)[:MAX_FOUND])
 
 
 def is_identifier(word: str) -> bool:
@@ -63,5 +63,5 @@ def describe(verbatim: Verbatim) -> str:
 
 
 def _list(found: tuple[str, ...]) -> str:
-    shown = ", ".join(each[:LONGEST_SHOWN] for each in found[:_MOST_SHOWN])
-    return shown if len(found) <= _MOST_SHOWN else f"{shown} and {len(found) - _MOST_SHOWN} more"
+    shown = ", ".join(each[:MAX_SHOWN_LENGTH] for each in found[:_MAX_SHOWN])
+    return shown if len(found) <= _MAX_SHOWN else f"{shown} and {len(found) - _MAX_SHOWN} more"

@@ -37,7 +37,7 @@ _NO_VALUES: Final = frozenset(
     "none null nil n/a na tbd tba unknown varies various todo see below above default auto changeme example optional required string "  # noqa: SIM905 - a list of words reads as words
     "integer number boolean float here - -- ... pending other mixed multiple".split()
 )
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 _THOUSAND: Final = (1024, 1000)
 _TOP_LEVEL: Final = 6
 _WORD_VALUE: Final = re.compile(r"[\w.@/+:~-]+(?: [\w.@/+-]+){0,2}")
@@ -140,7 +140,7 @@ def _read_quantity(found: re.Match[str], *, unit: str) -> Value | None:
     if parts["number"] is None:
         return _read_date(parts["day"] or parts["us_day"], parts["month"] or parts["us_month"], parts["year"] or parts["us_year"])
     digits = parts["number"].replace(",", "")
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MAX_DIGITS:
         return None
     currency = (parts["currency"] or "").strip().lower()
     if digits.count(".") > 1 or found[0][:1] in "vV":

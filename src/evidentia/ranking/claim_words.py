@@ -12,7 +12,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TIME_OUT: Final = re.compile(r"\btimes? out\b", re.IGNORECASE)
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
-_LONGEST_WORD: Final = 40
+_MAX_WORD_LENGTH: Final = 40
 _REMEMBERED_WORDS: Final = 1 << 15
 _SPECIFIC_ROOTS: Final = 2
 
@@ -114,7 +114,7 @@ def is_specific(roots: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=_REMEMBERED_WORDS)
 def _roots_of_word(word: str) -> tuple[str, ...]:
-    word = word[:_LONGEST_WORD]
+    word = word[:_MAX_WORD_LENGTH]
     parts = [word] if word.islower() or word.isupper() else _HUMP.split(word)
     lowered = [part.lower() for part in parts]
     return tuple(_root(part) for part in lowered if part not in _FILLERS)

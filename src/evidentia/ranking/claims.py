@@ -14,17 +14,17 @@ from typing import Final, NamedTuple
 from evidentia.ranking.claim_values import find_value, is_unit
 from evidentia.ranking.claim_words import context_roots_of, is_specific, names_a_subject, roots_of, speaks_for_all
 
-LONGEST_TEXT: Final = 20_000
+MAX_TEXT_LENGTH: Final = 20_000
 """Characters of a text that are looked at."""
-_LONGEST_LINE: Final = 160
-_LONGEST_SENTENCE: Final = 240
-_LONGEST_PARAGRAPH: Final = 8_000
-_MOST_KEY_WORDS: Final = 5
-_MOST_ROOTS: Final = 9
-_MOST_WORDS: Final = 24
+_MAX_LINE_LENGTH: Final = 160
+_MAX_SENTENCE_LENGTH: Final = 240
+_MAX_PARAGRAPH_LENGTH: Final = 8_000
+_MAX_KEY_WORDS: Final = 5
+_MAX_ROOTS: Final = 9
+_MAX_WORDS: Final = 24
 _LEAST_ROOTS_WITH_LEAD: Final = 3
-_LONGEST_SCALAR: Final = 48
-_MOST_SPACES: Final = 3
+_MAX_SCALAR_LENGTH: Final = 48
+_MAX_SPACES: Final = 3
 _REMEMBERED_NAMES: Final = 1 << 13
 _REMEMBERED_CONTEXTS: Final = 1 << 10
 
@@ -68,7 +68,7 @@ class Claim(NamedTuple):
 
 def extract_claims(text: str, *, title: str) -> list[Claim]:
     """Return what the text may claim, in order; whether a sentence is definite enough is left to whoever compares two of them."""
-    text = text[:LONGEST_TEXT]
+    text = text[:MAX_TEXT_LENGTH]
     if ":" not in text and "=" not in text and _DIGIT.search(text) is None:
         return []
     return _Reader(title).read(text)
@@ -79,7 +79,7 @@ class _Reader:
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._headings: list[tuple[int, str]] = [(0, title[:_LONGEST_SENTENCE])]
+        self._headings: list[tuple[int, str]] = [(0, title[:_MAX_SENTENCE_LENGTH])]
         self._known_context: _Context | None = None
         self._parents: list[tuple[int, str]] = []
         self._header: list[str] | None = None
@@ -97,7 +97,7 @@ class _Reader:
                 self._header = None
                 continue
             is_taken = bare[0] in _MARKS and self._read_mark(bare, lines[number + 1])
-            if not is_taken and (":" in bare or "=" in bare) and len(bare) <= _LONGEST_LINE:
+            if not is_taken and (":" in bare or "=" in bare) and len(bare) <= _MAX_LINE_LENGTH:
                 is_taken = self._read_setting(line, bare, lines[number + 1])
             if not is_taken:
                 self._read_prose(bare)
@@ -126,16 +126,16 @@ class _Reader:
     def _enter_heading(self, bare: str) -> None:
         level = len(bare) - len(bare.lstrip("#"))
         kept = [heading for heading in self._headings if heading[0] < level]
-        self._headings = [*kept, (level, bare[:_LONGEST_SENTENCE])]
+        self._headings = [*kept, (level, bare[:_MAX_SENTENCE_LENGTH])]
         self._known_context = None
         self._parents = []
 
     def _read_row(self, bare: str, following: str) -> None:
-        if len(bare) > 2 * _LONGEST_SENTENCE:
+        if len(bare) > 2 * _MAX_SENTENCE_LENGTH:
             return
         cells = [cell.strip(" *`") for cell in bare.strip("|").split("|")]
         if self._header is None:
-            self._header = cells if following[:1] == "|" and _RULE_ROW.fullmatch(following[: 2 * _LONGEST_SENTENCE]) else []
+            self._header = cells if following[:1] == "|" and _RULE_ROW.fullmatch(following[: 2 * _MAX_SENTENCE_LENGTH]) else []
             return
         if len(cells) != len(self._header) or _RULE_ROW.fullmatch(bare):
             return
@@ -148,7 +148,7 @@ class _Reader:
         if found is None:
             return False
         name, value = found.groups()
-        if value[:1] in _NOT_ASSIGNED or name.count(" ") >= _MOST_KEY_WORDS:
+        if value[:1] in _NOT_ASSIGNED or name.count(" ") >= _MAX_KEY_WORDS:
             return False
         indent = len(line) - len(line.lstrip())
         while self._parents and self._parents[-1][0] >= indent:
@@ -192,13 +192,13 @@ class _Reader:
     def _end_paragraph(self) -> None:
         if not self._paragraph:
             return
-        paragraph = " ".join(self._paragraph)[:_LONGEST_PARAGRAPH]
+        paragraph = " ".join(self._paragraph)[:_MAX_PARAGRAPH_LENGTH]
         self._paragraph = []
         if _DIGIT.search(paragraph) is None:
             return
         for found in _SENTENCE.findall(paragraph):
             sentence = found.strip()
-            if len(sentence) <= _LONGEST_SENTENCE and sentence.count(" ") <= _MOST_WORDS and _DIGIT.search(sentence):
+            if len(sentence) <= _MAX_SENTENCE_LENGTH and sentence.count(" ") <= _MAX_WORDS and _DIGIT.search(sentence):
                 self._read_sentence(sentence)
 
     def _read_sentence(self, sentence: str) -> None:
@@ -211,7 +211,7 @@ class _Reader:
         if found is None or not found.start() or sentence[-1] == "?":
             return
         own = roots_of(f"{sentence[: found.start()]} {sentence[found.end() :]}")
-        if not own or len(own) > _MOST_ROOTS:
+        if not own or len(own) > _MAX_ROOTS:
             return
         if len(own) >= _LEAST_ROOTS_WITH_LEAD and first not in _CALLERS and not _has_copula(sentence):
             # Who calls whom matters: without a form of `be`, the first word is the one that acts.
@@ -245,7 +245,7 @@ def _read_name(path: str, name: str) -> tuple[frozenset[str], str]:
     words = _NAME_WORD.findall(name)
     unit = words[-1].lower() if words and (is_unit(words[-1].lower()) or name.endswith(f"({words[-1]})")) else ""
     roots = roots_of(f"{path} {' '.join(words[:-1] if unit else words)}")
-    return (frozenset(roots), unit) if len(roots) <= _MOST_ROOTS else (frozenset(), "")
+    return (frozenset(roots), unit) if len(roots) <= _MAX_ROOTS else (frozenset(), "")
 
 
 def _clean(value: str) -> str:
@@ -256,9 +256,9 @@ def _clean(value: str) -> str:
 
 
 def _is_scalar(value: str) -> bool:
-    if not 0 < len(value) <= _LONGEST_SCALAR:
+    if not 0 < len(value) <= _MAX_SCALAR_LENGTH:
         return False
-    return value.isalnum() or (value.count(" ") <= _MOST_SPACES and _NOT_SCALAR.search(value.lstrip("$")) is None)
+    return value.isalnum() or (value.count(" ") <= _MAX_SPACES and _NOT_SCALAR.search(value.lstrip("$")) is None)
 
 
 def _goes_on(following: str) -> bool:

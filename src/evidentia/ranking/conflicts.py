@@ -29,8 +29,8 @@ _UPDATED_BITS: Final = 64
 _TIER_BITS: Final = 4
 _STANDING_BITS: Final = 2
 _FIELDS: Final = (("annotation", _STANDING_BITS), ("authority", _TIER_BITS), ("updated_at", _UPDATED_BITS), ("chain", _CHAIN_BITS))
-_LONGEST_CHAIN: Final = (1 << _CHAIN_BITS) - 1
-_LONGEST_NAME: Final = 80
+_MAX_CHAIN_LENGTH: Final = (1 << _CHAIN_BITS) - 1
+_MAX_NAME_LENGTH: Final = 80
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 _VERBS: Final = re.compile(
@@ -96,7 +96,7 @@ def preference_of(fragment: ClaimedFragment) -> int:
         int(fragment.standing),
         fragment.authority_tier.rank,
         _count_microseconds(fragment.updated_at),
-        _LONGEST_CHAIN - min(max(0, fragment.chain_length), _LONGEST_CHAIN),
+        _MAX_CHAIN_LENGTH - min(max(0, fragment.chain_length), _MAX_CHAIN_LENGTH),
     )
     preference = 0
     for (_, bits), number in zip(_FIELDS, fields, strict=True):
@@ -235,7 +235,7 @@ def _name(claim: Claim) -> tuple[str, str]:
         noun, predicate = _NAME_EDGE.sub("", noun).strip(), _COPULA.sub("", predicate).strip()
         head, _, last = noun.rpartition(" ")
         subject, attribute = (noun or claim.subject, predicate) if predicate else (head or claim.subject, last)
-    return subject[:_LONGEST_NAME], attribute[:_LONGEST_NAME]
+    return subject[:_MAX_NAME_LENGTH], attribute[:_MAX_NAME_LENGTH]
 
 
 def _count_microseconds(moment: datetime | None) -> int:

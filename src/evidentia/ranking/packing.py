@@ -14,14 +14,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.ranking.packing_table import MOST_CELLS, PackingTable, find_first_budget
+from evidentia.ranking.packing_table import MAX_CELLS, PackingTable, find_first_budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MOST_STATES: Final = 50_000
+MAX_STATES: Final = 50_000
 """States looked at before the core is given up, about 50 ms of work."""
-MOST_TABLE_CELLS: Final = 1 << 24
+MAX_TABLE_CELLS: Final = 1 << 24
 """The largest table that `pack` falls back to, about 100 ms of work."""
 
 _FRACTION_BITS: Final = 32
@@ -55,7 +55,7 @@ class _State(NamedTuple):
     rank: int
 
 
-def pack(scores: Sequence[int], tokens: Sequence[int], budget: int, *, most_states: int = MOST_STATES) -> Packed:
+def pack(scores: Sequence[int], tokens: Sequence[int], budget: int, *, max_states: int = MAX_STATES) -> Packed:
     """Return the best subset within the budget; `scores` and `tokens` are in rank order and not negative.
 
     Deterministic: the work bound counts states, never time.
@@ -64,9 +64,9 @@ def pack(scores: Sequence[int], tokens: Sequence[int], budget: int, *, most_stat
     if sum(tokens) <= budget:
         return _describe(range(len(scores)), scores, tokens, is_exact=True)
     items = _order_items(scores, tokens, budget)
-    mask, is_exact = _Core(items, budget, most_states).solve()
-    if not is_exact and len(scores) * budget <= MOST_TABLE_CELLS:
-        table = PackingTable(_count_in(scores), tokens, most_budget=budget, rows=len(scores))
+    mask, is_exact = _Core(items, budget, max_states).solve()
+    if not is_exact and len(scores) * budget <= MAX_TABLE_CELLS:
+        table = PackingTable(_count_in(scores), tokens, max_budget=budget, rows=len(scores))
         return _describe(table.chosen(budget), scores, tokens, is_exact=True)
     last = len(scores) - 1
     chosen = [index for index, length in enumerate(tokens) if mask >> (last - index) & 1 or (length == 0 <= budget)]
@@ -77,7 +77,7 @@ def smallest_budget(scores: Sequence[int], tokens: Sequence[int], index: int, *,
     """Return the smallest budget from `least` on at which the fragment is chosen, or None when finding it would take too much work.
 
     A fragment chosen at one budget may be left out at a larger one, where a better pair fits; so every budget is looked at, by a table that
-    doubles until the fragment appears. The cost is at most about fragments times that budget, bounded by `packing_table.MOST_CELLS`.
+    doubles until the fragment appears. The cost is at most about fragments times that budget, bounded by `packing_table.MAX_CELLS`.
     """
     _check_fragments(scores, tokens)
     if not 0 <= index < len(scores):
@@ -87,8 +87,8 @@ def smallest_budget(scores: Sequence[int], tokens: Sequence[int], index: int, *,
     if first >= total:
         return first
     reach = min(total, 2 * first)
-    while len(scores) * reach <= MOST_CELLS:
-        found = find_first_budget(_count_in(scores), tokens, index, least=first, most_budget=reach)
+    while len(scores) * reach <= MAX_CELLS:
+        found = find_first_budget(_count_in(scores), tokens, index, least=first, max_budget=reach)
         if found is not None:
             return found
         reach = min(total, 2 * reach)
@@ -132,10 +132,10 @@ def _order_items(scores: Sequence[int], tokens: Sequence[int], budget: int) -> l
 class _Core:
     """One search; `solve` may be called once."""
 
-    def __init__(self, items: list[_Item], budget: int, most_states: int) -> None:
+    def __init__(self, items: list[_Item], budget: int, max_states: int) -> None:
         self._items = items
         self._budget = budget
-        self._states_left = most_states
+        self._states_left = max_states
         self._best = _State(0, 0, 0)
 
     def solve(self) -> tuple[int, bool]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MOST_CELLS: Final = 1 << 27
+MAX_CELLS: Final = 1 << 27
 """Fragments times budget at most: a few seconds and 16 MiB."""
 
 
@@ -26,14 +26,14 @@ class PackingTable:
     A greater sum of `worths` is better, then fewer tokens, then the subset first in rank order.
     """
 
-    def __init__(self, worths: Sequence[int], tokens: Sequence[int], *, most_budget: int, rows: int) -> None:
+    def __init__(self, worths: Sequence[int], tokens: Sequence[int], *, max_budget: int, rows: int) -> None:
         if sum(worths) >= 1 << 63:
             raise InvalidFieldError("scores", "their sum times their number reaches 2^63; give fewer or smaller ones")
         self._tokens = tokens
         self._is_taken: list[NDArray[np.uint8]] = []
-        self.worth = np.zeros(most_budget + 1, np.int64)
+        self.worth = np.zeros(max_budget + 1, np.int64)
         """The greatest worth at each budget."""
-        self.used = np.zeros(most_budget + 1, np.int32)
+        self.used = np.zeros(max_budget + 1, np.int32)
         """The fewest tokens that reach it."""
         for index in range(len(worths) - 1, -1, -1):
             taken = _take_where_better(self.worth, self.used, worth_more=worths[index], length=tokens[index])
@@ -63,15 +63,15 @@ class PackingTable:
         return bits
 
 
-def find_first_budget(worths: Sequence[int], tokens: Sequence[int], index: int, *, least: int, most_budget: int) -> int | None:
+def find_first_budget(worths: Sequence[int], tokens: Sequence[int], index: int, *, least: int, max_budget: int) -> int | None:
     """Return the smallest budget from `least` to `most_budget` at which the fragment is chosen; `least` is at least its tokens.
 
     The best subset with the fragment is compared with the best without it, at all budgets at once; only where the two are equally good
     does the whole table have to say which one comes first in rank order.
     """
-    others = PackingTable(_without(worths, index), _without(tokens, index), most_budget=most_budget, rows=0)
+    others = PackingTable(_without(worths, index), _without(tokens, index), max_budget=max_budget, rows=0)
     length = tokens[index]
-    beside = slice(least - length, most_budget - length + 1)
+    beside = slice(least - length, max_budget - length + 1)
     gain = others.worth[beside] + worths[index] - others.worth[least:]
     saving = others.used[least:] - others.used[beside] - length
     is_level = (gain == 0) & (saving == 0)
@@ -79,7 +79,7 @@ def find_first_budget(worths: Sequence[int], tokens: Sequence[int], index: int, 
     first = least + int(better[0]) if len(better) else None
     level = least + np.flatnonzero(is_level[: None if first is None else first - least])
     if len(level):
-        table = PackingTable(worths, tokens, most_budget=int(level[-1]), rows=index + 1)
+        table = PackingTable(worths, tokens, max_budget=int(level[-1]), rows=index + 1)
         first = next((int(budget) for budget in level[table.is_chosen(index, level)]), first)
     return first
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.search import LexicalQuery
 
 LEAST_MILLI: Final = 100
-MOST_MILLI: Final = 900
+MAX_MILLI: Final = 900
 LARGEST_COUNT: Final = 64
 """Higher counts of a question count as this, so that no length of text drowns the other features."""
 
@@ -106,7 +106,7 @@ def lexical_milli(features: QueryFeatures, model: QueryWeightModel) -> int:
     for name, coefficient in model.coefficients.items():
         value: int = getattr(features, name)
         total += coefficient * (value if name in _RARITIES else value << _BITS)
-    return max(LEAST_MILLI, min(MOST_MILLI, _logistic_milli(total >> _BITS)))
+    return max(LEAST_MILLI, min(MAX_MILLI, _logistic_milli(total >> _BITS)))
 
 
 def _logistic_milli(point: int) -> int:

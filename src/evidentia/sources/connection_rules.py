@@ -33,7 +33,7 @@ _LIKE_A_SECRET: Final = re.compile(
     r"|credentials?|authori[sz]ation|signature|cookie)"
 )
 _SCHEMES: Final = ("http", "https")
-LONGEST_ADDRESS: Final = 2_048
+MAX_ADDRESS_LENGTH: Final = 2_048
 KEY_HINT: Final = "put it into an environment variable and name that in connection.key_variable"
 
 
@@ -46,8 +46,8 @@ def check_connection(connection: SourceConnection) -> None:
             raise InvalidFieldError(f"connection.{name}", f"a source of kind '{kind}' needs it")
         if name not in needed and value:
             raise InvalidFieldError(f"connection.{name}", f"a source of kind '{kind}' has none; leave it out")
-        if not value.isprintable() or len(value) > LONGEST_ADDRESS:
-            raise InvalidFieldError(f"connection.{name}", f"it is longer than {LONGEST_ADDRESS} characters or holds control characters")
+        if not value.isprintable() or len(value) > MAX_ADDRESS_LENGTH:
+            raise InvalidFieldError(f"connection.{name}", f"it is longer than {MAX_ADDRESS_LENGTH} characters or holds control characters")
     _check_key(connection)
     if kind is ConnectionKind.REMOTE or (kind is ConnectionKind.MCP and _is_web_address(connection.address)):
         _check_address(connection.address)

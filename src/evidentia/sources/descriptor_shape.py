@@ -18,7 +18,7 @@ from evidentia.contracts.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LONGEST_SHOWN: Final = 80
+MAX_SHOWN_LENGTH: Final = 80
 WHOLE: Final = "descriptor"
 
 _PLACE: Final = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
@@ -44,7 +44,7 @@ def read_descriptor(given: SourceDescriptor | Mapping[str, object]) -> SourceDes
 
 def shown(value: object) -> str:
     """Return a value for a message, in quotes: short, one line, safe to print."""
-    return ascii(str(value)[:LONGEST_SHOWN])
+    return ascii(str(value)[:MAX_SHOWN_LENGTH])
 
 
 @lru_cache(maxsize=1)

@@ -175,12 +175,12 @@ class Intake:
         self._chars += len(received)
         if is_unread:
             faults.append(Fault.REPLY_TOO_LARGE)
-        most_kept = self._most_chars
-        cleaned = clean_text(received[: most_kept * _CLEANED])
-        content = cut_text(cleaned, most=most_kept)
+        max_kept = self._most_chars
+        cleaned = clean_text(received[: max_kept * _CLEANED])
+        content = cut_text(cleaned, most=max_kept)
         if not content.strip():
             raise RefusedError(Fault.EMPTY)
-        is_cut = is_unread or len(received) > most_kept * _CLEANED or len(content) < len(cleaned)
+        is_cut = is_unread or len(received) > max_kept * _CLEANED or len(content) < len(cleaned)
         if is_cut:
             faults.append(Fault.TOO_LONG)
         score = values.read_share(fields.score, scale=SCORE_ONE, fault=Fault.BAD_SCORE, faults=faults)
@@ -193,7 +193,7 @@ class Intake:
         content_bytes = content.encode()
         content_hash = sha256_hex(content_bytes)
         received_bytes = content_bytes if received == content else received.encode("utf-8", "surrogatepass")
-        origin = values.read_line(fields.origin, most=values.MOST_ORIGIN_CHARS, fault=Fault.BAD_ORIGIN, faults=faults)
+        origin = values.read_line(fields.origin, most=values.MAX_ORIGIN_CHARS, fault=Fault.BAD_ORIGIN, faults=faults)
         document_id = document_id_of(source_id, values.read_id(fields.own_id, faults) or content_hash)
         return ExternalCandidate(
             chunk_id=chunk_id_of(document_id, position=0, content_hash=content_hash),
@@ -208,7 +208,7 @@ class Intake:
             origin=origin,
             retrieved_at=self._now(),
             updated_at=values.read_moment(fields.updated_at, latest=self._as_of, faults=faults),
-            title=values.read_line(fields.title, most=values.MOST_TITLE_CHARS, fault=Fault.BAD_TITLE, faults=faults),
+            title=values.read_line(fields.title, most=values.MAX_TITLE_CHARS, fault=Fault.BAD_TITLE, faults=faults),
             media_type=values.read_media_type(fields.media_type, faults),
             content_type=values.read_content_type(fields.content_type, faults),
             authority_tier=self._authority_tier,

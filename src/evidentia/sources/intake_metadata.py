@@ -23,36 +23,36 @@ RESERVED: Final = frozenset(
     }
 )
 """Names under which only the registry and the engine speak."""
-MOST_ENTRIES: Final = 32
-MOST_VALUE_CHARS: Final = 1_000
+MAX_ENTRIES: Final = 32
+MAX_VALUE_CHARS: Final = 1_000
 
-_MOST_READ: Final = 256
-_MOST_NUMBER_BITS: Final = 256
+_MAX_READ: Final = 256
+_MAX_NUMBER_BITS: Final = 256
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_LONGEST_NAME: Final = 64
+_MAX_NAME_LENGTH: Final = 64
 
 
 def read_metadata(value: object, faults: list[Fault]) -> dict[str, str]:
     """Return what is kept, ordered by name: the first 32. Of a mapping with more than 256 entries nothing is, whatever their order."""
     if value is None or (type(value) is dict and not value):
         return {}
-    entries = list(islice(value.items(), _MOST_READ + 1)) if isinstance(value, Mapping) else None
-    if entries is None or len(entries) > _MOST_READ:
+    entries = list(islice(value.items(), _MAX_READ + 1)) if isinstance(value, Mapping) else None
+    if entries is None or len(entries) > _MAX_READ:
         faults.append(Fault.BAD_METADATA)
         return {}
     noted: set[Fault] = set()
     kept = sorted(entry for each in entries if (entry := _read_entry(each, noted)) is not None)
-    if len(kept) > MOST_ENTRIES:
+    if len(kept) > MAX_ENTRIES:
         noted.add(Fault.METADATA_CUT)
     faults += sorted(noted)
-    return dict(kept[:MOST_ENTRIES])
+    return dict(kept[:MAX_ENTRIES])
 
 
 def _read_entry(entry: object, noted: set[Fault]) -> tuple[str, str] | None:
     if not isinstance(entry, tuple) or len(entry) != len(("name", "value")):
         noted.add(Fault.BAD_METADATA)
         return None
-    name = exact_text(entry[0], most=_LONGEST_NAME + 1) if isinstance(entry[0], str) else ""
+    name = exact_text(entry[0], most=_MAX_NAME_LENGTH + 1) if isinstance(entry[0], str) else ""
     if not _NAME.fullmatch(name):
         noted.add(Fault.BAD_METADATA)
         return None
@@ -69,10 +69,10 @@ def _with_value(name: str, value: object, noted: set[Fault]) -> tuple[str, str] 
     if text is None:
         noted.add(Fault.BAD_METADATA)
         return None
-    line = clean_line(text, most=MOST_VALUE_CHARS + 1)
-    if len(line) > MOST_VALUE_CHARS:
+    line = clean_line(text, most=MAX_VALUE_CHARS + 1)
+    if len(line) > MAX_VALUE_CHARS:
         noted.add(Fault.METADATA_CUT)
-    return name, clean_line(line, most=MOST_VALUE_CHARS)
+    return name, clean_line(line, most=MAX_VALUE_CHARS)
 
 
 def _value_text(value: object) -> str | None:
@@ -80,7 +80,7 @@ def _value_text(value: object) -> str | None:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int) and int(value).bit_length() <= _MOST_NUMBER_BITS:
+    if isinstance(value, int) and int(value).bit_length() <= _MAX_NUMBER_BITS:
         return str(int(value))
     if isinstance(value, float) and math.isfinite(value):
         return repr(float(value))

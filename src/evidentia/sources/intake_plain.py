@@ -14,7 +14,7 @@ from evidentia.contracts.evidence import SCORE_ONE
 from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.vocabulary import ContentType
 from evidentia.sources.intake_text import clean_text, is_clean_line
-from evidentia.sources.intake_values import MOST_ID_CHARS, MOST_ORIGIN_CHARS, MOST_TITLE_CHARS, PLAIN_TEXT
+from evidentia.sources.intake_values import MAX_ID_CHARS, MAX_ORIGIN_CHARS, MAX_TITLE_CHARS, PLAIN_TEXT
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -32,10 +32,10 @@ def read_plain(proposed: object, *, most: int, latest: datetime) -> Plain | None
     content, own_id, score, origin, title, updated_at, media_type, content_type, confidence, access, metadata = fields
     is_plain = (
         _is_plain_text(content, most=most)
-        and is_clean_line(own_id, most=MOST_ID_CHARS)
-        and is_clean_line(origin, most=MOST_ORIGIN_CHARS)
+        and is_clean_line(own_id, most=MAX_ID_CHARS)
+        and is_clean_line(origin, most=MAX_ORIGIN_CHARS)
         and type(title) is str
-        and (not title or is_clean_line(title, most=MOST_TITLE_CHARS))
+        and (not title or is_clean_line(title, most=MAX_TITLE_CHARS))
         and (updated_at is None or (type(updated_at) is datetime and updated_at.tzinfo is UTC and updated_at <= latest))
         and (score is None or (type(score) is float and 0 <= score <= 1))
         and type(content_type) is ContentType

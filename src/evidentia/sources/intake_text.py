@@ -31,9 +31,9 @@ _JOINERS: Final = "\u200c\u200d"
 _BEYOND_LATIN: Final = re.compile("[\u0300-\U0010ffff]")
 # The only characters that are no marks and yet decompose into nothing but marks.
 _DOUBLE_MARKS: Final = (("\u0f73", "\u0f71\u0f72"), ("\u0f75", "\u0f71\u0f74"), ("\u0f81", "\u0f71\u0f80"))
-_MOST_MARKS: Final = 30
+_MAX_MARKS: Final = 30
 """As many marks may follow a letter as in the stream-safe form of Unicode (UAX 15); sorting them costs the square of their number."""
-_LONG_MARK_RUN: Final = re.compile(rb"[^\x00]{%d,}" % (_MOST_MARKS + 1))
+_LONG_MARK_RUN: Final = re.compile(rb"[^\x00]{%d,}" % (_MAX_MARKS + 1))
 _LOOK_BACK: Final = 2_000
 _LOOK_AHEAD: Final = 256
 _SLACK: Final = 4
@@ -95,7 +95,7 @@ def _composed(text: str) -> str:
 
 
 def _without_towers(text: str) -> str:
-    """Return a text in which no letter carries more marks than `_MOST_MARKS`."""
+    """Return a text in which no letter carries more marks than `_MAX_MARKS`."""
     if not _BEYOND_LATIN.search(text):
         return text
     for double, single in _DOUBLE_MARKS:
@@ -104,5 +104,5 @@ def _without_towers(text: str) -> str:
     runs = [found.span() for found in _LONG_MARK_RUN.finditer(classes)]
     if not runs:
         return text
-    edges = [0, *(edge for start, end in runs for edge in (start + _MOST_MARKS, end)), len(text)]
+    edges = [0, *(edge for start, end in runs for edge in (start + _MAX_MARKS, end)), len(text)]
     return "".join(text[start:end] for start, end in list(pairwise(edges))[::2])

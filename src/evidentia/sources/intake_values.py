@@ -24,17 +24,17 @@ from evidentia.sources.intake_faults import Fault, RefusedError
 from evidentia.sources.intake_text import clean_line, exact_text, is_clean_line
 
 PLAIN_TEXT: Final = "text/plain"
-MOST_ID_CHARS: Final = 200
-MOST_TITLE_CHARS: Final = 300
-MOST_ORIGIN_CHARS: Final = 2_000
-MOST_ACL_ENTRIES: Final = 256
+MAX_ID_CHARS: Final = 200
+MAX_TITLE_CHARS: Final = 300
+MAX_ORIGIN_CHARS: Final = 2_000
+MAX_ACL_ENTRIES: Final = 256
 
 _UTF8_BYTES: Final = 4
 _HASHED_ID_CHARS: Final = 65_536
 _ID_STEM_CHARS: Final = 100
-_MOST_ID_BITS: Final = 256
-_MOST_DATE_CHARS: Final = 64
-_MOST_WORD_CHARS: Final = 100
+_MAX_ID_BITS: Final = 256
+_MAX_DATE_CHARS: Final = 64
+_MAX_WORD_CHARS: Final = 100
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,99}")
 _ACCESS_FIELDS: Final = tuple(AccessRule.__struct_fields__)
 
@@ -54,10 +54,10 @@ def read_content(value: object, *, most: int) -> tuple[str, bool]:
 
 
 def read_id(value: object, faults: list[Fault]) -> str:
-    """Return an id as one line of at most `MOST_ID_CHARS`; empty when there is none. A longer one ends in its hash."""
+    """Return an id as one line of at most `MAX_ID_CHARS`; empty when there is none. A longer one ends in its hash."""
     if value is None:
         return ""
-    if isinstance(value, str) and is_clean_line(value, most=MOST_ID_CHARS):
+    if isinstance(value, str) and is_clean_line(value, most=MAX_ID_CHARS):
         return value
     if isinstance(value, UUID):
         value = UUID.__str__(value)
@@ -66,8 +66,8 @@ def read_id(value: object, faults: list[Fault]) -> str:
     if not isinstance(value, str):
         faults.append(Fault.BAD_ID)
         return ""
-    own_id = clean_line(value, most=MOST_ID_CHARS + 1)
-    if not own_id or (len(own_id) <= MOST_ID_CHARS and str.__len__(value) <= MOST_ID_CHARS):
+    own_id = clean_line(value, most=MAX_ID_CHARS + 1)
+    if not own_id or (len(own_id) <= MAX_ID_CHARS and str.__len__(value) <= MAX_ID_CHARS):
         return own_id
     whole = exact_text(value, most=_HASHED_ID_CHARS).encode("utf-8", "surrogatepass")
     return f"{own_id[:_ID_STEM_CHARS]}~{sha256_hex(whole)}"
@@ -118,7 +118,7 @@ def read_media_type(value: object, faults: list[Fault]) -> str:
     if (type(value) is str and value == PLAIN_TEXT) or _is_absent(value):
         return PLAIN_TEXT
     if isinstance(value, str):
-        word = exact_text(value, most=_MOST_WORD_CHARS * 2).partition(";")[0].strip().lower()
+        word = exact_text(value, most=_MAX_WORD_CHARS * 2).partition(";")[0].strip().lower()
         if _MEDIA_TYPE.fullmatch(word):
             return word
     faults.append(Fault.BAD_MEDIA_TYPE)
@@ -133,7 +133,7 @@ def read_content_type(value: object, faults: list[Fault]) -> ContentType:
         return ContentType.DOCUMENTATION
     if isinstance(value, str):
         try:
-            return ContentType(exact_text(value, most=_MOST_WORD_CHARS))
+            return ContentType(exact_text(value, most=_MAX_WORD_CHARS))
         except ValueError:
             pass
     faults.append(Fault.BAD_CONTENT_TYPE)
@@ -165,7 +165,7 @@ def read_access(value: object, *, least: AccessRule) -> AccessRule:
 def _digits(value: Integral) -> str | None:
     """Return a number that names something in digits; None when it is absurdly long."""
     whole = int(value)
-    return str(whole) if whole.bit_length() <= _MOST_ID_BITS else None
+    return str(whole) if whole.bit_length() <= _MAX_ID_BITS else None
 
 
 def _is_absent(value: object) -> bool:
@@ -187,9 +187,9 @@ def _number(value: object) -> float:
 def _moment(value: object) -> datetime | None:
     try:
         if isinstance(value, str):
-            if str.__len__(value) > _MOST_DATE_CHARS:
+            if str.__len__(value) > _MAX_DATE_CHARS:
                 return None
-            value = datetime.fromisoformat(exact_text(value, most=_MOST_DATE_CHARS).strip())
+            value = datetime.fromisoformat(exact_text(value, most=_MAX_DATE_CHARS).strip())
         if not isinstance(value, datetime) or value.utcoffset() is None:
             return None
         moment = value.astimezone(UTC)
@@ -201,8 +201,8 @@ def _moment(value: object) -> datetime | None:
 
 def _tenant(value: object) -> TenantId:
     if isinstance(value, str):
-        tenant = exact_text(value, most=MOST_ID_CHARS + 1)
-        if 0 < len(tenant) <= MOST_ID_CHARS and tenant.isprintable():
+        tenant = exact_text(value, most=MAX_ID_CHARS + 1)
+        if 0 < len(tenant) <= MAX_ID_CHARS and tenant.isprintable():
             return TenantId(tenant)
     raise RefusedError(Fault.BAD_ACCESS)
 
@@ -211,7 +211,7 @@ def _classification(value: object) -> Classification:
     if not isinstance(value, str):
         raise RefusedError(Fault.BAD_ACCESS)
     try:
-        return Classification(exact_text(value, most=_MOST_WORD_CHARS))
+        return Classification(exact_text(value, most=_MAX_WORD_CHARS))
     except ValueError as error:
         raise RefusedError(Fault.BAD_ACCESS) from error
 
@@ -219,15 +219,15 @@ def _classification(value: object) -> Classification:
 def _acl(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple, set, frozenset)):
         raise RefusedError(Fault.BAD_ACCESS)
-    entries = list(islice(value, MOST_ACL_ENTRIES + 1))
-    if len(entries) > MOST_ACL_ENTRIES:
+    entries = list(islice(value, MAX_ACL_ENTRIES + 1))
+    if len(entries) > MAX_ACL_ENTRIES:
         raise RefusedError(Fault.BAD_ACCESS)
     return tuple(sorted({_acl_entry(each) for each in entries}))
 
 
 def _acl_entry(value: object) -> str:
     if isinstance(value, str):
-        entry = exact_text(value, most=MOST_ID_CHARS)
+        entry = exact_text(value, most=MAX_ID_CHARS)
         if is_acl_entry(entry, is_written=False):
             return entry
     raise RefusedError(Fault.BAD_ACCESS)

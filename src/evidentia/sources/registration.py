@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 SchemaChange = Literal["none", "compatible", "breaking"]
 
-LONGEST_NAME: Final = 256
+MAX_NAME_LENGTH: Final = 256
 _MARKS: Final = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _VERSION: Final = re.compile(
     rf"(?P<major>0|[1-9][0-9]{{0,8}})\.(?P<minor>0|[1-9][0-9]{{0,8}})\.(?P<patch>0|[1-9][0-9]{{0,8}})"
     rf"(?:-(?P<pre>{_MARKS}(?:\.{_MARKS})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 )
-_LONGEST_VERSION: Final = 64
+_MAX_VERSION_LENGTH: Final = 64
 
 
 def checked_descriptor(given: SourceDescriptor | Mapping[str, object]) -> SourceDescriptor:
@@ -92,7 +92,7 @@ class _Version(NamedTuple):
 
 def _version_of(text: str) -> _Version | None:
     """Return a semantic version by the precedence of semver.org 2.0.0, section 11; None when it is none."""
-    found = _VERSION.fullmatch(text) if len(text) <= _LONGEST_VERSION else None
+    found = _VERSION.fullmatch(text) if len(text) <= _MAX_VERSION_LENGTH else None
     if found is None:
         return None
     numbers = (int(found["major"]), int(found["minor"]), int(found["patch"]))
@@ -165,8 +165,8 @@ def _check_policy(policy: SourceAccessPolicy) -> None:
 
 
 def _check_name(path: str, name: str) -> None:
-    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
-        raise InvalidFieldError(path, f"{shown(name)} is empty, longer than {LONGEST_NAME} characters or holds control characters")
+    if not name.strip() or not name.isprintable() or len(name) > MAX_NAME_LENGTH:
+        raise InvalidFieldError(path, f"{shown(name)} is empty, longer than {MAX_NAME_LENGTH} characters or holds control characters")
 
 
 def _refuse_repeats(path: str, words: Sequence[str]) -> None:

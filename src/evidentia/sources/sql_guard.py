@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.tokenizer_core import Token
 
-LONGEST_STATEMENT: Final = 20_000
-MOST_PARTS: Final = 2_000
+MAX_STATEMENT_LENGTH: Final = 20_000
+MAX_PARTS: Final = 2_000
 DEEPEST: Final = 60
 
 _CLOCKS: Final = {"current_date": "'%Y-%m-%d'", "current_time": "'%H:%M:%S'", "current_timestamp": "'%Y-%m-%d %H:%M:%S'"}
@@ -59,8 +59,8 @@ def check_statement(statement: str, *, tables: Collection[str], as_of: datetime 
 
 
 def _check_size(statement: str) -> None:
-    if len(statement) > LONGEST_STATEMENT:
-        raise StatementRefusedError(f"it has {len(statement)} characters, and {LONGEST_STATEMENT} are the most")
+    if len(statement) > MAX_STATEMENT_LENGTH:
+        raise StatementRefusedError(f"it has {len(statement)} characters, and {MAX_STATEMENT_LENGTH} are the most")
     if any(not (character.isprintable() or character in "\n\r\t") for character in statement):
         raise StatementRefusedError("it holds characters that cannot be printed")
     depth = deepest = 0
@@ -182,8 +182,8 @@ def _parts(query: exp.Expr) -> list[exp.Expr]:
     parts = []
     for part in query.walk():
         parts.append(part)
-        if len(parts) > MOST_PARTS:
-            raise StatementRefusedError(f"it has more than {MOST_PARTS} parts")
+        if len(parts) > MAX_PARTS:
+            raise StatementRefusedError(f"it has more than {MAX_PARTS} parts")
     return parts
 
 

@@ -18,8 +18,8 @@ NOTHING: Final = "No relevant information was found."
 _ADVICE: Final = re.compile(r'\{"step":.*\}$', re.MULTILINE)
 _WORD: Final = re.compile(r"[^\W_]+")
 _SHORTEST: Final = 4
-_MOST_SENTENCES: Final = 2
-_MOST_ROWS: Final = 10
+_MAX_SENTENCES: Final = 2
+_MAX_ROWS: Final = 10
 _AGAIN: Final = "once more"
 
 
@@ -173,7 +173,7 @@ def _advised(conversation: Conversation) -> Call:
 
 def _from_rows(query: str, result: ResultFacts, *, is_cited: bool) -> str:
     """Return a row of one cell as a sentence, and others as a list."""
-    rows = result.rows[:_MOST_ROWS]
+    rows = result.rows[:_MAX_ROWS]
     if len(rows) == len(result.columns) == 1:
         lines = [f"{query[:1].upper()}{query[1:]}: {rows[0].cells[0]}."]
     else:
@@ -191,7 +191,7 @@ def _from_text(question: str, result: ResultFacts, *, is_cited: bool) -> str:
     prose = "\n".join(line for line in lines if not line.startswith("!["))
     sentences = [prose[span.start : span.end].strip() for span in split_sentences(prose)]
     # The sort is stable: of sentences that share as much, the earlier ones stay.
-    best = sorted(sentences, key=lambda sentence: -len(wanted & _words(sentence)))[:_MOST_SENTENCES]
+    best = sorted(sentences, key=lambda sentence: -len(wanted & _words(sentence)))[:_MAX_SENTENCES]
     said = " ".join(sentence for sentence in sentences if sentence in best)
     images = [line for line in lines if line.startswith("![") and "evidentia-image:" in line]
     return "\n\n".join([said, *images, *([cite_piece(piece).text] if is_cited else ())])

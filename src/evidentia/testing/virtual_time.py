@@ -1,7 +1,7 @@
 """An event loop on which waiting takes no time: when nothing is ready, its clock jumps to the next timer.
 
 Whatever runs on it is exact and repeatable, and hours pass in milliseconds. Threads do not take part: what they do happens at no
-moment of this time, so work that would go to one belongs to `InlineWorkers`.
+moment of this time, so work that would go to one belongs to `InlineBlockingExecutor`.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return (self._clock.elapsed_ns() + 1) / _NS_PER_S
 
 
-class InlineWorkers:
-    """Implements `Workers` without threads: the work is done at once, where it is asked for."""
+class InlineBlockingExecutor:
+    """Implements `BlockingExecutor` without threads: the work is done at once, where it is asked for."""
 
     async def run(self, work: Callable[[], Answer]) -> Answer:
         """Return what the work returns, or raise what it raises."""

@@ -19,7 +19,7 @@ TOKENIZER_BASES: Final = {"o200k_base": "exact", "chars4": "estimated"}
 """Every tokenizer, and whether its counts are exact or estimated."""
 
 _CHARACTERS_PER_TOKEN: Final = 4
-_LONGEST_REMEMBERED: Final = 64
+_MAX_REMEMBERED_LENGTH: Final = 64
 # o200k never joins a letter to what follows unless that is a letter, a mark or an apostrophe; nor a digit to a character that
 # is none; nor a line end to a letter or digit after it. Beyond ASCII only Han and Kana are cut, before their punctuation.
 _CUT: Final = re.compile(
@@ -41,7 +41,7 @@ def count_tokens(text: str, tokenizer: str = "o200k_base") -> int:
     if basis_of(tokenizer) == "estimated":
         return -(-len(text) // _CHARACTERS_PER_TOKEN)
     return sum(
-        _count_remembered(piece) if len(piece) <= _LONGEST_REMEMBERED else _count_piece(piece) for piece in _CUT.split(text) if piece
+        _count_remembered(piece) if len(piece) <= _MAX_REMEMBERED_LENGTH else _count_piece(piece) for piece in _CUT.split(text) if piece
     )
 
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SHORTEST_SHORT: Final = 2
-LONGEST_SHORT: Final = 10
-LONGEST_LONG: Final = 100
-MOST_LOOKED_AT: Final = 4096
+MAX_SHORT_LENGTH: Final = 10
+MAX_LONG_LENGTH: Final = 100
+MAX_LOOKED_AT: Final = 4096
 """Parentheses that may explain something, and lines, that are read in one text: a passage has far fewer, hostile texts no more."""
 
-_MOST_EXTRA_WORDS: Final = 5
+_MAX_EXTRA_WORDS: Final = 5
 _TITLE_LENGTH: Final = 3
 _PADDING: Final = 6
 
@@ -55,7 +55,7 @@ def find_definitions(text: str) -> list[Explanation]:
     """Return what a text explains, each pair once: in parentheses first, then in lines, each in the order of the text."""
     found: list[Explanation | None] = []
     if "(" in text:
-        found += [_read_enclosed(text, enclosed) for enclosed in islice(_ENCLOSED.finditer(text), MOST_LOOKED_AT)]
+        found += [_read_enclosed(text, enclosed) for enclosed in islice(_ENCLOSED.finditer(text), MAX_LOOKED_AT)]
     if "\n" in text:
         if any(separator in text for separator in _SEPARATORS):
             found += _read_lines(text)
@@ -73,18 +73,18 @@ def _read_enclosed(text: str, enclosed: re.Match[str]) -> Explanation | None:
     short, inside = enclosed.groups()
     start = enclosed.start()
     if inside is not None:
-        before = text[max(0, start - LONGEST_SHORT - _PADDING) : start].rstrip(_QUOTES)
+        before = text[max(0, start - MAX_SHORT_LENGTH - _PADDING) : start].rstrip(_QUOTES)
         return _read_entry(before.rsplit(None, 1)[-1].lstrip(_QUOTES), inside.lstrip(_QUOTES))
     if not _is_marked(short):
         return None
-    _, gap, window = text[max(0, start - LONGEST_LONG) : start].lower().rpartition("\n\n")
-    long = _long_before(short.lower(), window.replace("\n", " "), is_cut=start > LONGEST_LONG and not gap)
+    _, gap, window = text[max(0, start - MAX_LONG_LENGTH) : start].lower().rpartition("\n\n")
+    long = _long_before(short.lower(), window.replace("\n", " "), is_cut=start > MAX_LONG_LENGTH and not gap)
     return None if long is None else _pair(short, long)
 
 
 def _read_lines(text: str) -> Iterator[Explanation | None]:
     start = 0
-    for _ in range(MOST_LOOKED_AT):
+    for _ in range(MAX_LOOKED_AT):
         entry = _ENTRY.match(text, start)
         if entry is not None:
             yield _read_entry(entry[1], entry[2])
@@ -96,7 +96,7 @@ def _read_lines(text: str) -> Iterator[Explanation | None]:
 def _is_marked(candidate: str) -> bool:
     """Tell whether a short piece of text looks like an abbreviation rather than like a word or a figure."""
     rest = candidate[1:]
-    if len(candidate) > LONGEST_SHORT:
+    if len(candidate) > MAX_SHORT_LENGTH:
         return False
     if rest != rest.lower():
         return True
@@ -116,7 +116,7 @@ def _pair(short: str, long: str) -> Explanation | None:
     """Return the pair when the long form has a fitting number of words and neither a break nor the short form in it."""
     long = long.strip(_QUOTES)
     words = long.split()
-    most = min(len(short) + _MOST_EXTRA_WORDS, 2 * len(short))
+    most = min(len(short) + _MAX_EXTRA_WORDS, 2 * len(short))
     if not 0 < len(words) <= most or len(long) <= len(short) or short.lower() in words or _BREAK.search(long):
         return None
     spelt = " ".join(words)

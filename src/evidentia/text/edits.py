@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MOST_EDITS: Final = 3
+MAX_EDITS: Final = 3
 _CODE_BITS: Final = 21
 """What a character takes in Unicode."""
 _CLASSES: Final = 32
@@ -57,7 +57,7 @@ def word_list(encoded: NDArray[np.uint8], offsets: NDArray[np.int64]) -> WordLis
 
 def near(words: WordList, word: str, *, edits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the numbers of the words within so many edits (at most 3) that begin as this one does, ascending, and their distances."""
-    edits = min(edits, MOST_EDITS)
+    edits = min(edits, MAX_EDITS)
     candidates = _candidates(words, word, edits=edits)
     if not len(candidates):
         return candidates, candidates

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FEATURE_COUNT: Final = 4
-MOST_LINES: Final = 4096
+MAX_LINES: Final = 4096
 """Lines that are looked at in one text: a passage has far fewer, and a hostile text costs no more."""
 
 _FULL: Final = 255
@@ -90,7 +90,7 @@ def of_type(measured: ContentFeatures, content_type: ContentType) -> ContentFeat
 
 def measure(text: str) -> tuple[int, int, int, int]:
     """Return code, commands, configuration and specificity of a text by itself."""
-    lines = [line.strip() for line in text.split("\n", MOST_LINES)[:MOST_LINES]] if "\n" in text else [text.strip()]
+    lines = [line.strip() for line in text.split("\n", MAX_LINES)[:MAX_LINES]] if "\n" in text else [text.strip()]
     has_fences = ("`" in text and "```" in text) or ("~" in text and "~~~" in text)  # one character is found far sooner than three
     lengths = _fenced_lengths(lines) if has_fences else _lengths(lines)
     specificity = _specificity(" ".join(lines))

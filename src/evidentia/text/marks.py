@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evidentia.text.disguises import ANGLE_OPENERS, SQUARE_OPENERS, seen_from, spread
+from evidentia.text.confusables import ANGLE_OPENERS, SQUARE_OPENERS, seen_from, spread
 
 INSTRUCTION: Final = "[INSTRUCTION]"
 EXTRA_INSTRUCTION: Final = "[EXTRA_INSTRUCTION]"

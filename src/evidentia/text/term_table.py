@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from evidentia.text.tokens import EDGES, LONGEST_TERM
+from evidentia.text.tokens import EDGES, MAX_TERM_LENGTH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,7 +90,7 @@ class _Surfaces(dict[str, int]):
         number = self.get(bare)
         if number is None:
             number = self._number(bare)
-        if len(word) <= LONGEST_TERM:
+        if len(word) <= MAX_TERM_LENGTH:
             self[word] = self[bare] = number
         return number
 

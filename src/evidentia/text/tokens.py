@@ -27,7 +27,7 @@ from evidentia.contracts.errors import InvalidFieldError
 from evidentia.text.shapes import fold, respell, shape_of
 
 RULES_VERSION: Final = 1
-LONGEST_TERM: Final = 64
+MAX_TERM_LENGTH: Final = 64
 EDGES: Final = ".,;:!?()[]{}\"'"
 """Punctuation that never changes the terms of the piece that it encloses, so it may be stripped first."""
 NO_STEMMING: Final = "none"
@@ -102,7 +102,7 @@ class Tokeniser:
         found = self._remembered.get(bare)
         if found is None:
             found = self._analyse_bare(bare)
-            if len(bare) <= LONGEST_TERM:
+            if len(bare) <= MAX_TERM_LENGTH:
                 self._remember(bare, found)
         return found
 
@@ -113,7 +113,7 @@ class Tokeniser:
 
     def _analyse_bare(self, word: str) -> Analysis:
         if word.isascii() and word.isalpha() and word[1:].islower():
-            return Analysis((self._stem(word.lower())[:LONGEST_TERM],), (0,), 1)
+            return Analysis((self._stem(word.lower())[:MAX_TERM_LENGTH],), (0,), 1)
         word = respell(word)
         shape = shape_of(word)
         terms: list[str] = []
@@ -139,11 +139,11 @@ class Tokeniser:
         return [(whole, 0), *parts] if _has_whole(shape) else parts
 
     def _cut_unspaced(self, run: str, shape: str) -> list[tuple[str, int]]:
-        clusters = [fold(run[slice(*found.span())])[:LONGEST_TERM] for found in _CLUSTER.finditer(shape)]
+        clusters = [fold(run[slice(*found.span())])[:MAX_TERM_LENGTH] for found in _CLUSTER.finditer(shape)]
         placed: list[tuple[str, int]] = []
         for offset, cluster in enumerate(clusters):
             if offset + 1 < len(clusters):
-                placed.append(((cluster + clusters[offset + 1])[:LONGEST_TERM], offset))
+                placed.append(((cluster + clusters[offset + 1])[:MAX_TERM_LENGTH], offset))
             placed.append((cluster, offset))
         return placed
 
@@ -151,7 +151,7 @@ class Tokeniser:
         if word.endswith("s") and _PLURAL.fullmatch(shape):
             word = word[:-1]
         folded = fold(word).replace("-", "")
-        return (self._stem(folded) if shape.isalpha() else folded)[:LONGEST_TERM]
+        return (self._stem(folded) if shape.isalpha() else folded)[:MAX_TERM_LENGTH]
 
 
 def _close_apostrophe(word: str, shape: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
 from evidentia.sources.memory import MemoryRetriever
 from evidentia.sources.other_base import BaseRetriever
-from evidentia.text.addresses import PUBLIC, REACH
+from evidentia.text.ssrf_guard import PUBLIC, REACH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import BlockingRetriever, NoteStore, Retriever
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.wiring.embedded import EmbeddedParts
+    from evidentia.wiring.embedded import BaseComponents
 
 
 class Directory:
     """Implements `SourceDirectory`. Thread safe; what a connection names is opened when it is first asked."""
 
-    def __init__(self, directory: Path, *, notes: NoteStore, open_base: Callable[[Path], EmbeddedParts]) -> None:
+    def __init__(self, directory: Path, *, notes: NoteStore, open_base: Callable[[Path], BaseComponents]) -> None:
         self._directory = directory
         self._notes = notes
         self._open_base = open_base
         self._lock = threading.Lock()
         self._attached: dict[SourceId, Retriever | BlockingRetriever] = {}
         self._made: dict[SourceId, tuple[SourceDescriptor, Retriever | BlockingRetriever]] = {}
-        self._opened: dict[str, EmbeddedParts] = {}
+        self._opened: dict[str, BaseComponents] = {}
         self._dropped: list[Retriever | BlockingRetriever] = []
 
     def attach(self, source_id: SourceId, retriever: Retriever | BlockingRetriever) -> None:
@@ -107,7 +107,7 @@ class Directory:
             return str(self._other(address).reader.head().evidence_state)
         return ""
 
-    def _other(self, address: str) -> EmbeddedParts:
+    def _other(self, address: str) -> BaseComponents:
         with self._lock:
             if address not in self._opened:
                 self._opened[address] = self._open_base(Path(address))

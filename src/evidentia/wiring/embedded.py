@@ -35,14 +35,14 @@ from evidentia.engine.replaying import Replayer
 from evidentia.sources.intake import intake_identity
 from evidentia.sources.registration import check_change
 from evidentia.text.tokens import Tokeniser
-from evidentia.wiring.aside import ThreadAside
+from evidentia.wiring.blocking_executor import ThreadPoolBlockingExecutor
 from evidentia.wiring.directory import Directory
+from evidentia.wiring.model_registry import SYNONYMS_NAME, ModelRegistry
+from evidentia.wiring.offload import ThreadPoolOffloader
 from evidentia.wiring.presence import has_base
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings, settings_template
-from evidentia.wiring.shelf import SYNONYMS_NAME, ModelShelf
 from evidentia.wiring.system import SystemClock, SystemEntropy
 from evidentia.wiring.telemetry import TraceHub, sinks_of
-from evidentia.wiring.workers import ThreadWorkers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vocabulary import AuthorityTier
     from evidentia.policy.evaluator import PolicySet
-    from evidentia.wiring.control import Control
+    from evidentia.wiring.governance_runtime import GovernanceRuntime
     from evidentia.wiring.tabular import TableParts
 
 NOTES_NAME = "notes.db"
@@ -80,25 +80,27 @@ BASE_FILES = BaseFiles(
 )
 
 
-class EmbeddedParts:
+class BaseComponents:
     """The parts of one embedded base, each made when it is first asked for."""
 
-    def __init__(self, directory: Path, *, settings: Settings, clock: Clock, entropy: Entropy, control: Control | None = None) -> None:
+    def __init__(
+        self, directory: Path, *, settings: Settings, clock: Clock, entropy: Entropy, control: GovernanceRuntime | None = None
+    ) -> None:
         self.directory = directory
         self.settings = settings
         self.clock = clock
         self.entropy = self._entropy = entropy
         self.reader = EmbeddedReader(directory)
         self.receipts = EmbeddedReceipts(directory, entropy=entropy)
-        self._shelf = ModelShelf(directory, settings=settings, clock=clock)
+        self._models = ModelRegistry(directory, settings=settings, clock=clock)
         self._lock = threading.RLock()
         self._index: EmbeddedIndex | None = None
         self._engines: dict[EngineConfig, Engine] = {}
         self._alone: Engine | None = None
         self._is_warm = False
-        self._workers = ThreadWorkers()
-        self._aside = ThreadAside()
-        self._controls: dict[bool, Control] = {}
+        self._workers = ThreadPoolBlockingExecutor()
+        self._offloader = ThreadPoolOffloader()
+        self._controls: dict[bool, GovernanceRuntime] = {}
         self._shared_control = control
         self._governance = directory / GOVERNANCE_NAME
         self._is_governed: bool | None = None
@@ -114,7 +116,7 @@ class EmbeddedParts:
     @property
     def config(self) -> EngineConfig:
         """Return the settings that shape this base's answers."""
-        return self._shelf.config
+        return self._models.config
 
     def engine(self, config: EngineConfig) -> Engine:
         """Return the engine with these settings; those of the base are `config`."""
@@ -128,15 +130,15 @@ class EmbeddedParts:
             self.index,
             receipts=self.receipts,
             config=config,
-            models=self._shelf.models_for(config),
+            models=self._models.models_for(config),
             clock=self.clock,
             entropy=self._entropy,
             federation=federation,
             governing=Governing(self._policies_in_force, lambda: self.control().answers),
-            aside=self._aside,
+            offloader=self._offloader,
         )
 
-    def control(self, *, is_durable: bool = False) -> Control:
+    def control(self, *, is_durable: bool = False) -> GovernanceRuntime:
         """Return what governs this base: its policies, its decision log, its judge; the durable one writes a log of its own.
 
         Parts that were given a control use that one for everything, and leave it to be closed by whoever gave it.
@@ -145,9 +147,11 @@ class EmbeddedParts:
             return self._shared_control
         with self._lock:
             if is_durable not in self._controls:
-                from evidentia.wiring.control import Control
+                from evidentia.wiring.governance_runtime import GovernanceRuntime
 
-                self._controls[is_durable] = Control(self.directory, clock=self.clock, entropy=self._entropy, is_durable=is_durable)
+                self._controls[is_durable] = GovernanceRuntime(
+                    self.directory, clock=self.clock, entropy=self._entropy, is_durable=is_durable
+                )
             return self._controls[is_durable]
 
     def _policies_in_force(self, tenant: str) -> PolicySet:
@@ -299,7 +303,7 @@ class EmbeddedParts:
     @property
     def encoder(self) -> Encoder | None:
         """Return what the settings say makes vectors; None when this base is to have none."""
-        return self._shelf.encoder()
+        return self._models.encoder()
 
     def archive(self) -> EmbeddedArchive:
         """Return a snapshot for verification."""
@@ -340,7 +344,7 @@ class EmbeddedParts:
                 getattr(self, made).close()
         for control in self._controls.values():
             control.close()
-        self._aside.close()
+        self._offloader.close()
         self.reader.close()
         self.receipts.close()
         if self._index is not None:
@@ -362,11 +366,11 @@ def restore(backup: Path, directory: Path, *, watch: Callable[[BackupProgress], 
 
 
 def open_parts(
-    directory: Path, *, clock: Clock | None = None, entropy: Entropy | None = None, control: Control | None = None
-) -> EmbeddedParts:
+    directory: Path, *, clock: Clock | None = None, entropy: Entropy | None = None, control: GovernanceRuntime | None = None
+) -> BaseComponents:
     """Open the base in a directory; `control` is what governs it, where somebody has that open already."""
     if not has_base(directory):
         raise BaseMissingError(str(directory))
-    return EmbeddedParts(
+    return BaseComponents(
         directory, settings=read_settings(directory), clock=clock or SystemClock(), entropy=entropy or SystemEntropy(), control=control
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import TelemetrySettings
     from evidentia.contracts.telemetry import RequestTrace
 
-MOST_WAITING: Final = 10_000
+MAX_WAITING: Final = 10_000
 """So many traces wait for slow sinks; when more come, the oldest go."""
 PAUSE_S: Final = 0.05
 """How long traces gather before they are passed on, so that an answering thread is not interrupted for each."""
@@ -106,7 +106,7 @@ class DeferredSink:
 
     def __init__(self, hub: TraceHub) -> None:
         self._hub = hub
-        self._waiting: deque[tuple[contextvars.Context, RequestTrace]] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[tuple[contextvars.Context, RequestTrace]] = deque(maxlen=MAX_WAITING)
         self._starting = threading.Lock()
         self._arrived = threading.Event()
         self._closing = threading.Event()

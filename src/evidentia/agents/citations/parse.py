@@ -20,9 +20,9 @@ _PLAIN: Final = re.compile(r'<CITATION file="([^"<>\n]*[^"<>\s][^"<>\n]*)" filen
 """A document's citation as it is mostly written; read at once, with the same outcome."""
 _LIST: Final = re.compile(r"\[[ \t]*+\d{1,9}(?:[ \t]*+,[ \t]*+\d{1,9})*+[ \t]*+\]")
 _INTEGER: Final = re.compile(r"\d{1,9}")
-_LONGEST_SHOWN: Final = 80
-_MOST_PROBLEMS: Final = 4
-_LONGEST_PLAIN: Final = 400
+_MAX_SHOWN_LENGTH: Final = 80
+_MAX_PROBLEMS: Final = 4
+_MAX_PLAIN_LENGTH: Final = 400
 _BREAKING: Final = re.compile(r"[<>]")
 
 
@@ -65,7 +65,7 @@ def find_citations(reply: str) -> tuple[FoundCitation, ...]:
 
 
 def _read(start: int, tag: str) -> FoundCitation:
-    plain = _PLAIN.fullmatch(tag) if len(tag) <= _LONGEST_PLAIN else None
+    plain = _PLAIN.fullmatch(tag) if len(tag) <= _MAX_PLAIN_LENGTH else None
     if plain:
         citation: Citation | None = DocumentCitation(file=unescape(plain[1]), filename=unescape(plain[2]), page=int(plain[3]))
         return FoundCitation(start, start + len(tag), citation)
@@ -87,7 +87,7 @@ def _read(start: int, tag: str) -> FoundCitation:
 def _attributes(body: str, problems: list[Problem]) -> dict[str, str]:
     values: dict[str, str] = {}
     place = 0
-    while len(problems) <= _MOST_PROBLEMS and (found := _ATTRIBUTE.match(body, place)):
+    while len(problems) <= _MAX_PROBLEMS and (found := _ATTRIBUTE.match(body, place)):
         name = found[1]
         if place == found.start(1) or body[place : found.start(1)].strip():
             problems.append(Problem(f"no space stands before {_shown(name)}", "put a space between attributes"))
@@ -180,5 +180,5 @@ def _rows(value: str, problems: list[Problem]) -> tuple[int, ...]:
 
 
 def _shown(text: str) -> str:
-    short = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+    short = text if len(text) <= _MAX_SHOWN_LENGTH else text[: _MAX_SHOWN_LENGTH - 3] + "..."
     return "'" + short.replace("<", "(").replace(">", ")") + "'"

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from evidentia.agents.citations import Citation, WebCitation
     from evidentia.agents.results import ResultFacts
 
-_LONGEST: Final = 60
-_MOST_SHOWN: Final = 8
+_MAX_LENGTH: Final = 60
+_MAX_SHOWN: Final = 8
 
 
 class Shown(NamedTuple):
@@ -117,7 +117,7 @@ def quoted(value: str) -> str:
 
 def _short(value: str) -> str:
     written = escape(value)
-    return written if len(written) <= _LONGEST else written[: _LONGEST - 3] + "..."
+    return written if len(written) <= _MAX_LENGTH else written[: _MAX_LENGTH - 3] + "..."
 
 
 def _advice(shown: Shown) -> str:
@@ -127,5 +127,5 @@ def _advice(shown: Shown) -> str:
 
 def _listed(numbers: Iterable[int]) -> str:
     ordered = sorted(set(numbers))
-    listed = ", ".join(str(number) for number in ordered[:_MOST_SHOWN])
-    return f"{listed} and {len(ordered) - _MOST_SHOWN} more" if len(ordered) > _MOST_SHOWN else listed
+    listed = ", ".join(str(number) for number in ordered[:_MAX_SHOWN])
+    return f"{listed} and {len(ordered) - _MAX_SHOWN} more" if len(ordered) > _MAX_SHOWN else listed

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from evidentia.agents.protocol.vocabulary import GROUPS
 from evidentia.text.tokens import Tokeniser
 
-MOST_OCCURRENCES: Final = 64
+MAX_OCCURRENCES: Final = 64
 """Places at which one word is looked at; a hostile text costs no more."""
-LONGEST_SHORT: Final = 6
+MAX_SHORT_LENGTH: Final = 6
 
 _tokeniser: Final = Tokeniser("english")
 _PARTS: Final = re.compile(r"[^\W\d_]+|\d+")
@@ -58,7 +58,7 @@ def probe_of(word: str) -> Probe:
     shared = next((place for place, letter in enumerate(stem) if letter != lowered[place : place + 1]), len(stem))
     if shared == len(stem) and stem.endswith("i"):
         shared -= 1  # the stem of `ferry` and of `ferries` is `ferri`: what they share ends before it
-    is_short = word.isupper() and 1 < len(word) <= LONGEST_SHORT
+    is_short = word.isupper() and 1 < len(word) <= MAX_SHORT_LENGTH
     return Probe(stem=stem, start=lowered[:shared] or lowered, short=lowered if is_short else "")
 
 
@@ -93,7 +93,7 @@ def _related() -> dict[str, tuple[Probe, ...]]:
 
 def _has_stem(text: str, start: str, stem: str) -> bool:
     place = text.find(start)
-    for _ in range(MOST_OCCURRENCES):
+    for _ in range(MAX_OCCURRENCES):
         if place < 0:
             return False
         end = place + len(start)
@@ -109,7 +109,7 @@ def _has_stem(text: str, start: str, stem: str) -> bool:
 
 def _stands_alone(text: str, spelling: str) -> bool:
     place = text.find(spelling)
-    for _ in range(MOST_OCCURRENCES):
+    for _ in range(MAX_OCCURRENCES):
         if place < 0:
             return False
         end = place + len(spelling)

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 AnySynonyms = Synonyms | Mapping[str, tuple[str, ...]]
 """What was read from a file of synonyms, or words with their other names."""
 
-MOST_VARIANTS: Final = 4
-MOST_VARIANTS_EXPANDED: Final = 10
-MOST_WORKING_WORDS: Final = 12
+MAX_VARIANTS: Final = 4
+MAX_VARIANTS_EXPANDED: Final = 10
+MAX_WORKING_WORDS: Final = 12
 LEAST_STRAYS: Final = 5
 """Unexplained words that make another topic, where they are twice as many as the others."""
 MANY_STRAYS: Final = 6
 """Unexplained words that make another topic, where they are as many as the others."""
-LONGEST_QUERY: Final = 2_000
+MAX_QUERY_LENGTH: Final = 2_000
 """Characters of a query that are looked at."""
 _LEAST_SHARED: Final = 4
 """Letters that two words have to share at their beginning to be one family."""
@@ -127,7 +127,7 @@ def prepare(
 def works_raw(facts: QuestionFacts) -> bool:
     """Tell whether a question already is a query: a few words of substance, nothing that asks or commands."""
     words = facts.words
-    if not words or len(words) > MOST_WORKING_WORDS or "?" in words[-1].tail:
+    if not words or len(words) > MAX_WORKING_WORDS or "?" in words[-1].tail:
         return False
     if words[0].plain in _COMMANDS or any(word.plain in _ASKING and not word.is_quoted for word in words):
         return False
@@ -136,7 +136,7 @@ def works_raw(facts: QuestionFacts) -> bool:
 
 def even(text: str) -> str:
     """Return a text without regard to case, spaces and punctuation."""
-    return " ".join(_WORDS.findall(text[:LONGEST_QUERY].casefold()))
+    return " ".join(_WORDS.findall(text[:MAX_QUERY_LENGTH].casefold()))
 
 
 def core_words(facts: QuestionFacts) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ def judge_query(
     synonyms: AnySynonyms | None = None,
 ) -> QueryFacts:
     """Return what is to be said of a query; `explained` are the stems that the question leads to, `evidence` what was found before."""
-    cut = normalise_text(query[:LONGEST_QUERY])
+    cut = normalise_text(query[:MAX_QUERY_LENGTH])
     evened = even(cut)
     is_raw = evened == even(facts.text)
     return QueryFacts(
@@ -186,7 +186,7 @@ def _variants(
     facts: QuestionFacts, core: Sequence[str], *, kind: QuestionType, synonyms: AnySynonyms | None, lexicon: Lexicon | None
 ) -> tuple[str, ...]:
     """Return what is added, what the corpus and the user know before what is shipped; never a word that is there."""
-    most = MOST_VARIANTS_EXPANDED if kind in _EXPANDED else MOST_VARIANTS
+    most = MAX_VARIANTS_EXPANDED if kind in _EXPANDED else MAX_VARIANTS
     found: list[str] = []
     if lexicon is not None:
         found += expand_abbreviations(facts.text, tokeniser=_tokeniser, lexicon=lexicon).weights

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.evidence import Turn
 
-MOST_WORDS: Final = 256
-MOST_ENTITIES: Final = 16
-_MOST_TERMS: Final = 32
+MAX_WORDS: Final = 256
+MAX_ENTITIES: Final = 16
+_MAX_TERMS: Final = 32
 _LEAST_INITIALS: Final = 3
 """Words of a name whose first letters may stand for it."""
 _INNER: Final = frozenset(("of", "de", "the", "for", "&"))
@@ -91,7 +91,7 @@ class QuestionFacts(NamedTuple):
 def read_question(question: str, *, turns: Sequence[Turn] = ()) -> QuestionFacts:
     """Return what a question names."""
     text = normalise_text(question)
-    words = tuple(words_of(text, limit=MOST_WORDS))
+    words = tuple(words_of(text, limit=MAX_WORDS))
     sides = _sides(words)
     subject = subject_words(turns) if turns and leans(text) else ()
     spoken = [*(word.text for word in words if word.is_content), *subject]
@@ -138,7 +138,7 @@ def _entities(words: Sequence[Word], sides: Sequence[Entity]) -> Iterator[Entity
     names = [" ".join(word.text for word in run) for run in _runs(words)]
     names += [side.text for side in sides if side.text[:1].isupper()]
     seen: set[str] = set()
-    for name in names[:MOST_ENTITIES]:
+    for name in names[:MAX_ENTITIES]:
         if name.casefold() not in seen:
             seen.add(name.casefold())
             yield entity_of(name)
@@ -237,7 +237,7 @@ def _topic(spoken: Sequence[str]) -> tuple[Probe, ...]:
 
 def _probes(words: Sequence[str]) -> tuple[Probe, ...]:
     parts = [part for word in words for part in _parts(word.strip('"'))]
-    return tuple({probe.stem: probe for probe in map(probe_of, parts[:_MOST_TERMS]) if probe.start}.values())
+    return tuple({probe.stem: probe for probe in map(probe_of, parts[:_MAX_TERMS]) if probe.start}.values())
 
 
 def _parts(word: str) -> list[str]:
@@ -259,7 +259,7 @@ def _sides(words: Sequence[Word]) -> tuple[Entity, ...]:
     parts = split_comparison(words)
     if not parts:
         return ()
-    first, second = ([word.text for word in words_of(part, limit=MOST_WORDS) if word.is_content] for part in parts)
+    first, second = ([word.text for word in words_of(part, limit=MAX_WORDS) if word.is_content] for part in parts)
     left = [word for word in first if word.casefold() not in {other.casefold() for other in second}]
     right = [word for word in second if word.casefold() not in {other.casefold() for other in first}]
     return (entity_of(" ".join(left)), entity_of(" ".join(right))) if left and right else ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evidentia.agents.protocol.queries import even, explained_stems, judge_query, prepare, works_raw
 from evidentia.agents.protocol.questions import read_question
-from evidentia.agents.protocol.tasks import LONGEST_QUESTION, breadth, classify_task, explicit_file, question_type
+from evidentia.agents.protocol.tasks import MAX_QUESTION_LENGTH, breadth, classify_task, explicit_file, question_type
 from evidentia.agents.protocol.tools import label_of, query_of, reads_file, role_of, serves_knowledge, suits, top_k_of
 from evidentia.agents.recording import hash_of
 from evidentia.contracts.protocol import TaskKind, TaskOpened, ToolAsked, ToolRole
@@ -55,7 +55,7 @@ class Reading:
         lexicon: Lexicon | None = None,
     ) -> None:
         self.question = question
-        judged = _judged(question) if len(question) <= LONGEST_QUESTION else _judge(question)
+        judged = _judged(question) if len(question) <= MAX_QUESTION_LENGTH else _judge(question)
         self.facts = read_question(question, turns=turns) if turns else judged.facts
         self.task = judged.task if task is None else task
         self.question_type = judged.kind if kind is None else kind

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain, permutations
 from typing import TYPE_CHECKING, Final
 
-from evidentia.agents.protocol.queries import INTENT_WORDS, MOST_VARIANTS_EXPANDED, category_terms, core_words, even
+from evidentia.agents.protocol.queries import INTENT_WORDS, MAX_VARIANTS_EXPANDED, category_terms, core_words, even
 from evidentia.agents.protocol.table_query import table_query, terse_table_query
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _table_choices(facts: QuestionFacts, prepared: PreparedQuery) -> Iterator[st
 def _text_choices(facts: QuestionFacts, prepared: PreparedQuery) -> Iterator[str]:
     core = core_words(facts)
     names = prepared.entities
-    near = category_terms(core, each=3)[:MOST_VARIANTS_EXPANDED]
+    near = category_terms(core, each=3)[:MAX_VARIANTS_EXPANDED]
     if not prepared.is_question:
         yield prepared.query
     else:

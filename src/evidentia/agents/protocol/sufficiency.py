@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evidentia.agents.protocol.questions import Entity, QuestionFacts
     from evidentia.agents.results import ResultFacts
 
-MOST_CHARS: Final = 200_000
+MAX_CHARS: Final = 200_000
 """Characters of one result that are looked at."""
 _LEAST_SHARE: Final = 4
 """One in so many words of a subject has to occur, where nothing is named."""
@@ -42,7 +42,7 @@ def evidence_text(result: ResultFacts) -> str:
     if result.rows:
         said += [" ".join(result.columns), *(" ".join(row.cells) for row in result.rows)]
         said += [filename for _, filename in result.files.values()]
-    return "\n".join(said)[:MOST_CHARS].casefold()
+    return "\n".join(said)[:MAX_CHARS].casefold()
 
 
 def shortfalls(

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evidentia.query.english import AUXILIARIES, QUESTION_WORDS
-from evidentia.query.tables.phrases import BEFORE_PERIOD, LONGEST_OPERATOR, OPERATORS, PERIODS
+from evidentia.query.tables.phrases import BEFORE_PERIOD, MAX_OPERATOR_LENGTH, OPERATORS, PERIODS
 from evidentia.query.words import words_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _runs(words: Sequence[Word]) -> list[Sequence[Word]]:
 
 
 def _operator_length(words: Sequence[Word], place: int) -> int:
-    for length in range(min(LONGEST_OPERATOR, len(words) - place), 0, -1):
+    for length in range(min(MAX_OPERATOR_LENGTH, len(words) - place), 0, -1):
         phrase = tuple(word.plain for word in words[place : place + length])
         if phrase in OPERATORS or (length == _RATE_LENGTH and phrase[0] in BEFORE_PERIOD and phrase[1] in PERIODS):
             return length

@@ -12,7 +12,7 @@ from typing import Final
 
 from evidentia.contracts.protocol import Breadth, QuestionType, TaskKind
 
-LONGEST_QUESTION: Final = 2_000
+MAX_QUESTION_LENGTH: Final = 2_000
 """Characters of a question that are looked at."""
 
 _CODE_SUFFIXES: Final = (
@@ -216,7 +216,7 @@ _NOT_EVERYTHING: Final = frozenset((QuestionType.RANKING, QuestionType.COMPARISO
 
 def classify_task(question: str) -> TaskKind:
     """Return what kind of work a request is; without any word that names a subject it is uncertain."""
-    text = question[:LONGEST_QUESTION].casefold()
+    text = question[:MAX_QUESTION_LENGTH].casefold()
     if not any(map(str.isalpha, text)):
         return TaskKind.UNCERTAIN
     is_weak = _WEAK_CODE.search(text) is not None
@@ -227,7 +227,7 @@ def classify_task(question: str) -> TaskKind:
 
 def question_type(question: str) -> QuestionType:
     """Return what a question is after; `unclear` when nothing shows it."""
-    text = " ".join(question[:LONGEST_QUESTION].casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
+    text = " ".join(question[:MAX_QUESTION_LENGTH].casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
     if _is_mixed(text):
         return QuestionType.MIXED
     for kind, pattern in _TYPES:
@@ -242,7 +242,7 @@ def breadth(question: str, *, kind: QuestionType | None = None) -> Breadth:
     usual = _BREADTHS.get(found, Breadth.MODERATE)
     if found in _NOT_EVERYTHING or usual is Breadth.BROAD:
         return usual
-    return Breadth.BROAD if _EVERYTHING.search(question[:LONGEST_QUESTION].casefold()) else usual
+    return Breadth.BROAD if _EVERYTHING.search(question[:MAX_QUESTION_LENGTH].casefold()) else usual
 
 
 def is_code_file(path: str) -> bool:
@@ -252,7 +252,7 @@ def is_code_file(path: str) -> bool:
 
 def explicit_file(question: str) -> str | None:
     """Return the path of a file that a request asks to be read as such; None when it names none."""
-    text = question[:LONGEST_QUESTION]
+    text = question[:MAX_QUESTION_LENGTH]
     found = _EXPLICIT.search(text) or _LOCAL_FILE.search(text)
     return None if found is None else found[1].rstrip(".")
 

@@ -15,7 +15,7 @@ from evidentia.agents.replies.citations import citation_findings
 from evidentia.agents.replies.evidence import drawn_on, sources_of
 from evidentia.agents.replies.images import image_findings
 from evidentia.agents.replies.layout import lay_out
-from evidentia.agents.replies.sayings import Act
+from evidentia.agents.replies.sentence_roles import Act
 from evidentia.agents.replies.supplements import supplement_findings
 from evidentia.agents.replies.tables import instruction_findings, table_findings
 from evidentia.agents.replies.words import NO_TERMS, read_terms

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COUNTED: Final = 2
 _SHORT_LEAD: Final = 2
-_MOST_LISTED: Final = 8
+_MAX_LISTED: Final = 8
 _LISTED: Final = frozenset({BlockKind.LIST, BlockKind.TABLE})
 
 
@@ -119,7 +119,7 @@ def _check_places(layout: Layout, needs: Sequence[_Need], *, sources: Sequence[S
     findings: list[ReplyFinding] = []
     if at_end:
         numbers = [need.unit.number for need in bare]
-        listed = ", ".join(str(number) for number in numbers[:_MOST_LISTED])
+        listed = ", ".join(str(number) for number in numbers[:_MAX_LISTED])
         reason = f"all citations stand at the end, and what was retrieved is used before without one (block {listed})"
         findings.append(ReplyFinding(rule=ProtocolRule.CITATIONS_AT_END, reason=reason, metadata={"blocks": numbers}))
     elif layout.strays:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evidentia.agents.citations.parse import FoundCitation, find_citations
-from evidentia.agents.replies.sayings import LEAST_TERMS, Act, Saying, read_sayings
+from evidentia.agents.replies.sentence_roles import LEAST_TERMS, Act, Saying, read_sayings
 from evidentia.agents.replies.words import Terms
 from evidentia.contracts.layout import IMAGE_SCHEME
 from evidentia.text.blocks import TAG, Block, BlockKind, blocks, image_spans, without_mark

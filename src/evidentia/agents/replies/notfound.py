@@ -85,12 +85,12 @@ _OFFER: Final = re.compile(
 )
 _EDGES: Final = ".,;:!?()\"'*_"
 _LEAST_ANSWER: Final = 3
-_LONGEST: Final = 600
+_MAX_LENGTH: Final = 600
 
 
 def says_nothing_found(sentence: str) -> bool:
     """Tell whether a sentence says that nothing relevant was found, without going on to answer; only its first 600 characters count."""
-    bare = sentence[:_LONGEST].strip(" *_.!\u3002")
+    bare = sentence[:_MAX_LENGTH].strip(" *_.!\u3002")
     if not _has_hint(bare.lower()) or _CONCEDES.match(bare):
         return False
     found = _NOT_FOUND.search(bare)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.agents.replies.citations import valid_citations
 from evidentia.agents.replies.evidence import drawn_on
 from evidentia.agents.replies.layout import is_marked
-from evidentia.agents.replies.sayings import Act
+from evidentia.agents.replies.sentence_roles import Act
 from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from evidentia.agents.replies.evidence import Source
     from evidentia.agents.replies.layout import Layout, Unit
-    from evidentia.agents.replies.sayings import Saying
+    from evidentia.agents.replies.sentence_roles import Saying
     from evidentia.agents.replies.words import Terms
 
 _MONTHS: Final = "(?:january|february|march|april|may|june|july|august|september|october|november|december)"

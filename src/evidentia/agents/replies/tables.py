@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.agents.citations import TableCitation
 from evidentia.agents.citations.resolve import quoted
 from evidentia.agents.replies.citations import valid_citations
-from evidentia.agents.replies.sayings import is_about_counts
+from evidentia.agents.replies.sentence_roles import is_about_counts
 from evidentia.agents.replies.words import counts_in
 from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
 from evidentia.contracts.tables import SOURCE_COLUMN

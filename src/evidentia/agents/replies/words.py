@@ -16,7 +16,7 @@ _NUMBER: Final = re.compile(r"(?<!\d)\d{1,18}(?!\d)")
 _WORD: Final = re.compile(r"[a-z]+")
 _NO_DIGIT: Final = re.compile(r"\D")
 _REMEMBERED_WORDS: Final = 1 << 15
-_LONGEST_REMEMBERED: Final = 48
+_MAX_REMEMBERED_LENGTH: Final = 48
 _TWELVE: Final = 12
 _SPELT: Final = {"zero": 0, "none": 0, "no": 0} | {word: int(digits) for word, digits in NUMBER_WORDS.items() if int(digits) <= _TWELVE}
 
@@ -46,7 +46,7 @@ class _Words(dict[str, Terms]):
         terms = Terms(TOKENISER.analyse(word).terms) - EMPTY
         if "," in word:
             terms |= {_NO_DIGIT.sub("", number) for number in _GROUPED.findall(word)}
-        if len(word) <= _LONGEST_REMEMBERED:
+        if len(word) <= _MAX_REMEMBERED_LENGTH:
             if len(self) >= _REMEMBERED_WORDS:
                 self.clear()
             self[word] = terms

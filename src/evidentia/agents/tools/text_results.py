@@ -13,8 +13,8 @@ from evidentia.agents.citations import escape
 from evidentia.agents.tools.results import NOTHING_FOUND, ToolResult, failure
 from evidentia.contracts.layout import IMAGE_SCHEME
 from evidentia.text.blocks import image_spans
-from evidentia.text.instructions import ACTIVE_MARKUP, INSTRUCTION_LIKE
 from evidentia.text.marks import INSTRUCTION, RAG_BEGIN, RAG_END, neutral_line, neutralise
+from evidentia.text.prompt_injection import ACTIVE_MARKUP, INSTRUCTION_LIKE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

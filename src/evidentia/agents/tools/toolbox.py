@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from evidentia.base.async_base import AsyncBase
 
 DEFAULT_TOP_K: Final = 100
-MOST_TOP_K: Final = 200
-LONGEST_QUERY: Final = 10_000
+MAX_TOP_K: Final = 200
+MAX_QUERY_LENGTH: Final = 10_000
 
 
 class Toolbox:
@@ -94,7 +94,7 @@ class Toolbox:
 def _check(query: object, top_k: object) -> None:
     if not isinstance(query, str) or not query.strip():
         raise InvalidFieldError("query", "expected a question or words to search for")
-    if len(query) > LONGEST_QUERY:
-        raise InvalidFieldError("query", f"has {len(query)} characters, and {LONGEST_QUERY} are the most")
-    if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= MOST_TOP_K:
-        raise InvalidFieldError("top_k", f"expected a whole number from 1 to {MOST_TOP_K}, not {top_k!r:.50}")
+    if len(query) > MAX_QUERY_LENGTH:
+        raise InvalidFieldError("query", f"has {len(query)} characters, and {MAX_QUERY_LENGTH} are the most")
+    if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= MAX_TOP_K:
+        raise InvalidFieldError("top_k", f"expected a whole number from 1 to {MAX_TOP_K}, not {top_k!r:.50}")

@@ -14,7 +14,7 @@ from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BackupDamagedError, BackupRefusedError
 
 MANIFEST_NAME: Final = "manifest.json"
-LONGEST_NAME: Final = 100
+MAX_NAME_LENGTH: Final = 100
 """Bytes of a name: as many as the header of a tar file holds."""
 LARGEST_MANIFEST: Final = 256 << 20
 _RESERVED: Final = ("-wal", "-shm", "-journal", ".new")
@@ -56,8 +56,8 @@ def name_problem(name: str) -> str:
     parts = name.split("/")
     if any(part in ("", ".", "..") for part in parts) or "\\" in name or ":" in name:
         return "it does not stay inside the base"
-    if not name.isprintable() or len(name.encode(errors="surrogatepass")) > LONGEST_NAME:
-        return f"it is longer than {LONGEST_NAME} bytes, or not printable"
+    if not name.isprintable() or len(name.encode(errors="surrogatepass")) > MAX_NAME_LENGTH:
+        return f"it is longer than {MAX_NAME_LENGTH} bytes, or not printable"
     if name in (MANIFEST_NAME, LOCK_NAME) or name.endswith(_RESERVED):
         return "it is kept for something else"
     return ""

@@ -19,8 +19,8 @@ from evidentia.backends.embedded.merging import LARGEST_MERGED, merge
 from evidentia.backends.embedded.seal import seal, stored_head
 from evidentia.backends.embedded.segments import Segment, write_segment
 from evidentia.backends.embedded.source_history import forget_sources
+from evidentia.backends.embedded.vector_compaction import LARGEST_FILE, VectorSweep
 from evidentia.backends.embedded.vector_graph import remove_graphs
-from evidentia.backends.embedded.vector_sweep import LARGEST_FILE, VectorSweep
 from evidentia.backends.embedded.writer_lock import WriterLock
 from evidentia.contracts.reports import GcReport
 from evidentia.provenance.corpus import CorpusState

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from evidentia.backends.embedded.database import storage_errors
 from evidentia.backends.embedded.decision_log_file import DECISIONS_NAME, list_parts, read_blocks, read_blocks_backwards, rewrite
-from evidentia.backends.embedded.decision_log_pen import MOST_BYTES, DecisionPen
+from evidentia.backends.embedded.decision_log_pen import MAX_BYTES, DecisionPen
 from evidentia.contracts.errors import BaseDamagedError, BaseStateError, EvidentiaError
 from evidentia.provenance.decision_chain import read_records, record_lines
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import RunId
     from evidentia.provenance.decision_chain import LogPart
 
-MOST_PENDING: Final = 65_536
+MAX_PENDING: Final = 65_536
 FLUSH_MS: Final = 200
 _AT_ONCE: Final = 256
 """How many entries are sealed between two writes: a caller never waits longer than this for the interpreter."""
@@ -62,16 +62,16 @@ class EmbeddedDecisionLog:
         entropy: Entropy,
         is_durable: bool = False,
         flush_ms: int = FLUSH_MS,
-        most_pending: int = MOST_PENDING,
-        most_bytes: int = MOST_BYTES,
+        max_pending: int = MAX_PENDING,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._directory = directory
         self._folder = directory / DECISIONS_NAME
-        self._pen = DecisionPen(directory, clock=clock, entropy=entropy, most_bytes=most_bytes)
+        self._pen = DecisionPen(directory, clock=clock, entropy=entropy, max_bytes=max_bytes)
         self._is_durable = is_durable
         self._flush_s = flush_ms / 1_000
-        self._most_pending = most_pending
-        self._many = most_pending // 8
+        self._most_pending = max_pending
+        self._many = max_pending // 8
         self._is_closed = False
         self._begin()
         _open_logs.add(self)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock, Entropy
     from evidentia.contracts.runs import RunId
 
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 _NAME_BYTES: Final = 6
-_MOST_RUNS: Final = 10_000
+_MAX_RUNS: Final = 10_000
 
 
 class Place(NamedTuple):
@@ -39,11 +39,11 @@ class Place(NamedTuple):
 class DecisionPen:
     """Seals and writes entries. Not thread safe."""
 
-    def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, most_bytes: int) -> None:
+    def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, max_bytes: int) -> None:
         self._directory = directory
         self._clock = clock
         self._entropy = entropy
-        self._most_bytes = most_bytes
+        self._most_bytes = max_bytes
         self._policies: dict[Sha256, LogEntry] = {}
         self._stated: set[Sha256] = set()
         self._sealer: Sealer | None = None
@@ -141,5 +141,5 @@ class DecisionPen:
     def _remember(self, runs: dict[RunId, Place]) -> None:
         for run_id, place in runs.items():
             self._runs.setdefault(run_id, place)
-        while len(self._runs) > _MOST_RUNS:
+        while len(self._runs) > _MAX_RUNS:
             del self._runs[next(iter(self._runs))]

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 PREFIX: Final = "evt"
 RECHECK_NS: Final = 2_000_000_000
 """For how long a verified token is believed without asking the file again."""
-MOST_KEPT: Final = 10_000
+MAX_KEPT: Final = 10_000
 _ID_BYTES: Final = 6
 _SALT_BYTES: Final = 16
 _SECRET_BYTES: Final = 32
-_LONGEST: Final = 200
+_MAX_LENGTH: Final = 200
 _PARTS: Final = 3
 _COST: Final = {"n": 1 << 14, "r": 8, "p": 1, "maxmem": 1 << 26}
 _ROW: Final = "SELECT info, salt, hash, digest FROM tokens WHERE token_id = ?"
@@ -124,7 +124,7 @@ class EmbeddedTokens:
             if not hmac.compare_digest(self._hash(_secret(token), row.salt), row.hash):
                 return None
         with self._lock:
-            if len(self._kept) >= MOST_KEPT:
+            if len(self._kept) >= MAX_KEPT:
                 self._kept.clear()
             self._kept[_key(token)] = _Kept(row, self._clock.elapsed_ns() + RECHECK_NS)
         return row.info
@@ -165,7 +165,7 @@ class EmbeddedTokens:
 
     def _row_of(self, token: str) -> _Row | None:
         parts = token.split("_", _PARTS - 1)
-        if len(token) > _LONGEST or not token.isascii() or len(parts) != _PARTS or parts[0] != PREFIX:
+        if len(token) > _MAX_LENGTH or not token.isascii() or len(parts) != _PARTS or parts[0] != PREFIX:
             return None
         return self._row(parts[1])
 

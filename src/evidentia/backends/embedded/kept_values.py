@@ -6,8 +6,8 @@ import threading
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
-MOST_KEPT: Final = 4_096
-MOST_BYTES: Final = 32 << 20
+MAX_KEPT: Final = 4_096
+MAX_BYTES: Final = 32 << 20
 
 
 class KeptValue(NamedTuple):
@@ -20,9 +20,9 @@ class KeptValue(NamedTuple):
 class KeptValues:
     """A least-recently-used memory. Not thread safe; who uses it holds a lock."""
 
-    def __init__(self, *, most_kept: int = MOST_KEPT, most_bytes: int = MOST_BYTES) -> None:
-        self._most_kept = most_kept
-        self._most_bytes = most_bytes
+    def __init__(self, *, max_kept: int = MAX_KEPT, max_bytes: int = MAX_BYTES) -> None:
+        self._most_kept = max_kept
+        self._most_bytes = max_bytes
         self._values: OrderedDict[str, KeptValue] = OrderedDict()
         self._bytes = 0
 

@@ -37,8 +37,8 @@ Answer = TypeVar("Answer")
 
 WAIT_MS: Final = 500
 """How long another process may be writing before a change is given up: nobody waits long for what may be lost."""
-MOST_HIDDEN: Final = 1_000
-MOST_PRELOADED: Final = 500
+MAX_HIDDEN: Final = 1_000
+MAX_PRELOADED: Final = 500
 _FAILURES: Final = (sqlite3.Error, OSError, OverflowError)
 
 
@@ -90,7 +90,7 @@ class EmbeddedKeyValues:
                 self._hide([hidden])
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Write what this thread changes within the context in one transaction; what fails there is hidden, like any change that does."""
         with self._lock:
             if self._within is not None:
@@ -104,7 +104,7 @@ class EmbeddedKeyValues:
                 self._within = None
 
     @contextmanager
-    def at_a_glance(self) -> Iterator[None]:
+    def batch_reads(self) -> Iterator[None]:
         """Look once for what other processes wrote: what this thread reads within the context is at least as new as its beginning."""
         with self._lock:
             self._reading("", lambda database, _: self._look(database), otherwise=None)
@@ -118,7 +118,7 @@ class EmbeddedKeyValues:
         """Read several values in one go, which this thread is about to ask for at a glance."""
         if self._glance.is_taken:
             with self._lock:
-                wanted = [key for key in keys if self._kept.get(key) is None and has_bytes(key)][:MOST_PRELOADED]
+                wanted = [key for key in keys if self._kept.get(key) is None and has_bytes(key)][:MAX_PRELOADED]
                 self._glance.missing = self._reading("", lambda database, _: self._load(database, wanted), otherwise=set())
 
     def delete(self, prefix: str) -> int:
@@ -228,7 +228,7 @@ class EmbeddedKeyValues:
                 self._hidden.clear()
                 return changed
         if otherwise is not None:
-            self._hidden.add(otherwise if len(self._hidden) < MOST_HIDDEN else Hidden("", is_prefix=True))
+            self._hidden.add(otherwise if len(self._hidden) < MAX_HIDDEN else Hidden("", is_prefix=True))
         return 0
 
     def _begin(self) -> bool:
@@ -291,7 +291,7 @@ class EmbeddedKeyValues:
         """Let nobody see what changes should have replaced that could not be written."""
         self._kept.clear()
         for each in changed:
-            self._hidden.add(each if len(self._hidden) < MOST_HIDDEN else Hidden("", is_prefix=True))
+            self._hidden.add(each if len(self._hidden) < MAX_HIDDEN else Hidden("", is_prefix=True))
 
     def _catch_up(self, database: sqlite3.Connection) -> None:
         """Forget what is hidden and what has expired, and note what was used since the last change."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.governance_db import GovernanceFile
     from evidentia.contracts.ports import Clock
 
-_MOST_TENANTS_KEPT = 64
+_MAX_TENANTS_KEPT = 64
 
 
 class PolicyCheck(Protocol):
@@ -72,7 +72,7 @@ class EmbeddedPolicies:
                 return kept[1]
             found = read_live(database, tenant=tenant)
             ordered = tuple(sorted(found, key=lambda each: (each.policy.body.priority, each.policy.body.name, each.policy.policy_id)))
-            if len(self._kept) >= _MOST_TENANTS_KEPT:
+            if len(self._kept) >= _MAX_TENANTS_KEPT:
                 self._kept.clear()
             self._kept[tenant] = (state, ordered)
             return ordered

@@ -16,7 +16,7 @@ from zlib import crc32
 
 import msgspec
 
-from evidentia.contracts.ports import KeyValueStore, SupportsNames
+from evidentia.contracts.ports import KeyValueStore, SupportsKeyScan
 from evidentia.contracts.telemetry import RequestTrace
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ IDLE_S: Final = 5.0
 """After so long without a request the thread that writes ends; the next request starts another."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_MOST_DIGITS: Final = len(str(BATCH))
+_MAX_DIGITS: Final = len(str(BATCH))
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(list[RequestTrace])
 
 
-class TraceStore(KeyValueStore, SupportsNames, Protocol):
+class TraceStore(KeyValueStore, SupportsKeyScan, Protocol):
     """What traces are kept in."""
 
 
@@ -174,4 +174,4 @@ def _read(value: bytes) -> Iterator[RequestTrace]:
 def _count(name: str) -> int:
     """Return how many traces a name says there are under it; at least one, since older releases did not say."""
     digits = name.rpartition(".")[2]
-    return min(int(digits), BATCH) if digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS else 1
+    return min(int(digits), BATCH) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS else 1

@@ -26,7 +26,7 @@ USAGE_NAME: Final = "usage.db"
 FORMAT: Final = 1
 WRITE_S: Final = 2
 """How long what was counted may be in memory alone."""
-MOST_KEPT: Final = 100_000
+MAX_KEPT: Final = 100_000
 KEEP_DAYS: Final = 32
 _WAIT_MS: Final = 1_000
 _TABLES: Final = (
@@ -46,11 +46,11 @@ class EmbeddedUsage:
     of 0 nothing is written until `flush` or `close`.
     """
 
-    def __init__(self, directory: Path, *, clock: Clock, write_s: float = WRITE_S, most_kept: int = MOST_KEPT) -> None:
+    def __init__(self, directory: Path, *, clock: Clock, write_s: float = WRITE_S, max_kept: int = MAX_KEPT) -> None:
         self._file = SideFile(directory / USAGE_NAME, tables=_TABLES, format_number=FORMAT, wait_ms=_WAIT_MS, is_private=True)
         self._clock = clock
         self._write_s = write_s
-        self._most_kept = most_kept
+        self._most_kept = max_kept
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._day = _number_of(clock.now().date())

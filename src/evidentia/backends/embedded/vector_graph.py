@@ -45,7 +45,7 @@ GRAPHS_NAME = "hnsw"
 CONNECTIVITY, EXPANSION_ADD, EXPANSION_SEARCH = 16, 128, 96
 """M, efConstruction and ef of HNSW (Malkov and Yashunin, 2018); more results than ef are asked for with a larger ef."""
 _FORMAT = 1
-_LONGEST_PRODUCT, _LONGEST_DISTANCE = 4_000, 2_000
+_MAX_PRODUCT_LENGTH, _MAX_DISTANCE_LENGTH = 4_000, 2_000
 _DIGEST_BYTES = 32
 _ENDING = ".usearch"
 
@@ -55,7 +55,7 @@ class Graph:
 
     def __init__(self, measure: Measure, *, dimension: int, longest_square: int) -> None:
         self._measure = measure
-        self._reach = _LONGEST_DISTANCE if measure.is_distance else _LONGEST_PRODUCT
+        self._reach = _MAX_DISTANCE_LENGTH if measure.is_distance else _MAX_PRODUCT_LENGTH
         self._longest_square = longest_square
         # The classes of usearch are untyped, hence Any.
         self._index: Any = import_usearch().index.Index(
@@ -177,7 +177,7 @@ class GraphSpec:
             "dimension": self._dimension,
             "expansion_add": EXPANSION_ADD,
             "format": _FORMAT,
-            "longest": _LONGEST_DISTANCE if self._measure.is_distance else _LONGEST_PRODUCT,
+            "longest": _MAX_DISTANCE_LENGTH if self._measure.is_distance else _MAX_PRODUCT_LENGTH,
             "rows": self.rows,
             "similarity": self._measure.similarity.value,
             "usearch": import_usearch().__version__,

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.settings import JwtSettings
 
-LONGEST_NAME: Final = 190
-MOST_WORDS: Final = 1_000
-LONGEST_WORD: Final = 200
+MAX_NAME_LENGTH: Final = 190
+MAX_WORDS: Final = 1_000
+MAX_WORD_LENGTH: Final = 200
 _LATEST: Final = 253_402_300_799
 """The last second of the year 9999."""
 _ID_DIGITS: Final = 24
@@ -35,7 +35,7 @@ def token_of(claims: Mapping[str, Any], settings: JwtSettings, *, now: datetime)
     _check_address(claims, settings)
     issued_at, expires_at = _check_time(claims, settings, now=now)
     name = _text(claims, settings.principal_claim)
-    if len(name) > LONGEST_NAME or not name.isprintable() or not name.strip():
+    if len(name) > MAX_NAME_LENGTH or not name.isprintable() or not name.strip():
         raise ClaimError(settings.principal_claim)
     tenant = _text(claims, settings.tenant_claim)
     if not re.fullmatch(NAME_PATTERN, tenant):
@@ -97,9 +97,9 @@ def _words(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Return a list of words; one word may stand without a list, and no claim is no word."""
     value = claims.get(name, [])
     words = [value] if isinstance(value, str) else value
-    if not isinstance(words, list) or len(words) > MOST_WORDS:
+    if not isinstance(words, list) or len(words) > MAX_WORDS:
         raise ClaimError(name)
-    if not all(isinstance(word, str) and 0 < len(word) <= LONGEST_WORD for word in words):
+    if not all(isinstance(word, str) and 0 < len(word) <= MAX_WORD_LENGTH for word in words):
         raise ClaimError(name)
     return tuple(sorted(set(words)))
 

@@ -25,7 +25,7 @@ ED_ALGORITHM: Final = "EdDSA"
 ALGORITHMS: Final = (*RSA_ALGORITHMS, *EC_ALGORITHMS.values(), ED_ALGORITHM)
 """All that are ever taken. Whoever can verify with one of these cannot sign with it."""
 SMALLEST_RSA_BITS: Final = 2_048
-MOST_KEYS: Final = 100
+MAX_KEYS: Final = 100
 _READERS: Final = {"RSA": RSAAlgorithm.from_jwk, "EC": ECAlgorithm.from_jwk, "OKP": OKPAlgorithm.from_jwk}
 _PUBLIC: Final = (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey, ed448.Ed448PublicKey)
 _PEM: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
@@ -58,8 +58,8 @@ class ProviderKeys:
         """
         is_named = raw.lstrip()[:1] == b"{"
         keys = _read_set(raw) if is_named else _read_pem(raw)
-        if not keys or len(keys) > MOST_KEYS:
-            raise InvalidFieldError(FIELD, f"the file holds {len(keys)} public keys for signatures; name one with 1 to {MOST_KEYS}")
+        if not keys or len(keys) > MAX_KEYS:
+            raise InvalidFieldError(FIELD, f"the file holds {len(keys)} public keys for signatures; name one with 1 to {MAX_KEYS}")
         return cls(keys, is_named=is_named)
 
     def candidates(self, *, algorithm: str, kid: str | None) -> tuple[ProviderKey, ...]:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock
     from evidentia.contracts.settings import JwtSettings
 
-LONGEST: Final = 8_192
+MAX_LENGTH: Final = 8_192
 """Of a token, in characters."""
-MOST_KEPT: Final = 10_000
+MAX_KEPT: Final = 10_000
 KEPT_NS: Final = 60_000_000_000
 """For how long a verified token is believed without looking at its signature again."""
 RECHECK_NS: Final = 2_000_000_000
@@ -63,11 +63,11 @@ class JwtVerifier:
     The file of keys is read again when it changes. While it cannot be read, no signed token is taken.
     """
 
-    def __init__(self, settings: JwtSettings, *, keys_file: Path, clock: Clock, most_kept: int = MOST_KEPT) -> None:
+    def __init__(self, settings: JwtSettings, *, keys_file: Path, clock: Clock, max_kept: int = MAX_KEPT) -> None:
         _check(settings)
         self._settings = settings
         self._file = keys_file
-        self._most_kept = most_kept
+        self._most_kept = max_kept
         self._clock = clock
         self._jws = PyJWS(algorithms=settings.algorithms)
         self._lock = threading.Lock()
@@ -88,7 +88,7 @@ class JwtVerifier:
     def verify(self, token: str) -> TokenInfo | None:
         """Return whose token it is; None when anything about it is wrong. It never raises, and never says what was wrong to who asks."""
         keys = self._present_keys()
-        if keys is None or len(token) > LONGEST or not _FORM.fullmatch(token):
+        if keys is None or len(token) > MAX_LENGTH or not _FORM.fullmatch(token):
             return None
         try:
             verified = token_of(self._claims_in(token, keys), self._settings, now=self._clock.now())

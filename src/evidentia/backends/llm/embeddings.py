@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evidentia.backends.llm.endpoint import Failure
     from evidentia.contracts.errors import ServiceError
 
-LONGEST_WAIT_S: Final = 60.0
+MAX_WAIT_S: Final = 60.0
 """Between two attempts, whatever the endpoint asks for."""
 
 _FORM: Final = 1
@@ -100,7 +100,7 @@ class EndpointEncoder:
             if reply.reason not in PASSING or attempt == self._settings.attempts:
                 raise _error_of(reply, attempts=attempt)
             doubled_s = self._settings.backoff_ms * 2 ** (attempt - 1) / 1000
-            self._sleep(min(max(doubled_s, reply.retry_after_s), LONGEST_WAIT_S))
+            self._sleep(min(max(doubled_s, reply.retry_after_s), MAX_WAIT_S))
             attempt += 1
 
     def _body(self, texts: Sequence[str]) -> bytes:

@@ -41,7 +41,7 @@ PERHAPS_PAID: Final = "the request was sent and may have been paid for"
 
 _NS_PER_MS: Final = 1_000_000
 _MS_PER_S: Final = 1_000
-_LONGEST_BUDGET_MS: Final = 3_600_000
+_MAX_BUDGET_MS: Final = 3_600_000
 _WORTH_ANOTHER: Final = frozenset({"busy", "failed"})
 _STATUS_OF: Final = MappingProxyType({"timeout": JudgeStatus.TIMED_OUT, "too_large": JudgeStatus.UNPARSEABLE})
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -80,7 +80,7 @@ class ModelJudge:
 
     def judge(self, request: JudgeRequest, *, budget_ms: int) -> Judgement:
         """Return the judgement, or the status that says why there is none; never raises for the model's sake."""
-        span = _Span(self._elapsed_ns, budget_ms=min(budget_ms, _LONGEST_BUDGET_MS))
+        span = _Span(self._elapsed_ns, budget_ms=min(budget_ms, _MAX_BUDGET_MS))
         provider = provider_of(request.model)
         if provider is None:
             problem = f"the model's name begins with none of {', '.join(MODEL_PREFIXES)}"
@@ -139,7 +139,7 @@ class ModelJudge:
             if self._is_closed:
                 return None
             if provider not in self._endpoints:
-                settings = EndpointSettings(url=self._urls[provider], model="named in each request", timeout_ms=_LONGEST_BUDGET_MS)
+                settings = EndpointSettings(url=self._urls[provider], model="named in each request", timeout_ms=_MAX_BUDGET_MS)
                 try:
                     self._endpoints[provider] = Endpoint(settings)
                 except MissingExtraError as error:

@@ -25,7 +25,7 @@ CONSTANT_PREFIX: Final = "argument."
 _LISTS: Final = ("results", "documents", "fragments", "result")
 _CONTENTS: Final = ("content", "text", "page_content", "body")
 _ORIGINS: Final = ("origin", "source", "url", "uri")
-_MOST_JSON_CHARS: Final = 4_000_000
+_MAX_JSON_CHARS: Final = 4_000_000
 
 
 def arguments_of(schema: Mapping[str, object], ask: SourceAsk, *, tool: str, options: Mapping[str, str]) -> dict[str, object]:
@@ -84,7 +84,7 @@ def _block_proposals(block: object) -> list[object]:
 
 
 def _json_in(text: str) -> object:
-    if len(text) > _MOST_JSON_CHARS or not text.lstrip().startswith(("{", "[")):
+    if len(text) > _MAX_JSON_CHARS or not text.lstrip().startswith(("{", "[")):
         return None
     try:
         return msgspec.json.decode(text)

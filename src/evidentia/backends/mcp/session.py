@@ -30,7 +30,7 @@ RESOURCES_OPTION: Final = "resources"
 """Addresses of resources, separated by spaces, whose changes mean that the tool's answers may have changed."""
 
 _OPEN_S: Final = 30
-_MOST_PAGES: Final = 100
+_MAX_PAGES: Final = 100
 
 
 class ToolReply(NamedTuple):
@@ -156,7 +156,7 @@ class _Keeper:
 
     async def _schema(self, client: Client) -> Mapping[str, object]:
         cursor: str | None = None
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
                 if tool.name == self._connection.tool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.sources import SourceConnection
 
-MOST_REPLY_BYTES: Final = 1 << 24
+MAX_REPLY_BYTES: Final = 1 << 24
 _CONNECT_S: Final = 30
 _STREAM_S: Final = 300
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
@@ -47,7 +47,7 @@ async def transport_to(connection: SourceConnection) -> AsyncIterator[Transport]
         from mcp.client.streamable_http import streamable_http_client
 
         async with _web_client(connection) as client:
-            yield streamable_http_client(connection.address, http_client=client, max_sse_event_size=MOST_REPLY_BYTES)
+            yield streamable_http_client(connection.address, http_client=client, max_sse_event_size=MAX_REPLY_BYTES)
         return
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -88,8 +88,8 @@ def _bounded(stream: object) -> httpx2.AsyncByteStream:
             read = 0
             async for part in stream:  # type: ignore[attr-defined]  # an asynchronous client has asynchronous streams
                 read += len(part)
-                if read > MOST_REPLY_BYTES:
-                    raise ServiceReplyError(f"the MCP server replies with more than {MOST_REPLY_BYTES} bytes")
+                if read > MAX_REPLY_BYTES:
+                    raise ServiceReplyError(f"the MCP server replies with more than {MAX_REPLY_BYTES} bytes")
                 yield part
 
         async def aclose(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _OK: Final = 200
 _BUSY: Final = 429
 _SERVER_FAULT: Final = 500
-_MOST_REFUSAL_BYTES: Final = 1 << 16
+_MAX_REFUSAL_BYTES: Final = 1 << 16
 _ADVICE: Final = {
     "missing_token": "it wants a token: put one into the environment and name it in 'key_variable'",
     "invalid_token": "its token does not hold there any more; make another",
@@ -39,14 +39,14 @@ LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 class Exchange:
     """Keeps the connections to one address, for the event loop that asks; another loop gets connections of its own."""
 
-    def __init__(self, address: str, *, key_variable: str, most_bytes: int, is_public: bool = False) -> None:
+    def __init__(self, address: str, *, key_variable: str, max_bytes: int, is_public: bool = False) -> None:
         parts = _checked_parts(address)
         self._is_public = is_public
         self.host = parts[1]
         self._is_safe = parts[0] == "https" or self.host in LOCAL_HOSTS
         self._address = address.rstrip("/")
         self._key_variable = key_variable
-        self._most_bytes = most_bytes
+        self._most_bytes = max_bytes
         self._client: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient] | None = None
 
     async def post(self, path: str, body: bytes, *, timeout_ms: int) -> bytes:
@@ -81,17 +81,17 @@ class Exchange:
         told = {**headers, **target.headers}
         async with client.stream("POST", target.address + path, content=body, headers=told, extensions=target.extensions) as response:
             if response.status_code != _OK:
-                raise self._refusal(response.status_code, await self._whole(response, most_bytes=_MOST_REFUSAL_BYTES))
+                raise self._refusal(response.status_code, await self._whole(response, max_bytes=_MAX_REFUSAL_BYTES))
             if response.headers.get("content-encoding", "identity") != "identity":
                 raise ServiceReplyError(f"'{self.host}' compresses its reply although it was asked not to")
-            return await self._whole(response, most_bytes=self._most_bytes)
+            return await self._whole(response, max_bytes=self._most_bytes)
 
-    async def _whole(self, response: httpx2.Response, *, most_bytes: int) -> bytes:
+    async def _whole(self, response: httpx2.Response, *, max_bytes: int) -> bytes:
         parts = bytearray()
         async for part in response.aiter_raw():
             parts += part
-            if len(parts) > most_bytes:
-                raise ServiceReplyError(f"'{self.host}' replies with more than {most_bytes} bytes")
+            if len(parts) > max_bytes:
+                raise ServiceReplyError(f"'{self.host}' replies with more than {max_bytes} bytes")
         return bytes(parts)
 
     def _refusal(self, status: int, reply: bytes) -> ServiceReplyError | ServiceUnavailableError:

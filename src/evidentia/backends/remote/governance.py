@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _PAGE: Final = "500"
 _RECORDABLE: Final = get_args(RecordableCall)
-_MOST_STOPS: Final = 64
+_MAX_STOPS: Final = 64
 
 
 class RemoteGovernor:
@@ -142,6 +142,6 @@ class RemoteRun:
     def _note(self, verdicts: Sequence[Verdict], decisions: Sequence[PolicyDecision]) -> None:
         stopping = [verdict for verdict in verdicts if verdict.stops]
         for verdict, decision in zip(stopping, decisions, strict=False):
-            while len(self._stops) >= _MOST_STOPS:
+            while len(self._stops) >= _MAX_STOPS:
                 del self._stops[next(iter(self._stops))]
             self._stops[id(verdict)] = (verdict, decision)

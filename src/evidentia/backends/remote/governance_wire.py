@@ -34,7 +34,7 @@ Message = TypeVar("Message")
 CONNECT_S: Final = 3.0
 READ_S: Final = 60.0
 """A judge may take its time before a call is answered."""
-MOST_REPLY_BYTES: Final = 1 << 26
+MAX_REPLY_BYTES: Final = 1 << 26
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 _OK: Final = range(200, 300)
 _NOT_FOUND: Final = 404
@@ -47,7 +47,7 @@ _ATTEMPTS: Final = 2
 class PlaneWire:
     """The connections to one plane. Thread safe; they stay open between requests until `close`."""
 
-    def __init__(self, address: str, *, token: str, read_s: float = READ_S, most_reply_bytes: int = MOST_REPLY_BYTES) -> None:
+    def __init__(self, address: str, *, token: str, read_s: float = READ_S, max_reply_bytes: int = MAX_REPLY_BYTES) -> None:
         scheme, self.host = _checked_parts(address)
         if token and scheme != "https" and self.host not in _LOCAL_HOSTS:
             raise InvalidFieldError("url", "a token is not sent in the clear; write the address of the plane with https")
@@ -56,7 +56,7 @@ class PlaneWire:
         self._address = address.rstrip("/")
         self._token = token
         self._read_s = read_s
-        self._most_reply_bytes = most_reply_bytes
+        self._most_reply_bytes = max_reply_bytes
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-MOST_REPLY_BYTES: Final = 1 << 28
+MAX_REPLY_BYTES: Final = 1 << 28
 FAULT: Final = "evidentia-fault-bin"
 """Where the trailing metadata has the fault, as JSON."""
 BODIES: Final[Mapping[str, type[msgspec.Struct]]] = {
@@ -159,7 +159,7 @@ class GrpcCalls:
         import grpc
 
         options = (
-            ("grpc.max_receive_message_length", MOST_REPLY_BYTES),
+            ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
             ("grpc.max_send_message_length", -1),
             ("grpc.enable_http_proxy", 0),
         )

@@ -26,7 +26,7 @@ Answer = TypeVar("Answer")
 
 RPC: Final = "/rpc"
 STREAMS: Final[Mapping[str, str]] = {"retrieve_stream": "/v1/evidence/stream"}
-MOST_REPLY_BYTES: Final = 1 << 28
+MAX_REPLY_BYTES: Final = 1 << 28
 _OK: Final = 200
 _BUSY: Final = 429
 _SERVER_FAULT: Final = 500
@@ -53,7 +53,7 @@ class _FaultReply(msgspec.Struct):
 class HttpCalls:
     """Implements `OperationCalls`. The connections belong to the event loop that asks; another loop gets connections of its own."""
 
-    def __init__(self, address: str, *, token: str, most_reply_bytes: int = MOST_REPLY_BYTES) -> None:
+    def __init__(self, address: str, *, token: str, max_reply_bytes: int = MAX_REPLY_BYTES) -> None:
         scheme, self._host = _checked_parts(address)
         if scheme != "https" and self._host not in LOCAL_HOSTS:
             raise InvalidFieldError("path", "a token is not sent in the clear; write the address with https")
@@ -61,7 +61,7 @@ class HttpCalls:
             raise InvalidFieldError("token", "there is none, or it holds characters that no token has")
         self._address = address.rstrip("/")
         self._token = token
-        self._most_reply_bytes = most_reply_bytes
+        self._most_reply_bytes = max_reply_bytes
         self._client: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient] | None = None
         self._governor: RemoteGovernor | None = None
 

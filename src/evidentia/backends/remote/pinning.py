@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from evidentia.contracts.errors import ServiceReplyError, ServiceUnavailableError
-from evidentia.text.addresses import is_public_address
+from evidentia.text.ssrf_guard import is_public_address
 
 
 class Target(NamedTuple):

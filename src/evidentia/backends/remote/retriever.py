@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import Candidate, SourceAsk
 
 PATH: Final = "/v1/evidence"
-MOST_REPLY_BYTES: Final = 1 << 24
+MAX_REPLY_BYTES: Final = 1 << 24
 LINGER_MS: Final = 5_000
 """How long after its caller left an answer may still come: whoever asks next finds it kept."""
 
@@ -44,11 +44,11 @@ class RemoteEvidentia:
         address: str,
         *,
         key_variable: str = "",
-        most_reply_bytes: int = MOST_REPLY_BYTES,
+        max_reply_bytes: int = MAX_REPLY_BYTES,
         linger_ms: int = LINGER_MS,
         is_public: bool = False,
     ) -> None:
-        self._exchange = Exchange(address, key_variable=key_variable, most_bytes=most_reply_bytes, is_public=is_public)
+        self._exchange = Exchange(address, key_variable=key_variable, max_bytes=max_reply_bytes, is_public=is_public)
         self._linger_ms = linger_ms
 
     async def retrieve(self, ask: SourceAsk) -> AsyncGenerator[Candidate]:

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
-from evidentia.backends.sqlite.walls import WalledConnection
+from evidentia.backends.sqlite.sandbox import WalledConnection
 from evidentia.contracts.errors import StatementRefusedError
 from evidentia.contracts.tables import SOURCE_COLUMN, ColumnKind
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from evidentia.backends.sqlite.walls import Guard
+    from evidentia.backends.sqlite.sandbox import Guard
     from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.tables import CellValue, OpenTable, TableColumn, TableLimits, TableRows
 
-MOST_KEPT: Final = 8
+MAX_KEPT: Final = 8
 _AFFINITIES: Final = {ColumnKind.INTEGER: "INTEGER", ColumnKind.NUMBER: "NUMERIC", ColumnKind.BOOLEAN: "INTEGER"}
 """What a column prefers to hold; everything else, dates too, is text."""
 
@@ -65,7 +65,7 @@ class SqliteTables:
             found = self._kept.get(key)
             if found is None:
                 found = self._kept[key] = (self._walled(tables), threading.Lock())
-                if len(self._kept) > MOST_KEPT:
+                if len(self._kept) > MAX_KEPT:
                     self._kept.popitem(last=False)  # closed with its last user
             self._kept.move_to_end(key)
             return found

@@ -18,7 +18,7 @@ import msgspec
 from evidentia.ingest.readers.families import ending_of
 from evidentia.ingest.reasons import NoteReason
 from evidentia.ingest.tables.extract import tables_of
-from evidentia.ingest.tables.grids import MOST_TABLES, grid_of
+from evidentia.ingest.tables.grids import MAX_TABLES, grid_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def delimited_tables(text: str, *, name: str) -> tuple[tuple[ExtractedTable, ...
     except csv.Error:
         return (), (f"{NOTE_CODE}: has a cell too long for a table; only its text is read",)
     decimal = "," if dialect.sign == ";" else ""
-    tables = tables_of(msgspec.structs.replace(grid, decimal=decimal, has_layout=False), most=MOST_TABLES)
+    tables = tables_of(msgspec.structs.replace(grid, decimal=decimal, has_layout=False), most=MAX_TABLES)
     return tuple(tables), ()
 
 

@@ -16,7 +16,7 @@ from evidentia.ingest.readers.images import LeftOut
 if TYPE_CHECKING:
     from evidentia.ingest.readers.images import ImageGatherer, Picture
 
-LONGEST_REFERENCE = 1_000
+MAX_REFERENCE_LENGTH = 1_000
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,31}:")
 _DATA = re.compile(r"\s*data:[^,]{0,200},", re.IGNORECASE)
 
@@ -44,7 +44,7 @@ def take_source(gatherer: ImageGatherer, source: str, *, alt: str) -> Picture | 
     if reference.startswith(("//", "\\\\")) or _SCHEME.match(reference):
         gatherer.leave_out(LeftOut.REMOTE, host=host_of(reference))
         return None
-    if not reference or reference.startswith("#") or len(reference) > LONGEST_REFERENCE:
+    if not reference or reference.startswith("#") or len(reference) > MAX_REFERENCE_LENGTH:
         gatherer.leave_out(LeftOut.MISSING)
         return None
     return gatherer.refer(reference, alt=alt)

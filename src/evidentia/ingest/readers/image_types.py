@@ -7,8 +7,8 @@ import struct
 
 SVG = "image/svg+xml"
 _SVG_WITHIN = 4_096
-_MOST_SEGMENTS = 500
-_MOST_TIFF_FIELDS = 200
+_MAX_SEGMENTS = 500
+_MAX_TIFF_FIELDS = 200
 _FIRST_TAG = re.compile(rb"<([A-Za-z_][A-Za-z0-9_.:-]*)")
 _BMP_HEADERS = frozenset({12, 16, 40, 52, 56, 64, 108, 124})
 _JPEG_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
@@ -114,7 +114,7 @@ def _jpeg_size(content: bytes) -> Size | None:
 def _jpeg_frame(content: bytes) -> int:
     """Return where the frame header begins, 0 when there is none within the first segments."""
     place = 2
-    for _ in range(_MOST_SEGMENTS):
+    for _ in range(_MAX_SEGMENTS):
         if place + 4 > len(content) or content[place] != 0xFF:  # noqa: PLR2004  # the byte that begins every marker
             return 0
         marker = content[place + 1]
@@ -132,7 +132,7 @@ def _tiff_size(content: bytes) -> Size | None:
     (directory,) = struct.unpack_from(f"{order}I", content, 4)
     (fields,) = struct.unpack_from(f"{order}H", content, directory)
     size = [0, 0]
-    for number in range(min(fields, _MOST_TIFF_FIELDS)):
+    for number in range(min(fields, _MAX_TIFF_FIELDS)):
         place = directory + 2 + 12 * number
         tag, kind = struct.unpack_from(f"{order}HH", content, place)
         if tag in _TIFF_SIZES:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 SMALLEST_PIXELS = 8
 """Smaller in width or height is a spacer, a bullet or a tracking pixel."""
-MOST_REPEATS = 8
+MAX_REPEATS = 8
 """Occurrences of the same bytes in one document that are kept; more are a logo, not evidence."""
-LONGEST_ALT = 500
-LONGEST_NAME = 120
-MOST_HOSTS = 3
+MAX_ALT_LENGTH = 500
+MAX_NAME_LENGTH = 120
+MAX_HOSTS = 3
 _UNFIT = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+|[ \t]{2,}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,63}")
 
@@ -40,7 +40,7 @@ class LeftOut(StrEnum):
     KIND = "of a kind that is not kept"
     LARGE = "larger than an image may be"
     MANY = "beyond what one document may hold"
-    REPEATED = f"seen more than {MOST_REPEATS} times"
+    REPEATED = f"seen more than {MAX_REPEATS} times"
     REMOTE = "elsewhere on the web"
     OUTSIDE = "named by a path that leaves the ingested directory"
     MISSING = "not found"
@@ -98,7 +98,7 @@ class ImageGatherer:
             self.leave_out(LeftOut.MANY)
             return None
         self._seen[key] = self._seen.get(key, 0) + 1
-        if self._seen[key] > MOST_REPEATS:
+        if self._seen[key] > MAX_REPEATS:
             self.leave_out(LeftOut.REPEATED)
             return None
         if is_new:
@@ -117,7 +117,7 @@ class ImageGatherer:
         self.last_left_out = cause
         self._left_out[cause] = self._left_out.get(cause, 0) + 1
         match = _HOST.match(host)
-        if match and len(self._hosts) <= MOST_HOSTS and match.group().lower() not in self._hosts:
+        if match and len(self._hosts) <= MAX_HOSTS and match.group().lower() not in self._hosts:
             self._hosts.append(match.group().lower())
 
     def notes(self) -> tuple[str, ...]:
@@ -130,11 +130,11 @@ class ImageGatherer:
     def _counted(self) -> Iterator[str]:
         for cause in LeftOut:
             if cause in self._left_out:
-                hosts = ", ".join([*self._hosts[:MOST_HOSTS], *(["..."] if len(self._hosts) > MOST_HOSTS else [])])
+                hosts = ", ".join([*self._hosts[:MAX_HOSTS], *(["..."] if len(self._hosts) > MAX_HOSTS else [])])
                 yield f"{self._left_out[cause]} {cause.value}" + (f" ({hosts})" if cause is LeftOut.REMOTE and hosts else "")
 
     def _kept(self, content: bytes, media_type: str, *, name: str, alt: str) -> Picture:
-        picture = Picture(content=content, media_type=media_type, name=name, alt=clean(alt, LONGEST_ALT))
+        picture = Picture(content=content, media_type=media_type, name=name, alt=clean(alt, MAX_ALT_LENGTH))
         self.pictures.append(picture)
         return picture
 
@@ -151,4 +151,4 @@ def clean(text: str, longest: int) -> str:
 
 def clean_name(name: str) -> str:
     """Return the last part of a path, fit to be shown."""
-    return clean(name[-4 * LONGEST_NAME :].replace("\\", "/").rstrip("/").rpartition("/")[2], LONGEST_NAME)
+    return clean(name[-4 * MAX_NAME_LENGTH :].replace("\\", "/").rstrip("/").rpartition("/")[2], MAX_NAME_LENGTH)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.layout import ExtractedImage
     from evidentia.ingest.readers.images import ImageGatherer
 
-LONGEST_ALT_MARKUP = 2_000
+MAX_ALT_MARKUP_LENGTH = 2_000
 _ANY = re.compile(r"!\[|<img\b", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*+(?:[-*+>][ \t]*+)*+(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _TICKS = re.compile(r"`+")
-_ALT = rf"!\[((?:[^\[\]\\]|\\.|\[[^\[\]]{{0,200}}+\]){{0,{LONGEST_ALT_MARKUP}}}+)\]"
+_ALT = rf"!\[((?:[^\[\]\\]|\\.|\[[^\[\]]{{0,200}}+\]){{0,{MAX_ALT_MARKUP_LENGTH}}}+)\]"
 _IMAGE = re.compile(
     rf"""{_ALT}(?:
         \([ \t\n]*+(?:<([^<>\n]*+)>|((?:[^\s()\\<>]|\\.|\([^\s()]*+\))*+))(?:[ \t\n]++(?:"[^"]*+"|'[^']*+'|\([^()]*+\)))?[ \t\n]*+\)

@@ -17,7 +17,7 @@ from evidentia.text.sentences import split_sentences
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-LONGEST = 500
+MAX_LENGTH = 500
 """Characters of nearest text; of a longer stretch without a sentence end, those next to the image."""
 _WORD = re.compile(r"[^\W_]")
 _LINE = re.compile(r"[^\n]+")
@@ -126,7 +126,7 @@ class TextMap:
         """Return the characters of a unit, a caption with all of its line, bounded in length."""
         if unit.is_caption:
             line_end = self._text.find("\n", unit.end)
-            line = self._text[unit.end : unit.end + LONGEST if line_end < 0 else line_end]
+            line = self._text[unit.end : unit.end + MAX_LENGTH if line_end < 0 else line_end]
             unit = unit._replace(end=unit.end + len(line.rstrip()))
             at_end = False
         return self._clipped(unit, at_end=at_end)
@@ -163,12 +163,12 @@ class TextMap:
 
     def _clipped(self, unit: Unit, *, at_end: bool) -> Span:
         start, end = unit.start, unit.end
-        if end - start <= LONGEST:
+        if end - start <= MAX_LENGTH:
             return start, end
         if at_end:
-            cut = self._text.find(" ", end - LONGEST, end) + 1 or end - LONGEST
+            cut = self._text.find(" ", end - MAX_LENGTH, end) + 1 or end - MAX_LENGTH
             piece = self._text[cut:end]
             return end - len(piece.lstrip()), end
-        cut = self._text.rfind(" ", start, start + LONGEST)
-        piece = self._text[start : cut if cut > 0 else start + LONGEST]
+        cut = self._text.rfind(" ", start, start + MAX_LENGTH)
+        piece = self._text[start : cut if cut > 0 else start + MAX_LENGTH]
         return start, start + len(piece.rstrip())

@@ -19,7 +19,7 @@ from evidentia.contracts.tables import CellValue, ColumnKind, ExtractedTable, Ta
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.reasons import SkipReason
 from evidentia.ingest.tables.columns import ReadColumn
-from evidentia.ingest.tables.grids import MOST_CELLS, MOST_COLUMNS, cut_notes, shown
+from evidentia.ingest.tables.grids import MAX_CELLS, MAX_COLUMNS, cut_notes, shown
 from evidentia.ingest.tables.naming import column_sql_names
 from evidentia.ingest.tables.units import split_unit
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 TOOL_ID = ToolId("pyarrow")
 MEDIA_TYPE = "application/vnd.apache.parquet"
-MOST_SHOWN_CHARS = 2_000_000
+MAX_SHOWN_CHARS = 2_000_000
 """Characters of rows that become text for search; all rows are in the table."""
-LONGEST_INTEGER = 2**63
+MAX_INTEGER = 2**63
 _BATCH = 10_000
 
 
@@ -43,11 +43,11 @@ class ParquetReader(msgspec.Struct, frozen=True, kw_only=True):
         """Return the rows as lines of cells joined by ` | `, and the table."""
         file = _opened(content)
         self._check_size(file, packed=len(content))
-        names = [str(one) for one in file.schema_arrow.names[:MOST_COLUMNS]]
-        rows_wanted = min(file.metadata.num_rows, MOST_CELLS // max(1, len(names)))
+        names = [str(one) for one in file.schema_arrow.names[:MAX_COLUMNS]]
+        rows_wanted = min(file.metadata.num_rows, MAX_CELLS // max(1, len(names)))
         columns = _columns(file, len(names), rows=rows_wanted)
         notes = cut_notes(rows=file.metadata.num_rows - rows_wanted, columns=len(file.schema_arrow.names) - len(names))
-        text, shown_rows = _text(names, [column.values for column in columns], most=min(MOST_SHOWN_CHARS, self.limits.max_text_chars))
+        text, shown_rows = _text(names, [column.values for column in columns], most=min(MAX_SHOWN_CHARS, self.limits.max_text_chars))
         if shown_rows < rows_wanted:
             notes = (*notes, f"the text for search holds the first {shown_rows} of {rows_wanted} rows")
         return ExtractedText(
@@ -96,7 +96,7 @@ def _columns(file: Any, width: int, *, rows: int) -> list[ReadColumn]:  # noqa: 
 
 def _column(values: list[CellValue], kind: ColumnKind, unit: str) -> ReadColumn:
     """Return a column; integers too long for a database become numbers, and what is no number is missing."""
-    if kind is ColumnKind.INTEGER and any(type(value) is int and abs(value) >= LONGEST_INTEGER for value in values):
+    if kind is ColumnKind.INTEGER and any(type(value) is int and abs(value) >= MAX_INTEGER for value in values):
         kind, values = ColumnKind.NUMBER, [float(value) if type(value) is int else value for value in values]
     return ReadColumn(kind=kind, values=values, unit=unit, missing=values.count(None))
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from evidentia.ingest.readers.nearest_text import TextMap
 
 DEEPEST_FORM = 4
-MOST_OBJECTS = 2_000
+MAX_OBJECTS = 2_000
 """Drawn objects of one page that are looked at."""
-MOST_PIXELS = 200_000_000
+MAX_PIXELS = 200_000_000
 """Pixels of one document that are packed again, which takes seconds; images that are kept as they are do not count."""
 _FARTHEST = 1_000_000
 _BROKEN = (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError, NotImplementedError, struct.error, zlib.error)
@@ -48,7 +48,7 @@ class PdfImages:
         self._gatherer = gatherer
         self._pages: dict[int, _Page] = {}
         self._files: dict[int, bytes | LeftOut] = {}
-        self._pixels_left = MOST_PIXELS
+        self._pixels_left = MAX_PIXELS
 
     def text_of(self, page: pypdf.PageObject, *, section: int, start: int) -> str:
         """Return the text of a page without white space around it; `start` is where it will stand in the document's text."""
@@ -92,7 +92,7 @@ class PdfImages:
 
         try:
             pixels = int(image.get("/Width", 0)) * int(image.get("/Height", 0)) if is_repacked(image) else 0
-            if self._pixels_left < pixels <= MOST_PIXELS:
+            if self._pixels_left < pixels <= MAX_PIXELS:
                 return LeftOut.MANY
             content = image_file(image, self._gatherer.limits)
         except (*_BROKEN, PyPdfError):
@@ -161,7 +161,7 @@ def _named(resources: Any) -> dict[str, Any]:  # noqa: ANN401  # as above
     found: dict[str, Any] = {}
     try:
         listed = resources.get("/XObject").get_object()
-        for name in list(listed)[:MOST_OBJECTS]:
+        for name in list(listed)[:MAX_OBJECTS]:
             drawn = listed[name].get_object()
             if hasattr(drawn, "get"):
                 found[str(name)] = drawn
@@ -174,7 +174,7 @@ def _images(drawn: Any) -> Iterator[Any]:  # noqa: ANN401  # as above
     """Yield the images that drawing an object shows, those of forms in forms up to a depth; each object once, so that loops end."""
     seen: set[object] = set()
     waiting = [(drawn, 0)]
-    while waiting and len(seen) < MOST_OBJECTS:
+    while waiting and len(seen) < MAX_OBJECTS:
         current, depth = waiting.pop()
         key = getattr(getattr(current, "indirect_reference", None), "idnum", None) or id(current)
         if current is None or key in seen:

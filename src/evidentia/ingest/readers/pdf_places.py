@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from evidentia.ingest.readers.nearest_text import Span, TextMap
 
 POINTS_PER_STEP = 6
-MOST_COMPARISONS = 1_000_000
+MAX_COMPARISONS = 1_000_000
 """Images times lines of one page; beyond it, images take the text of the page's head."""
 
 
@@ -52,7 +52,7 @@ class TextLine(NamedTuple):
 def nearest_spans(boxes: Sequence[Box], lines: Sequence[TextLine], texts: TextMap, *, section: int) -> Iterator[tuple[int, Span]]:
     """Yield the index of each image of a page, from top to bottom, with its nearest text."""
     order = sorted(range(len(boxes)), key=lambda index: (-boxes[index].top, boxes[index].left, index))
-    if not lines or len(lines) * len(boxes) > MOST_COMPARISONS:
+    if not lines or len(lines) * len(boxes) > MAX_COMPARISONS:
         head = texts.nearest(texts.start_of(section), section=section)
         yield from ((index, head) for index in order)
         return

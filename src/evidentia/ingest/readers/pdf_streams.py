@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evidentia.ingest.readers.limits import ReadLimits
 
 LARGEST_PIXEL_BYTES = 128 * 1024 * 1024
-MOST_FILTERS = 4
+MAX_FILTERS = 4
 COMPRESSION = 3
 """Packing pixels again costs more time than everything else; a middle way between time and size."""
 _GREY, _RGB, _PALETTE = 0, 2, 3
@@ -88,7 +88,7 @@ def _whole_file(last: str, encoded: bytes, settings: Any, height: int) -> bytes 
 def _filters(stream: Any) -> tuple[list[str], Any]:  # noqa: ANN401  # as above
     named = stream.get("/Filter", [])
     filters = [str(name) for name in named] if isinstance(named, list) else [str(named)]
-    if len(filters) > MOST_FILTERS:
+    if len(filters) > MAX_FILTERS:
         raise ValueError("more filters than any image has")
     settings = stream.get("/DecodeParms", None)
     if isinstance(settings, list):

@@ -19,8 +19,8 @@ from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
 from evidentia.ingest.reasons import SkipReason
 from evidentia.ingest.tables.extract import tables_of
 from evidentia.ingest.tables.formats import SheetMarks, column_number, ods_marks, xlsx_marks
-from evidentia.ingest.tables.grids import MOST_CELLS as MOST_TABLE_CELLS
-from evidentia.ingest.tables.grids import MOST_TABLES, Grid, GridGatherer, merged
+from evidentia.ingest.tables.grids import MAX_CELLS as MAX_TABLE_CELLS
+from evidentia.ingest.tables.grids import MAX_TABLES, Grid, GridGatherer, merged
 
 if TYPE_CHECKING:
     import zipfile
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.tables import ExtractedTable
 
 TOOL_ID = ToolId("python-calamine")
-MOST_CELLS = 20_000_000
+MAX_CELLS = 20_000_000
 """Cells between the first and the last used one; the parser makes room for all of them, used or not."""
 _CELL = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{1,3})([0-9]{1,7})["']""")
 _ODS_MARK = re.compile(rb"<table:table(?:-row|-cell)?(?=[\s/>])[^<>]*>")
@@ -57,7 +57,7 @@ class SheetsReader(msgspec.Struct, frozen=True, kw_only=True):
             marks = _marks(archive)
         gatherer = TextGatherer(self.limits)
         tables: list[ExtractedTable] = []
-        room = MOST_TABLE_CELLS
+        room = MAX_TABLE_CELLS
         try:
             workbook = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
             for number, sheet_name in enumerate(workbook.sheet_names, start=1):
@@ -67,7 +67,7 @@ class SheetsReader(msgspec.Struct, frozen=True, kw_only=True):
                     gatherer.add(f"{line}\n")
                 grid = _grid(sheet, kept, marks[number - 1] if number <= len(marks) else SheetMarks())
                 room -= len(grid.rows) * grid.whole.right
-                tables.extend(tables_of(grid, sheet=number, sheet_name=sheet_name, most=MOST_TABLES - len(tables)))
+                tables.extend(tables_of(grid, sheet=number, sheet_name=sheet_name, most=MAX_TABLES - len(tables)))
         except python_calamine.PasswordError as error:
             raise DocumentUnreadableError(SkipReason.ENCRYPTED, "is encrypted; save it without a password and ingest it again") from error
         return ExtractedText(
@@ -133,7 +133,7 @@ def _check_extent(archive: zipfile.ZipFile) -> None:
             rows, columns = _ods_extent(archive.read(entry))
         else:
             continue
-        if rows * columns > MOST_CELLS:
+        if rows * columns > MAX_CELLS:
             problem = f"has a sheet of {rows} rows by {columns} columns, which would not fit in memory; it is not unpacked"
             raise DocumentUnreadableError(SkipReason.ARCHIVE_BOMB, problem)
 

@@ -20,8 +20,8 @@ from evidentia.ingest.tables.numbers import NumberReading, read_numbers
 
 MAJORITY_PERCENT = 90
 """This share of the cells that are not missing decides the kind of a column."""
-MOST_SAMPLES = 5
-LONGEST_SAMPLE = 80
+MAX_SAMPLES = 5
+MAX_SAMPLE_LENGTH = 80
 EXACT_BELOW = 2**53
 """Floats count all integers up to here."""
 _MISSING = frozenset(["-", "–", "—", "--", "n/a", "na", "null", "none", "nan", "nil", "k.a.", "k. a.", ".", "..", "...", "?"])  # noqa: RUF001
@@ -47,8 +47,8 @@ class ReadColumn(msgspec.Struct, frozen=True, kw_only=True):
 
     def samples(self) -> tuple[str, ...]:
         """Return the first few different values as text."""
-        seen = islice(dict.fromkeys(value for value in islice(self.values, 1_000) if value is not None), MOST_SAMPLES)
-        return tuple(shown(value)[:LONGEST_SAMPLE] for value in seen)
+        seen = islice(dict.fromkeys(value for value in islice(self.values, 1_000) if value is not None), MAX_SAMPLES)
+        return tuple(shown(value)[:MAX_SAMPLE_LENGTH] for value in seen)
 
 
 class _Candidate(msgspec.Struct, frozen=True, kw_only=True):

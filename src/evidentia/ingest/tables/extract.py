@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evidentia.ingest.tables.grids import Grid
 
-MOST_NOTES = 20
+MAX_NOTES = 20
 TOTALS_MATTER_FROM = 100
 """Fewer than one total in so many rows cannot change the kind of a column by much."""
 _NUMERIC = frozenset([ColumnKind.INTEGER, ColumnKind.NUMBER])
@@ -177,9 +177,9 @@ def _error_notes(grid: Grid, box: Box) -> list[str]:
 
 
 def _bounded(notes: list[str]) -> tuple[str, ...]:
-    if len(notes) <= MOST_NOTES:
+    if len(notes) <= MAX_NOTES:
         return tuple(notes)
-    return (*notes[:MOST_NOTES], f"{len(notes) - MOST_NOTES} more notes are left out")
+    return (*notes[:MAX_NOTES], f"{len(notes) - MAX_NOTES} more notes are left out")
 
 
 def _letters(column: int) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import zipfile
     from collections.abc import Iterator
 
-MOST_RUNS = 100_000
+MAX_RUNS = 100_000
 """Stretches of equal units and failed formulas of one sheet; beyond, the rest has none."""
 LARGEST_SIDE_PART = 32 * 1024 * 1024
 """Styles and the like; a larger part is not looked at."""
@@ -61,7 +61,7 @@ class SheetMarks(msgspec.Struct, kw_only=True):
     @property
     def is_full(self) -> bool:
         """Whether no more marks are taken."""
-        return len(self.units) + len(self.errors) + len(self.merges) >= MOST_RUNS
+        return len(self.units) + len(self.errors) + len(self.merges) >= MAX_RUNS
 
 
 def xlsx_marks(archive: zipfile.ZipFile) -> list[SheetMarks]:

@@ -11,14 +11,14 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-MOST_CELLS = 4_000_000
+MAX_CELLS = 4_000_000
 """Cells of one file that become tables, empty ones between them included."""
-MOST_COLUMNS = 1_000
-MOST_TABLES = 200
+MAX_COLUMNS = 1_000
+MAX_TABLES = 200
 """Tables of one file."""
-MOST_FILLED = 1_000_000
+MAX_FILLED = 1_000_000
 """Rows that the merged ranges of one sheet may cover, counted for each range."""
-MOST_MERGES = 50_000
+MAX_MERGES = 50_000
 
 
 class Box(msgspec.Struct, frozen=True, order=True):
@@ -93,11 +93,11 @@ class GridGatherer:
         is_open = True
         for row in rows:
             self.given += 1
-            width = min(max(self._width, len(row)), MOST_COLUMNS)
+            width = min(max(self._width, len(row)), MAX_COLUMNS)
             is_open = is_open and (len(self._kept) + 1) * width <= self._room
             if is_open:
-                self._width, self._cut_columns = width, max(self._cut_columns, len(row) - MOST_COLUMNS)
-                cells = row[:MOST_COLUMNS]
+                self._width, self._cut_columns = width, max(self._cut_columns, len(row) - MAX_COLUMNS)
+                cells = row[:MAX_COLUMNS]
                 self._kept.append(cells if isinstance(cells, list) else list(cells))
             yield row
 
@@ -109,7 +109,7 @@ class GridGatherer:
         return Grid(rows=self._kept, notes=cut_notes(rows=self.given - len(self._kept), columns=self._cut_columns))
 
 
-def grid_of(rows: Iterable[Sequence[object]], *, room: int = MOST_CELLS) -> Grid:
+def grid_of(rows: Iterable[Sequence[object]], *, room: int = MAX_CELLS) -> Grid:
     """Return the rows as a grid of one width; what does not fit into `room` cells is cut and noted."""
     gatherer = GridGatherer(room)
     for _ in gatherer.passing(rows):
@@ -123,14 +123,14 @@ def merged(grid: Grid, ranges: Iterable[tuple[tuple[int, int], tuple[int, int]]]
     boxes: list[Box] = []
     spans: dict[int, list[tuple[int, int]]] = {}
     notes = grid.notes
-    room = MOST_FILLED
+    room = MAX_FILLED
     for (first_row, first_column), (last_row, last_column) in ranges:
         top, left = first_row - grid.top + 1, first_column - grid.left + 1
         bottom, right = min(last_row - grid.top + 2, whole.bottom), min(last_column - grid.left + 2, whole.right)
         if top < 0 or left < 0 or top >= bottom or left >= right:
             continue
         room -= bottom - top
-        if room < 0 or len(boxes) >= MOST_MERGES:
+        if room < 0 or len(boxes) >= MAX_MERGES:
             notes = (*notes, "some merged ranges are left out: the sheet has too many")
             break
         boxes.append(Box(top, left, bottom, right))
@@ -144,9 +144,9 @@ def cut_notes(*, rows: int, columns: int) -> tuple[str, ...]:
     """Return what was left out of a sheet, in words."""
     notes = []
     if columns > 0:
-        notes.append(f"{columns} columns beyond the first {MOST_COLUMNS} are left out")
+        notes.append(f"{columns} columns beyond the first {MAX_COLUMNS} are left out")
     if rows > 0:
-        notes.append(f"{rows} rows at the end of the sheet are left out: a file gives at most {MOST_CELLS} cells")
+        notes.append(f"{rows} rows at the end of the sheet are left out: a file gives at most {MAX_CELLS} cells")
     return tuple(notes)
 
 

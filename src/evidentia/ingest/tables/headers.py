@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from evidentia.ingest.tables.grids import Box, Grid
 
-MOST_HEADER_ROWS = 6
+MAX_HEADER_ROWS = 6
 LOOK_AT_ROWS = 200
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 FIRST_YEAR, LAST_YEAR = 1900, 2100
 _VALUE = re.compile("[\\s(+\u2212€$£¥-]*[0-9][0-9.,:'\u2019/\\s\u00a0\u202f-]*(?:[%€$£¥)]|[A-Za-z]{0,3})")
-LONGEST_VALUE = 40
+MAX_VALUE_LENGTH = 40
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _PLURAL = 2
 
@@ -57,7 +57,7 @@ def is_value(cell: object) -> bool:
     if not isinstance(cell, str):
         return True
     text = cell.strip()
-    return len(text) <= LONGEST_VALUE and bool(_VALUE.fullmatch(text))
+    return len(text) <= MAX_VALUE_LENGTH and bool(_VALUE.fullmatch(text))
 
 
 def repeats_header(cells: Sequence[object], header: Sequence[str]) -> bool:
@@ -74,7 +74,7 @@ def _could_name(cell: object) -> bool:
         return FIRST_YEAR <= cell <= LAST_YEAR and float(cell).is_integer()
     if not isinstance(cell, str):
         return False
-    return len(cell) <= LONGEST_NAME and (not is_value(cell) or _is_year(cell))
+    return len(cell) <= MAX_NAME_LENGTH and (not is_value(cell) or _is_year(cell))
 
 
 def _is_year(cell: object) -> bool:
@@ -86,7 +86,7 @@ def _is_year(cell: object) -> bool:
 def _row_count(grid: Grid, box: Box) -> int:
     """Return how many rows from the top are names: one, or more where a row groups those below it or gives their units."""
     count = 0
-    while count < min(MOST_HEADER_ROWS, box.height - 1):
+    while count < min(MAX_HEADER_ROWS, box.height - 1):
         cells = grid.cells(box.top + count, box)
         is_names = is_header_row(cells) or _is_group_row(grid, box, count)
         if count and _is_unit_row(cells):
@@ -168,7 +168,7 @@ def _names(grid: Grid, box: Box, row_count: int) -> tuple[str, ...]:
         for level in levels:
             if level[column] and level[column] not in parts[-1:]:
                 parts.append(level[column])
-        names.append(_join(parts)[:LONGEST_NAME])
+        names.append(_join(parts)[:MAX_NAME_LENGTH])
     return tuple(names)
 
 

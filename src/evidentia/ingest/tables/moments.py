@@ -8,7 +8,7 @@ from datetime import date, time
 
 import msgspec
 
-LONGEST_MOMENT = 40
+MAX_MOMENT_LENGTH = 40
 LAST_MONTH = 12
 NOON = 12
 _TIME = r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,](?P<part>[0-9]{1,9}))?)?\s?(?P<half>[AaPp]\.?[Mm]\.?)?"
@@ -44,7 +44,7 @@ def read_moments(texts: Mapping[str, int]) -> MomentReading:
     undecided: dict[str, re.Match[str]] = {}
     for text in texts:
         stripped = text.strip()
-        if len(stripped) > LONGEST_MOMENT or not _DIGIT.search(stripped):
+        if len(stripped) > MAX_MOMENT_LENGTH or not _DIGIT.search(stripped):
             continue
         if clock := _CLOCK.fullmatch(stripped):
             _put(times, text, _clock(clock))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-LONGEST_NAME = 60
-LONGEST_TITLE_IN_NAME = 40
+MAX_NAME_LENGTH = 60
+MAX_TITLE_IN_NAME_LENGTH = 40
 """A longer title is a sentence and names nothing."""
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 _GENERIC_SHEET = re.compile(r"(sheet|table|tabelle|feuil|feuille|hoja|foglio|planilha|blad|ark|arkusz)?[\s_]*\d*", re.IGNORECASE)
@@ -35,7 +35,7 @@ def table_sql_name(file_name: str, sheet_name: str, title: str, taken: Collectio
     """Return a name for a table that is not among `taken`: from its title, its sheet or its file, the first that says something."""
     stem = PurePosixPath(file_name.replace("\\", "/")).stem
     sheet = "" if _GENERIC_SHEET.fullmatch(sheet_name.strip()) else sheet_name
-    short_title = title if len(title) <= LONGEST_TITLE_IN_NAME else ""
+    short_title = title if len(title) <= MAX_TITLE_IN_NAME_LENGTH else ""
     name = _safe(short_title) or _safe(sheet) or _safe(stem) or "table_1"
     return _unique(_usable(name, prefix="t_"), frozenset(taken))
 
@@ -52,9 +52,9 @@ def column_sql_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _safe(name: str) -> str:
-    folded = unicodedata.normalize("NFKD", name[: 4 * LONGEST_NAME].lower().translate(_SPELLED_OUT))
+    folded = unicodedata.normalize("NFKD", name[: 4 * MAX_NAME_LENGTH].lower().translate(_SPELLED_OUT))
     letters = "".join(character for character in folded if not unicodedata.combining(character))
-    return _UNSAFE.sub("_", letters).strip("_")[:LONGEST_NAME].rstrip("_")
+    return _UNSAFE.sub("_", letters).strip("_")[:MAX_NAME_LENGTH].rstrip("_")
 
 
 def _usable(name: str, *, prefix: str) -> str:

@@ -13,8 +13,8 @@ import msgspec
 
 from evidentia.ingest.tables.units import known_unit
 
-LONGEST_NUMBER = 40
-MOST_DIGITS = 15
+MAX_NUMBER_LENGTH = 40
+MAX_DIGITS = 15
 """A float keeps this many decimal digits exactly."""
 AMBIGUOUS = "?"
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
@@ -70,7 +70,7 @@ def _parts(text: str) -> _Parts | None:
     if _PLAIN.fullmatch(stripped):
         is_negative = stripped.startswith("-")
         return _Parts(stripped[1:] if is_negative else stripped, "", is_negative, "")
-    match = _NUMBER.fullmatch(stripped) if len(stripped) <= LONGEST_NUMBER else None
+    match = _NUMBER.fullmatch(stripped) if len(stripped) <= MAX_NUMBER_LENGTH else None
     if match is None or bool(match["open"]) != bool(match["close"]):
         return None
     written = [part for part in (match["before"], match["after"]) if part]
@@ -112,7 +112,7 @@ def _value(parts: _Parts, decimal: str) -> int | float | None:
     if (fraction and not fraction.isdigit()) or not _are_groups(groups, has_fraction=bool(fraction)):
         return None
     digits = "".join(groups)
-    if len(digits) + len(fraction) > MOST_DIGITS or (len(digits) > 1 and digits.startswith("0")):
+    if len(digits) + len(fraction) > MAX_DIGITS or (len(digits) > 1 and digits.startswith("0")):
         return None
     if fraction or parts.power:
         number: int | float = float(f"{digits or '0'}.{fraction or '0'}{parts.power}")

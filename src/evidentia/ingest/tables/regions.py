@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.ingest.tables.grids import Box, Grid, is_blank, is_blank_row, shown
-from evidentia.ingest.tables.headers import MOST_HEADER_ROWS, is_header_row, is_value
+from evidentia.ingest.tables.headers import MAX_HEADER_ROWS, is_header_row, is_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,12 +20,12 @@ DEEPEST_CUT = 8
 """A block is cut by rows and columns in turn at most this often; no real sheet needs more than four."""
 TITLE_WITHIN_ROWS = 3
 """A title stands at most this many rows above its table."""
-LONGEST_TITLE = 300
-LONGEST_LISTED = 60
-LONGEST_USUAL = 30
+MAX_TITLE_LENGTH = 300
+MAX_LISTED_LENGTH = 60
+MAX_USUAL_LENGTH = 30
 FEWEST_LISTED = 3
 LOOK_AT_ROWS = 50
-MOST_BLOCKS = 200_000
+MAX_BLOCKS = 200_000
 LOOK_BACK = 16
 """A piece is joined with one of the last few pieces only, so that a sheet of many pieces takes no longer than its length."""
 _NOTE_STARTS = ("*", "†", "‡", "source", "quelle", "note", "notes", "anmerkung", "hinweis", "footnote", "¹", "²", "(")
@@ -46,8 +46,8 @@ def find_regions(grid: Grid) -> tuple[list[Region], bool]:
     3. Cut where a header of another width follows without a gap.
     4. Take titles from above and notes from below.
     """
-    found = list(islice(_blocks(grid), MOST_BLOCKS + 1))
-    joined = _joined(grid, sorted(found[:MOST_BLOCKS]))
+    found = list(islice(_blocks(grid), MAX_BLOCKS + 1))
+    joined = _joined(grid, sorted(found[:MAX_BLOCKS]))
     blocks = [part for block in joined for part in _shapes(grid, block)]
     regions: list[Region] = []
     titles: list[Box] = []
@@ -61,8 +61,8 @@ def find_regions(grid: Grid) -> tuple[list[Region], bool]:
         above = [title for title in titles if _stands_above(title, block)]
         outer = " ".join(_first_text(grid, row, title) for title in above for row in range(title.top, title.bottom))
         titles = [title for title in titles if title not in above]
-        regions.append(Region(box=box, title=f"{outer} {inner}".strip()[:LONGEST_TITLE]))
-    return regions, len(found) > MOST_BLOCKS
+        regions.append(Region(box=box, title=f"{outer} {inner}".strip()[:MAX_TITLE_LENGTH]))
+    return regions, len(found) > MAX_BLOCKS
 
 
 def _blocks(grid: Grid) -> Iterator[Box]:
@@ -94,7 +94,7 @@ def _column_runs(grid: Grid, box: Box) -> list[tuple[int, int]]:
         for place, is_used in enumerate(used):
             if not is_used and not is_blank(row[box.left + place]):
                 used[place] = True
-    for number in range(box.top, min(box.bottom, box.top + MOST_HEADER_ROWS)):
+    for number in range(box.top, min(box.bottom, box.top + MAX_HEADER_ROWS)):
         for left, right in grid.spans.get(number, ()):
             if right - left < box.width:
                 for column in range(max(left, box.left), min(right, box.right)):
@@ -234,7 +234,7 @@ def _is_note_row(grid: Grid, row: int, box: Box) -> bool:
     if not _is_lone_text(cells) or is_blank(cells[0]):
         return False
     text = shown(cells[0])
-    return len(text) > LONGEST_LISTED or text.lower().startswith(_NOTE_STARTS)
+    return len(text) > MAX_LISTED_LENGTH or text.lower().startswith(_NOTE_STARTS)
 
 
 def _first_text(grid: Grid, row: int, box: Box) -> str:
@@ -267,6 +267,6 @@ def _is_list(cells: list[object]) -> bool:
     if len(values) <= FEWEST_LISTED:
         return False
     texts = [shown(cell) for cell in values if isinstance(cell, str)]
-    if any(len(text) > LONGEST_LISTED or text.endswith((".", ":", "?", "!", ";")) for text in texts):
+    if any(len(text) > MAX_LISTED_LENGTH or text.endswith((".", ":", "?", "!", ";")) for text in texts):
         return False
-    return sum(map(len, texts)) <= LONGEST_USUAL * len(values)
+    return sum(map(len, texts)) <= MAX_USUAL_LENGTH * len(values)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.tables import CellValue
 
 LABEL_WITHIN_COLUMNS = 3
-LONGEST_LABEL = 80
+MAX_LABEL_LENGTH = 80
 TOLERANCE = 1e-6
 _WORDS = (
     r"(?:grand|sub|over\s?all|running|net)?[\s-]*totals?|sub[\s-]?sum|sums?|summen?|gesamt(?:summe|ergebnis|betrag)?|zwischensumme|insgesamt"
@@ -28,7 +28,7 @@ def labelled_rows(columns: Sequence[Sequence[object]]) -> dict[int, bool]:
     """Return the rows whose first text speaks of a total, each with whether it says nothing else."""
     found: dict[int, bool] = {}
     for place, column in enumerate(columns[:LABEL_WITHIN_COLUMNS]):
-        texts = {cell for cell in column if type(cell) is str and len(cell) <= LONGEST_LABEL}
+        texts = {cell for cell in column if type(cell) is str and len(cell) <= MAX_LABEL_LENGTH}
         labels = {text: bool(_EXACT.fullmatch(text)) for text in texts if _SOMEWHERE.search(text)}
         for row, cell in enumerate(column if labels else ()):
             if type(cell) is str and cell in labels and row not in found and all(_is_empty(before[row]) for before in columns[:place]):

@@ -30,13 +30,13 @@ _AT_END = re.compile(r"^(.*\S)\s*(?:[(\[]\s*(?:in\s+)?([^()\[\]]{1,20}?)\s*[)\]]
 _SHARE_AT_END = re.compile(r"^(.*\S)\s*(%)$", re.DOTALL)
 _FORMAT_QUOTED = re.compile(r'"([^"]{1,12})"|\[\$([^\]\-]{1,8})(?:-[0-9A-Fa-f]*)?\]|\\(.)')
 _FORMAT_SYMBOL = re.compile(r"[€£$¥₹₽₩]")
-LONGEST_UNIT = 20
+MAX_UNIT_LENGTH = 20
 
 
 def known_unit(text: str) -> str:
     """Return the unit `text` is, written in one way, or an empty string."""
     word = text.strip()
-    if not word or len(word) > LONGEST_UNIT:
+    if not word or len(word) > MAX_UNIT_LENGTH:
         return ""
     found = _KNOWN.get(word) or _LOWERED.get(word.lower())
     if found:

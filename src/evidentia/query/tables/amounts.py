@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _NUMBER: Final = re.compile(r"([$€£]?)(-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?)(%|k|m)?", re.ASCII)
 _DAY: Final = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?", re.ASCII)
 _ORDINAL: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?", re.ASCII)
-_LONGEST_NUMBER: Final = 18
+_MAX_NUMBER_LENGTH: Final = 18
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _DECEMBER: Final = 12
 _LENGTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -46,7 +46,7 @@ def read_amount(words: Sequence[str]) -> Amount | None:
             return None
         return Amount(number, "", 1)
     sign, digits, suffix = found.groups()
-    if len(digits) > _LONGEST_NUMBER:
+    if len(digits) > _MAX_NUMBER_LENGTH:
         return None
     bare = digits.replace(",", "")
     number = float(bare) if "." in bare else int(bare)

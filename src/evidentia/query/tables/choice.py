@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.tables import TableCard, TableId
 
-MOST_WORDS: Final = 128
+MAX_WORDS: Final = 128
 _MILLI: Final = 1000
 _BITS: Final = 16
 _ASKING: Final = frozenset(
@@ -121,7 +121,7 @@ class TableIndex:
     def _asked(self, question: str) -> dict[str, int]:
         """Return the terms of the question that a card holds, with their weight at 2^-16."""
         asked: dict[str, int] = {}
-        for word in words_of(question, limit=MOST_WORDS):
+        for word in words_of(question, limit=MAX_WORDS):
             if word.plain in FUNCTION_WORDS:
                 continue
             share = 1 if word.plain in _ASKING else 4

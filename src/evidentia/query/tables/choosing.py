@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from evidentia.query.tables.frames import Built
     from evidentia.query.tables.schema import Schema
 
-MOST_BUILT: Final = 400
-MOST_COST: Final = 24
+MAX_BUILT: Final = 400
+MAX_COST: Final = 24
 """A statement that costs more is far-fetched; chosen on the databases that the benchmark calls seen."""
 
 
@@ -35,7 +35,7 @@ def choose(draft: Draft, schema: Schema) -> tuple[int, Built]:
         raise NoReadingError("the words may mean too many things") from None
     best: list[tuple[int, Built]] = []
     reason = "no reading of the question fits the tables"
-    for reading in ordered[:MOST_BUILT]:
+    for reading in ordered[:MAX_BUILT]:
         if best and 2 * reading.cost > best[0][0]:
             break
         try:
@@ -59,6 +59,6 @@ def _only(best: list[tuple[int, Built]], reason: str) -> tuple[int, Built]:
         raise NoReadingError(reason)
     if len({(built.statement, built.parameters) for _, built in best}) > 1:
         raise NoReadingError("the question can be read in several ways")
-    if best[0][0] > MOST_COST:
+    if best[0][0] > MAX_COST:
         raise NoReadingError("the only reading of the question is far-fetched")
     return best[0]

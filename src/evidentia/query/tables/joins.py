@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evidentia.query.tables.schema import Column, Schema, Table
 
-MOST_STEPS: Final = 4
+MAX_STEPS: Final = 4
 _STEP: Final = 2
 _CROSSING: Final = 1
 
@@ -77,7 +77,7 @@ class JoinGraph:
                     heappush(heap, (reached, there))
                 elif reached == best[there] and before[there] != here:
                     ways[there] += ways[here]
-        if goal not in best or best[goal] > MOST_STEPS * (_STEP + 1):
+        if goal not in best or best[goal] > MAX_STEPS * (_STEP + 1):
             return None
         if ways[goal] > 1:
             raise AmbiguousWayError

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.query.english import FUNCTION_WORDS
 from evidentia.query.tables.amounts import Days, read_amount, read_days
-from evidentia.query.tables.names import LONGEST_NAME, Name, Names
-from evidentia.query.tables.phrases import ADJECTIVES, BEFORE_PERIOD, GLUE, LONGEST_OPERATOR, OPENING, OPERATORS, RATE, RECENCY, UNITS
-from evidentia.query.tables.values import LONGEST_VALUE, Value, Values, plain
+from evidentia.query.tables.names import MAX_NAME_LENGTH, Name, Names
+from evidentia.query.tables.phrases import ADJECTIVES, BEFORE_PERIOD, GLUE, MAX_OPERATOR_LENGTH, OPENING, OPERATORS, RATE, RECENCY, UNITS
+from evidentia.query.tables.values import MAX_VALUE_LENGTH, Value, Values, plain
 from evidentia.query.words import Word, words_of
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from evidentia.query.tables.schema import Schema
 
-MOST_WORDS: Final = 80
-_MOST_LENGTH: Final = max(LONGEST_OPERATOR, LONGEST_NAME, LONGEST_VALUE)
+MAX_WORDS: Final = 80
+_MAX_LENGTH: Final = max(MAX_OPERATOR_LENGTH, MAX_NAME_LENGTH, MAX_VALUE_LENGTH)
 _SENTENCE_ENDS: Final = ".?!;"
 _UNLINKED: Final = FUNCTION_WORDS | GLUE
 _NEVER_NAMES: Final = (FUNCTION_WORDS | OPENING) - {"name"}
@@ -76,7 +76,7 @@ class Piece(NamedTuple):
 
 def link(question: str, schema: Schema) -> list[Piece]:
     """Return the pieces of a question, in order; together they are all of its words."""
-    words = words_of(question, limit=MOST_WORDS)
+    words = words_of(question, limit=MAX_WORDS)
     linker = _Linker(words, schema)
     pieces: list[Piece] = []
     place = 0
@@ -96,14 +96,14 @@ class _Linker:
         stretches = [
             plain(" ".join(self._plain[start : start + length]))
             for start in range(len(words))
-            for length in range(1, LONGEST_VALUE + 1)
+            for length in range(1, MAX_VALUE_LENGTH + 1)
             if start + length <= len(words)
         ]
         self.values = Values(schema, [*stretches, *(stretch.removesuffix("s") for stretch in stretches)])
 
     def longest(self, place: int) -> Piece:
         """Return the longest piece that begins at a word."""
-        for length in range(min(_MOST_LENGTH, len(self._words) - place), 0, -1):
+        for length in range(min(_MAX_LENGTH, len(self._words) - place), 0, -1):
             if self._is_broken(place, length):
                 continue
             piece = self._piece(tuple(self._words[place : place + length]), self._plain[place : place + length])
@@ -137,7 +137,7 @@ class _Linker:
     def _find_names(self, words: tuple[Word, ...], forms: Sequence[str]) -> tuple[Name, ...]:
         edges = (forms[0], forms[-1])
         is_open = any(word.tail for word in words[:-1]) or not all(any(sign.isalnum() for sign in form) for form in forms)
-        if len(words) > LONGEST_NAME or is_open or any(form in _NEVER_NAMES for form in edges):
+        if len(words) > MAX_NAME_LENGTH or is_open or any(form in _NEVER_NAMES for form in edges):
             return ()
         if len(forms) > 2 and forms[1] == "of" and forms[0] in _COUNTED:  # noqa: PLR2004 - `number of stops` is a count
             return ()

@@ -10,7 +10,7 @@ from evidentia.query.tables.schema import Column, Schema, Table, squash, stems
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LONGEST_NAME: Final = 6
+MAX_NAME_LENGTH: Final = 6
 _PARTIAL: Final = 2
 _SYNONYM: Final = 3
 _TURNED: Final = 1

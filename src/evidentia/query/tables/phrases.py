@@ -73,7 +73,7 @@ _OPERATORS: Final[dict[str, str]] = {
 }
 OPERATORS: Final = {tuple(phrase.split()): operator for operator, phrases in _OPERATORS.items() for phrase in phrases.split("|")}
 """Each phrase that is an operator, as words."""
-LONGEST_OPERATOR: Final = max(len(words) for words in OPERATORS)
+MAX_OPERATOR_LENGTH: Final = max(len(words) for words in OPERATORS)
 TIMELIKE: Final = frozenset(("after", "before", "since", "until", "later", "earlier", "prior"))
 
 FUNCTIONS: Final = (COUNT, AVG, SUM, MAX, MIN)

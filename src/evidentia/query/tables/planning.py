@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.contracts.tables import PlanDeclined, TablePlan
 from evidentia.query.normalisation import normalise_text
 from evidentia.query.tables.choosing import NoReadingError, choose
-from evidentia.query.tables.linking import MOST_WORDS, link
+from evidentia.query.tables.linking import MAX_WORDS, link
 from evidentia.query.tables.ratios import plan_ratio
 from evidentia.query.tables.reading import read
 from evidentia.query.tables.schema import Schema
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evidentia.query.tables.linking import Piece
 
 VERSION: Final = 1
-LONGEST_QUESTION: Final = 1_000
+MAX_QUESTION_LENGTH: Final = 1_000
 _SURE: Final = 40
 
 
@@ -34,10 +34,10 @@ class SchemaPlanner:
 
     def plan(self, question: str, tables: Sequence[OpenTable], *, budget_ms: int) -> TablePlan | PlanDeclined:  # noqa: ARG002 - bounded by work, not by time
         """Return the one plan that explains every word, or why there is none."""
-        if len(question) > LONGEST_QUESTION:
-            return self._declined(f"the question is longer than {LONGEST_QUESTION} characters")
-        if len(words_of(question, limit=MOST_WORDS + 1)) > MOST_WORDS:
-            return self._declined(f"the question has more than {MOST_WORDS} words")
+        if len(question) > MAX_QUESTION_LENGTH:
+            return self._declined(f"the question is longer than {MAX_QUESTION_LENGTH} characters")
+        if len(words_of(question, limit=MAX_WORDS + 1)) > MAX_WORDS:
+            return self._declined(f"the question has more than {MAX_WORDS} words")
         schema = Schema(tables)
         pieces = link(normalise_text(question), schema)
         try:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from evidentia.query.tables.names import Name
     from evidentia.query.tables.schema import Column, Schema, Table
 
-MOST_READINGS: Final = 20_000
-_MOST_EACH: Final = 8
+MAX_READINGS: Final = 20_000
+_MAX_EACH: Final = 8
 _GUESS: Final = 2
 
 
@@ -72,11 +72,11 @@ def readings(draft: Draft, schema: Schema) -> Iterator[Reading]:
         *([_terms(draft.best[1], schema)] if draft.best else ()),
         *(_terms(measure, schema) if measure else [(None, 0)] for _, measure in draft.order),
     ]
-    parts = [sorted(part, key=lambda choice: choice[1])[:_MOST_EACH] for part in parts]
+    parts = [sorted(part, key=lambda choice: choice[1])[:_MAX_EACH] for part in parts]
     count = 1
     for part in parts:
         count *= len(part)
-    if count > MOST_READINGS:
+    if count > MAX_READINGS:
         raise TooManyReadingsError
     sizes = [len(each) for each in (draft.outputs, draft.measures, draft.groups, draft.contexts, draft.absent, draft.conditions)] + [
         1 if draft.best else 0,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.tables import CellValue, OpenTable, TableColumn
 
-MOST_TABLES: Final = 64
-MOST_CELLS: Final = 200_000
+MAX_TABLES: Final = 64
+MAX_CELLS: Final = 200_000
 """Of one column; beyond them a value counts as not there."""
 NUMERIC: Final = (ColumnKind.INTEGER, ColumnKind.NUMBER)
 TEMPORAL: Final = (ColumnKind.DATE, ColumnKind.DATETIME)
@@ -62,7 +62,7 @@ class Column:
         self.name = column.name
         self.kind = column.kind
         self.unit = column.unit
-        self.cells = cells[:MOST_CELLS]
+        self.cells = cells[:MAX_CELLS]
         self.terms = tuple(dict.fromkeys((stems(column.name), stems(column.sql_name), *_without_unit(column))))
         self.squashed = tuple(dict.fromkeys((squash(column.name), squash(column.sql_name))))
 
@@ -186,7 +186,7 @@ class Schema:
 
     def __init__(self, tables: Sequence[OpenTable]) -> None:
         first: dict[str, OpenTable] = {}
-        for opened in tables[:MOST_TABLES]:
+        for opened in tables[:MAX_TABLES]:
             first.setdefault(opened.card.sql_name.casefold(), opened)
         self.tables = tuple(Table(place, opened) for place, opened in enumerate(first.values()))
 

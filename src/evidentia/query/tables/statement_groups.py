@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evidentia.query.tables.schema import Column
 
 _NAMES: Final = {p.COUNT: "count", p.SUM: "total", p.AVG: "average", p.MAX: "maximum", p.MIN: "minimum"}
-_MOST_SUMMED: Final = 2
+_MAX_SUMMED: Final = 2
 
 
 def group_statement(draft: Draft, reading: Reading, frame: Frame) -> Built:
@@ -57,7 +57,7 @@ def _check_sums(terms: Sequence[Term], listed: Sequence[Listed]) -> None:
     """Refuse sums over rows that a join would repeat: several measured tables, or groups in several directions."""
     summed = {term.table.place for term in terms if term.function in {p.SUM, p.AVG}}
     measured = {term.table.place for term in terms}
-    if summed and (len(measured) > 1 or len(measured | {each.table.place for each in listed}) > _MOST_SUMMED):
+    if summed and (len(measured) > 1 or len(measured | {each.table.place for each in listed}) > _MAX_SUMMED):
         raise CannotBuildError("a sum over several tables would count rows twice")
 
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from evidentia.query.tables.schema import Column, Schema
 
-LONGEST_VALUE: Final = 8
-MOST_VALUES: Final = 20
-MOST_COMPARED: Final = 20_000
+MAX_VALUE_LENGTH: Final = 8
+MAX_VALUES: Final = 20
+MAX_COMPARED: Final = 20_000
 _LONG: Final = 9
 _SHORT: Final = 5
 _CHANGED: Final = str.maketrans(
@@ -75,7 +75,7 @@ class Values:
         found = []
         for column in self._columns:
             stored = sorted(cell for cell in column.distinct if isinstance(cell, str) and f" {stretch} " in f" {plain(cell)} ")
-            if 0 < len(stored) <= MOST_VALUES:
+            if 0 < len(stored) <= MAX_VALUES:
                 found.append(Value(column, tuple(stored), 1))
         return tuple(found)
 
@@ -86,7 +86,7 @@ class Values:
         allowed = 2 if len(stretch) >= _LONG else 1
         near: dict[str, list[Value]] = {}
         for column in self._columns:
-            for cell in sorted(cell for cell in column.distinct if isinstance(cell, str))[:MOST_COMPARED]:
+            for cell in sorted(cell for cell in column.distinct if isinstance(cell, str))[:MAX_COMPARED]:
                 form = plain(cell)
                 if abs(len(form) - len(stretch)) <= allowed and form[:1] == stretch[:1] and distance(form, stretch) <= allowed:
                     near.setdefault(form, []).append(Value(column, (cell,), 2))

@@ -46,7 +46,7 @@ def warm(
     Nothing that was kept is used for it. What sources say is kept until it is dropped, or older than its source promises.
     """
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.durations import seconds_of
     from evidentia.serving.cli.warming import keep_warm, questions_from, refuse_none
 
@@ -93,7 +93,7 @@ def flush(
     """Drop what was kept, of one source or of all."""
     from evidentia.base.sync_base import connect
     from evidentia.contracts.errors import NotFoundError
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)

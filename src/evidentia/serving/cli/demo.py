@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.cli_errors import UsageError
 from evidentia.serving.cli.invocation import JsonOption, QuietOption
 
 MARKER = ".evidentia-demo"
@@ -39,9 +39,9 @@ def demo(
 def _claim(directory: Path) -> None:
     """Mark a directory as the demo's; one with other people's files in it is refused."""
     if directory.exists() and not directory.is_dir():
-        raise MistakeError(f"'{directory}' is not a directory", hint="pass --dir with a directory, which may be new")
+        raise UsageError(f"'{directory}' is not a directory", hint="pass --dir with a directory, which may be new")
     if directory.is_dir() and not (directory / MARKER).exists() and any(directory.iterdir()):
-        raise MistakeError(f"'{directory}' is not empty and was not made by the demo", hint="pass --dir with a new directory")
+        raise UsageError(f"'{directory}' is not empty and was not made by the demo", hint="pass --dir with a new directory")
     directory.mkdir(parents=True, exist_ok=True)
     (directory / MARKER).write_text("Made by `evidentia demo`, which may remove what is in here.\n", encoding="utf-8")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evidentia.agents import Context, PolicyViolationError
-from evidentia.governance.log_care import verify
+from evidentia.governance.log_maintenance import verify
 from evidentia.governance.replay import replay
 from evidentia.serving.cli.demo_questions import AS_OF, PATIENT_MS, QUESTION
 from evidentia.serving.cli.output import put, put_table
-from evidentia.wiring.control import open_control
+from evidentia.wiring.governance_runtime import open_control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,14 +6,14 @@ import json
 import tomllib
 from typing import TYPE_CHECKING
 
-from evidentia.serving.cli.complaints import MistakeError, os_problem
+from evidentia.serving.cli.cli_errors import UsageError, os_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 LARGEST_BYTES = 1 << 20
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 """Characters of a parser's message that are shown; some repeat what they could not parse."""
 HINT = "write the fields of a descriptor as JSON or TOML; see docs/sources.md"
 
@@ -25,9 +25,9 @@ def read_descriptor_file(path: Path) -> dict[str, object]:
         fields = _parsed(content, is_toml=path.suffix.lower() == ".toml")
     except (ValueError, RecursionError) as error:
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
-        raise MistakeError(f"'{path}' cannot be read: it is not {kind}: {str(error)[:MOST_SHOWN]}", hint=HINT) from error
+        raise UsageError(f"'{path}' cannot be read: it is not {kind}: {str(error)[:MAX_SHOWN]}", hint=HINT) from error
     if not isinstance(fields, dict):
-        raise MistakeError(f"'{path}' cannot be read: it is not a table of fields", hint=HINT)
+        raise UsageError(f"'{path}' cannot be read: it is not a table of fields", hint=HINT)
     return fields
 
 
@@ -43,13 +43,13 @@ def with_typed(fields: Mapping[str, object], typed: Mapping[str, object]) -> dic
 def _read(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise MistakeError(f"'{path}' is a directory", hint="name one file that holds a descriptor")
+            raise UsageError(f"'{path}' is a directory", hint="name one file that holds a descriptor")
         with path.open("rb") as file:
             content = file.read(LARGEST_BYTES + 1)
     except OSError as error:
-        raise MistakeError(f"'{path}' cannot be read: {os_problem(error)}", hint=HINT) from error
+        raise UsageError(f"'{path}' cannot be read: {os_problem(error)}", hint=HINT) from error
     if len(content) > LARGEST_BYTES:
-        raise MistakeError(f"'{path}' is larger than {LARGEST_BYTES} bytes", hint=HINT)
+        raise UsageError(f"'{path}' is larger than {LARGEST_BYTES} bytes", hint=HINT)
     return content
 
 

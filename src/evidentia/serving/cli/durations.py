@@ -7,10 +7,10 @@ import re
 from evidentia.contracts.errors import InvalidFieldError
 
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-LONGEST_S = 100 * 366 * UNITS["d"]
+MAX_DURATION_S = 100 * 366 * UNITS["d"]
 """A century; longer spans are typing mistakes, and no date could be counted from them."""
 NEVER = "-"
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 _TYPED = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>[smhd]?)")
 _AGES = ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h"))
 """Up to which age in seconds, which unit is counted; beyond, days are."""
@@ -20,10 +20,10 @@ def seconds_of(text: str, *, field: str) -> int:
     """Return a span in seconds, or name what cannot be read."""
     found = _TYPED.fullmatch(text.strip().lower())
     if found is None:
-        raise InvalidFieldError(field, f"'{text[:MOST_SHOWN]}' is not a span of time such as 90s, 15m, 24h or 7d")
+        raise InvalidFieldError(field, f"'{text[:MAX_SHOWN]}' is not a span of time such as 90s, 15m, 24h or 7d")
     seconds = int(found["number"]) * UNITS[found["unit"] or "s"]
-    if seconds > LONGEST_S:
-        raise InvalidFieldError(field, f"'{text[:MOST_SHOWN]}' is longer than 100 years")
+    if seconds > MAX_DURATION_S:
+        raise InvalidFieldError(field, f"'{text[:MAX_SHOWN]}' is longer than 100 years")
     return seconds
 
 

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.cli.app import app
-from evidentia.serving.cli.complaints import complain, complaint_of
+from evidentia.serving.cli.cli_errors import complain, complaint_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

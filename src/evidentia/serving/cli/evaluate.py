@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.cli_errors import UsageError
 from evidentia.serving.cli.invocation import Invocation, JsonOption, QuietOption, invocation
 from evidentia.serving.cli.search import ModeOption
 
@@ -110,7 +110,7 @@ def compare(
     call = invocation(context, quiet=quiet, json=json)
     chosen = Measure.parse(measure)
     if dataset is None:
-        raise MistakeError(
+        raise UsageError(
             "compare needs --dataset: a run file does not say what is relevant", hint="pass the folder the runs were made from"
         )
     judged = load_dataset(dataset, split=split)
@@ -130,9 +130,9 @@ def _refuse_unwritable(run_file: Path | None) -> None:
     if run_file is None:
         return
     if run_file.is_dir():
-        raise MistakeError(f"'{run_file}' is a directory", hint="name a file, which may be new")
+        raise UsageError(f"'{run_file}' is a directory", hint="name a file, which may be new")
     if not run_file.absolute().parent.is_dir():
-        raise MistakeError(f"'{run_file}' cannot be written: its directory does not exist", hint="make the directory first")
+        raise UsageError(f"'{run_file}' cannot be written: its directory does not exist", hint="make the directory first")
 
 
 def _put_run(call: Invocation, found: "BeirRun") -> None:

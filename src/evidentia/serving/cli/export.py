@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evidentia.serving.cli.complaints import MistakeError, os_problem
+from evidentia.serving.cli.cli_errors import UsageError, os_problem
 from evidentia.serving.cli.invocation import BaseOption, Invocation, JsonOption, QuietOption, invocation
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def export(
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     if (chunk_id is None) == (document is None):
-        raise MistakeError("export takes either a chunk id or --document", hint="`evidentia show DOC_ID` lists the chunk ids of a document")
+        raise UsageError("export takes either a chunk id or --document", hint="`evidentia show DOC_ID` lists the chunk ids of a document")
     if document is not None and output is None:
-        raise MistakeError("export --document needs a directory", hint="pass -o DIR")
+        raise UsageError("export --document needs a directory", hint="pass -o DIR")
     with connect(call.base) as opened:
         if document is not None and output is not None:
             written = _export_document(opened, document, directory=output, is_forced=force)
@@ -69,7 +69,7 @@ def _export_document(base: "Base", document_id: str, *, directory: Path, is_forc
     files = [directory / f"{fragment.position:04}-{fragment.chunk_id.rpartition('@')[2]}.json" for fragment in fragments]
     _prepare_directory(directory)
     if not is_forced and (present := next((file for file in files if file.exists()), None)):
-        raise MistakeError(f"'{present}' exists already", hint="pass --force to overwrite it")
+        raise UsageError(f"'{present}' exists already", hint="pass --force to overwrite it")
     for file, fragment in zip(files, fragments, strict=True):
         write_export(file, fragment, is_forced=is_forced)
     return files
@@ -79,9 +79,7 @@ def _prepare_directory(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise MistakeError(
-            f"'{directory}' cannot be a directory: {os_problem(error)}", hint="name a directory, which may be new"
-        ) from error
+        raise UsageError(f"'{directory}' cannot be a directory: {os_problem(error)}", hint="name a directory, which may be new") from error
 
 
 def _tell(call: Invocation, written: list[Path]) -> None:

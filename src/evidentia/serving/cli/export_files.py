@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.serving.cli.complaints import MistakeError, os_problem
+from evidentia.serving.cli.cli_errors import UsageError, os_problem
 from evidentia.serving.cli.escaping import printable_json
 
 if TYPE_CHECKING:
@@ -27,6 +27,6 @@ def write_export(path: Path, export: FragmentExport, *, is_forced: bool) -> None
         with path.open("wb" if is_forced else "xb") as file:
             file.write(export_bytes(export))
     except FileExistsError as error:
-        raise MistakeError(f"'{path}' exists already", hint="pass --force to overwrite it") from error
+        raise UsageError(f"'{path}' exists already", hint="pass --force to overwrite it") from error
     except OSError as error:
-        raise MistakeError(f"'{path}' cannot be written: {os_problem(error)}", hint="check the path and its permissions") from error
+        raise UsageError(f"'{path}' cannot be written: {os_problem(error)}", hint="check the path and its permissions") from error

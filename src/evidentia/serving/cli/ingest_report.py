@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.reports import IngestReport, SkippedInput
     from evidentia.serving.cli.invocation import Invocation
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 
 
 def put_report(call: Invocation, report: IngestReport) -> None:
@@ -40,6 +40,6 @@ def _put_entries(title: str, entries: Sequence[SkippedInput]) -> None:
     if not entries:
         return
     put()
-    put_table(("path", "reason", "message"), [(entry.path, entry.reason, entry.message) for entry in entries[:MOST_ROWS]], title=title)
-    if len(entries) > MOST_ROWS:
-        put(f"... and {len(entries) - MOST_ROWS} more; --json lists all")
+    put_table(("path", "reason", "message"), [(entry.path, entry.reason, entry.message) for entry in entries[:MAX_ROWS]], title=title)
+    if len(entries) > MAX_ROWS:
+        put(f"... and {len(entries) - MAX_ROWS} more; --json lists all")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.cli_errors import UsageError
 from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption, invocation
 from evidentia.serving.cli.output import note, put, put_json
 
@@ -41,9 +41,9 @@ def _refuse_existing(directory: Path) -> None:
     from evidentia.contracts.errors import BaseMissingError
 
     if directory.exists() and not directory.is_dir():
-        raise MistakeError(f"'{directory}' is not a directory", hint="name a directory, which may be new")
+        raise UsageError(f"'{directory}' is not a directory", hint="name a directory, which may be new")
     try:
         connect(directory).close()
     except BaseMissingError:
         return
-    raise MistakeError(f"there is a base at '{directory}' already", hint="use it with --base, or name another directory")
+    raise UsageError(f"there is a base at '{directory}' already", hint="use it with --base, or name another directory")

@@ -84,22 +84,22 @@ def mcp(
 
 
 def _address(text: str) -> tuple[str, int]:
-    from evidentia.serving.cli.complaints import MistakeError
+    from evidentia.serving.cli.cli_errors import UsageError
 
     host, _, port = text.rpartition(":")
     highest = 65_535
     if not host or not port.isascii() or not port.isdecimal() or int(port) > highest:
-        raise MistakeError(f"field 'http': '{text}' is no address with a port", hint=HINT)
+        raise UsageError(f"field 'http': '{text}' is no address with a port", hint=HINT)
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _refuse_open_door(base: Path, host: str) -> None:
     """Refuse to listen to other machines as long as nobody could be told from anybody."""
-    from evidentia.serving.cli.complaints import MistakeError
-    from evidentia.wiring.control import open_tokens
+    from evidentia.serving.cli.cli_errors import UsageError
+    from evidentia.wiring.governance_runtime import open_tokens
 
     if host in {"127.0.0.1", "localhost", "::1"}:
         return
     with open_tokens(base) as (tokens, _):
         if not tokens.tokens():
-            raise MistakeError(f"field 'http': the base has no tokens, so '{host}' would be open to everybody", hint=NO_TOKENS_HINT)
+            raise UsageError(f"field 'http': the base has no tokens, so '{host}' would be open to everybody", hint=NO_TOKENS_HINT)

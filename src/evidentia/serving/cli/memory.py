@@ -28,7 +28,7 @@ NotesArgument = Annotated[
 ]
 
 STDIN = "-"
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """More than this of stdin is not read; no note is that long."""
 
 
@@ -52,7 +52,7 @@ def add(
     Whoever wrote it finds it, as the same agent in the same session, and nobody else does.
     """
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.durations import seconds_of
     from evidentia.serving.cli.output import put, put_json
 
@@ -81,7 +81,7 @@ def list_notes(
 ) -> None:
     """List your notes that have not expired, ordered by when they were written."""
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)
@@ -108,13 +108,13 @@ def forget(
 ) -> None:
     """Forget notes of yours: some, or those of an agent, of a session, or of an agent in a session."""
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import MistakeError, require_text
+    from evidentia.serving.cli.cli_errors import UsageError, require_text
     from evidentia.serving.cli.output import put, put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(note_id=ids, agent=agent, session=session)
     if bool(ids) == (agent is not None or session is not None):
-        raise MistakeError(
+        raise UsageError(
             "forget takes either the ids of notes, or --agent and --session", hint="`evidentia memory list` prints notes with their ids"
         )
     with asking(call, caller) as opened:
@@ -131,9 +131,9 @@ def _stdin() -> str:
 
     from evidentia.contracts.errors import InvalidFieldError
 
-    content = sys.stdin.buffer.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise InvalidFieldError("text", f"stdin holds more than {MOST_BYTES} bytes")
+    content = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise InvalidFieldError("text", f"stdin holds more than {MAX_BYTES} bytes")
     try:
         return content.decode()
     except UnicodeDecodeError as error:

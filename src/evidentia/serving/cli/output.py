@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MARK_STYLE = "bold"
 GAP = "  "
 """Between two columns."""
-MOST_INDENT = 4
+MAX_INDENT = 4
 LEAST_TEXT = 40
 """A long last column with less room than this stands below its row on a terminal."""
 
@@ -158,7 +158,7 @@ def _stack(
     console.print("\u2500" * console.width)
     for *leading, last in rows:
         console.print(line(leading))
-        console.print(Padding(last, (0, 0, 0, min(widths[0] + len(GAP), MOST_INDENT))))
+        console.print(Padding(last, (0, 0, 0, min(widths[0] + len(GAP), MAX_INDENT))))
 
 
 def _spell_out(console: Console, header: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:

@@ -45,7 +45,7 @@ def add(
     from evidentia.governance.policy_tests import policies_in
     from evidentia.serving.cli.output import put_json, put_table
     from evidentia.serving.cli.policy_files import read_document
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     bodies = [_fields(each) for each in policies_in(read_document(file))]
@@ -68,7 +68,7 @@ def list_policies(
 ) -> None:
     """List the policies, in the order in which they are asked."""
     from evidentia.serving.cli.output import note, put_json
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     with open_control(call.base) as control:
@@ -95,9 +95,9 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Show a policy with all its rules, those that nobody wrote among them."""
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(name=name)
@@ -122,9 +122,9 @@ def remove(
     json: JsonOption = False,
 ) -> None:
     """Take a policy out of force; its versions stay readable."""
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(name=name)
@@ -150,10 +150,10 @@ def patch(
 ) -> None:
     """Change some fields of a policy, as a new version; null takes a field back to its default."""
     from evidentia.contracts.errors import InvalidFieldError
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
     from evidentia.serving.cli.policy_patch import parse_patch
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(name=name, patch=patch)
@@ -181,7 +181,7 @@ def validate(
 ) -> None:
     """Check the policies of a file without a base; the exit code is 2 when one has a problem, and every problem is printed."""
     from evidentia.governance.policy_tests import policies_in
-    from evidentia.serving.cli.complaints import WRONG_USAGE
+    from evidentia.serving.cli.cli_errors import WRONG_USAGE
     from evidentia.serving.cli.output import put, put_json
     from evidentia.serving.cli.policy_files import read_document
     from evidentia.serving.cli.policy_patch import problems_of

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import AnyCall
     from evidentia.policy.analysis import Analysis, Finding, Witness
 
-MOST_CALLS = 4
+MAX_CALLS = 4
 """Calls of a trace that are printed; `--json` has all."""
-MOST_TRACES = {FindingKind.CONTRADICTION: 2}
+MAX_TRACES = {FindingKind.CONTRADICTION: 2}
 """Traces that are printed of a finding; others are proved by one."""
 _HIDDEN = ("kind", "judgements", "span")
 
@@ -38,18 +38,18 @@ def _put_finding(finding: Finding) -> None:
     if finding.assumes:
         put(f"  if {finding.assumes}")
     put(f"  proof: {finding.proof}")
-    for witness in sorted(finding.witnesses, key=lambda each: (not each.calls, len(each.calls)))[: MOST_TRACES.get(finding.kind, 1)]:
+    for witness in sorted(finding.witnesses, key=lambda each: (not each.calls, len(each.calls)))[: MAX_TRACES.get(finding.kind, 1)]:
         _put_witness(witness)
 
 
 def _put_witness(witness: Witness) -> None:
     put(f"  trace: agent '{witness.facts.agent_name}'{_other_facts(witness)}{f' ({witness.note})' if witness.note else ''}")
-    for number, call in enumerate(witness.calls[:MOST_CALLS], start=1):
+    for number, call in enumerate(witness.calls[:MAX_CALLS], start=1):
         put(f"    {number}. {_call(call)}")
         _put_said(witness, number)
-    if len(witness.calls) > MOST_CALLS:
+    if len(witness.calls) > MAX_CALLS:
         put(f"    … {len(witness.calls)} calls in all")
-        for number in range(MOST_CALLS + 1, len(witness.calls) + 1):
+        for number in range(MAX_CALLS + 1, len(witness.calls) + 1):
             _put_said(witness, number)
     put("    end")
     _put_said(witness, len(witness.calls) + 1)

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from evidentia.serving.cli.complaints import MistakeError, os_problem
+from evidentia.serving.cli.cli_errors import UsageError, os_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 STDIN: Final = Path("-")
 LARGEST_BYTES: Final = 1 << 20
-MOST_SHOWN: Final = 200
-MOST_VALUES: Final = 100_000
+MAX_SHOWN: Final = 200
+MAX_VALUES: Final = 100_000
 """Values in one file, each counted wherever an alias repeats it."""
 SUITE_SUFFIXES: Final = (".yaml", ".yml", ".json", ".toml")
 HINT: Final = "write JSON, YAML or TOML; see docs/policy-tools.md"
@@ -34,8 +34,8 @@ def read_document(path: Path) -> object:
         document = _READERS[kind](text)
         _refuse_huge(document, {})
     except (ValueError, RecursionError) as error:
-        problem = " ".join(str(error).split())[:MOST_SHOWN] or "it is nested too deeply"
-        raise MistakeError(f"'{path}' cannot be read: it is not {kind}: {problem}", hint=HINT) from error
+        problem = " ".join(str(error).split())[:MAX_SHOWN] or "it is nested too deeply"
+        raise UsageError(f"'{path}' cannot be read: it is not {kind}: {problem}", hint=HINT) from error
     return document
 
 
@@ -45,7 +45,7 @@ def suites_in(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = sorted(each for each in path.iterdir() if each.suffix.lower() in SUITE_SUFFIXES) if path.is_dir() else [path]
         if not inside:
-            raise MistakeError(f"'{path}' holds no cases", hint="name files with cases, or a directory that holds some")
+            raise UsageError(f"'{path}' holds no cases", hint="name files with cases, or a directory that holds some")
         found += inside
     return found
 
@@ -59,9 +59,9 @@ def read_bytes(path: Path, *, most: int = LARGEST_BYTES) -> bytes:
             with path.open("rb") as file:
                 content = file.read(most + 1)
     except OSError as error:
-        raise MistakeError(f"'{path}' cannot be read: {os_problem(error)}", hint="check the path and its permissions") from error
+        raise UsageError(f"'{path}' cannot be read: {os_problem(error)}", hint="check the path and its permissions") from error
     if len(content) > most:
-        raise MistakeError(f"'{path}' is larger than {most} bytes", hint="split it")
+        raise UsageError(f"'{path}' is larger than {most} bytes", hint="split it")
     return content
 
 
@@ -70,7 +70,7 @@ def _read(path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise MistakeError(f"'{path}' is not UTF-8", hint="save it as UTF-8") from error
+        raise UsageError(f"'{path}' is not UTF-8", hint="save it as UTF-8") from error
 
 
 def _read_json(text: str) -> object:
@@ -130,8 +130,8 @@ def _refuse_huge(value: object, known: dict[int, int]) -> int:
         known[id(value)] = 0
         inner = value.values() if isinstance(value, dict) else value
         known[id(value)] = 1 + sum(_refuse_huge(each, known) for each in inner)
-    if known[id(value)] > MOST_VALUES:
-        raise ValueError(f"it holds more than {MOST_VALUES} values")
+    if known[id(value)] > MAX_VALUES:
+        raise ValueError(f"it holds more than {MAX_VALUES} values")
     return known[id(value)]
 
 

@@ -36,7 +36,7 @@ def lint_trace(
 
     Each finding names the rule, the section it is written in, the call or the paragraph, and the reason. No base is needed.
     """
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.policy_lint_files import lint_files, read_profile
 

@@ -11,7 +11,7 @@ from evidentia.agents.protocol import lint_trace
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.protocol import AgentTrace, Profile, TraceFinding
 from evidentia.policy.protocol_profiles import PROFILES, profile_of
-from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.cli_errors import UsageError
 from evidentia.serving.cli.output import put, put_table
 from evidentia.serving.cli.policy_files import STDIN, read_bytes, read_document
 from evidentia.serving.cli.progress import Bar
@@ -28,7 +28,7 @@ HINT: Final = "see docs/protocol.md for the form of a trace"
 _YAML: Final = (".yaml", ".yml")
 _FIELD: Final = re.compile(r" - at `\$?\.?([^`]*)`$")
 _BYTE: Final = re.compile(r"byte (\d+)")
-_LONGEST_REASON: Final = 400
+_MAX_REASON_LENGTH: Final = 400
 
 Traced = tuple[str, AgentTrace]
 """Where a trace stands in its file, and the trace."""
@@ -77,13 +77,13 @@ def read_profile(given: str) -> Profile:
     try:
         return profile_of(document)  # type: ignore[arg-type]  # what is no mapping is refused by name
     except InvalidFieldError as error:
-        raise MistakeError(f"'{path}': {error}", hint="see docs/protocol.md for what a profile may change") from error
+        raise UsageError(f"'{path}': {error}", hint="see docs/protocol.md for what a profile may change") from error
 
 
 def put_findings(linted: Sequence[Linted]) -> None:
     """Print a row for each finding, and how many traces were clean."""
     rows = [
-        (each.label, found.rule.value, found.section, _where(found), found.reason[:_LONGEST_REASON])
+        (each.label, found.rule.value, found.section, _where(found), found.reason[:_MAX_REASON_LENGTH])
         for each in linted
         for found in each.findings
     ]
@@ -103,7 +103,7 @@ def _lint(file: Path, place: str, trace: AgentTrace, profile: Profile | None) ->
     try:
         return Linted(file, place, trace.name, lint_trace(trace, profile=profile))
     except InvalidFieldError as error:
-        raise MistakeError(f"'{file}', {place}: {error}", hint=HINT) from error
+        raise UsageError(f"'{file}', {place}: {error}", hint=HINT) from error
 
 
 def _traces(file: Path) -> Iterator[Traced]:
@@ -161,4 +161,4 @@ def _line_of(content: bytes, problem: str) -> int:
 
 
 def _refuse(file: Path, place: str, problem: str) -> NoReturn:
-    raise MistakeError(f"'{file}', {place}: {problem}", hint=HINT)
+    raise UsageError(f"'{file}', {place}: {problem}", hint=HINT)

@@ -41,9 +41,9 @@ def verify(
     context: typer.Context, *, heads: HeadsOption = None, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
     """Check every record against its chain; the exit code is 1 when one is not what it was."""
-    from evidentia.governance.log_care import verify as check
+    from evidentia.governance.log_maintenance import verify as check
     from evidentia.serving.cli.output import put_json
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     kept = _heads(heads)
@@ -77,9 +77,9 @@ def redact(
     Of --record, --run and --before, all that are given must be true of a record. Who did it and why is written down.
     """
     from evidentia.contracts.runs import RunId
-    from evidentia.governance.log_care import redact as take_out
-    from evidentia.serving.cli.complaints import require_text
-    from evidentia.wiring.control import open_control
+    from evidentia.governance.log_maintenance import redact as take_out
+    from evidentia.serving.cli.cli_errors import require_text
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(why=why, by=by, run=run, record=record)
@@ -104,10 +104,10 @@ def retire(
     json: JsonOption = False,
 ) -> None:
     """Remove old records for good; a checkpoint stands for them, so that the rest still verifies."""
-    from evidentia.governance.log_care import retire as take_away
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.governance.log_maintenance import retire as take_away
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.policy_moments import moment_of
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(why=why, by=by, before=before)
@@ -124,10 +124,10 @@ def proof(
 
     Whoever knows the root of the log can check it without the log.
     """
-    from evidentia.governance.log_care import prove
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.governance.log_maintenance import prove
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(record=record)
@@ -148,11 +148,11 @@ def export(
 ) -> None:
     """Print every decision as one line of JSON, oldest first in each log."""
     from evidentia.governance.expanding import expand
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.policy_moments import moment_of
     from evidentia.serving.cli.policy_suites import recorded
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(run=run)
@@ -193,7 +193,7 @@ def _heads(path: Path | None) -> "tuple[LogHead, ...]":
     import msgspec
 
     from evidentia.contracts.decisions import LogHead
-    from evidentia.serving.cli.complaints import MistakeError
+    from evidentia.serving.cli.cli_errors import UsageError
     from evidentia.serving.cli.policy_files import read_document
 
     document = read_document(path)
@@ -201,4 +201,4 @@ def _heads(path: Path | None) -> "tuple[LogHead, ...]":
     try:
         return msgspec.convert(heads, tuple[LogHead, ...])
     except msgspec.ValidationError as error:
-        raise MistakeError(f"'{path}' holds no heads: {error}", hint="keep what `evidentia policy log verify --json` prints") from error
+        raise UsageError(f"'{path}' holds no heads: {error}", hint="keep what `evidentia policy log verify --json` prints") from error

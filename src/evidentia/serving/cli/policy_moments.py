@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.serving.cli.durations import MOST_SHOWN, seconds_of
+from evidentia.serving.cli.durations import MAX_SHOWN, seconds_of
 
 if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock
@@ -21,7 +21,7 @@ def moment_of(text: str, clock: Clock, *, field: str) -> datetime:
     try:
         return clock.now() - timedelta(seconds=seconds_of(text, field=field))
     except InvalidFieldError as error:
-        shown = text[:MOST_SHOWN]
+        shown = text[:MAX_SHOWN]
         raise InvalidFieldError(field, f"'{shown}' is neither a date such as 2026-03-01 nor a span such as 24h or 7d") from error
 
 

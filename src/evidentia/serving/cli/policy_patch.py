@@ -11,7 +11,7 @@ import msgspec
 
 from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
 from evidentia.policy.rules import check_policy
-from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.cli_errors import UsageError
 
 if TYPE_CHECKING:
     from evidentia.contracts.policies import PolicyBody
@@ -24,9 +24,9 @@ def parse_patch(text: str) -> dict[str, object]:
     try:
         patch = json.loads(sys.stdin.read() if text == "-" else text)
     except (ValueError, RecursionError) as error:
-        raise MistakeError("the patch is not JSON", hint=HINT) from error
+        raise UsageError("the patch is not JSON", hint=HINT) from error
     if not isinstance(patch, dict):
-        raise MistakeError("the patch is not an object", hint=HINT)
+        raise UsageError("the patch is not an object", hint=HINT)
     return patch
 
 

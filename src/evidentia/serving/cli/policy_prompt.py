@@ -24,7 +24,7 @@ def prompt(
 ) -> None:
     """Print a profile as text for a system prompt; it says what the session enforces, from the same data. No base is needed."""
     from evidentia.policy.protocol_prompt import render
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
     from evidentia.serving.cli.policy_lint_files import read_profile
 

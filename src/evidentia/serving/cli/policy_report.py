@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evidentia.governance.replay import ReplayReport
 
 EVERYONE = "all runs"
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 """Mismatches that are printed; `--json` has more."""
 
 
@@ -86,7 +86,7 @@ def put_cases(results: Sequence[tuple[Path, CaseResult]]) -> None:
 
 def put_replay(report: ReplayReport) -> None:
     """Print how much was decided again, and what came out differently."""
-    for each in report.mismatches[:MOST_SHOWN]:
+    for each in report.mismatches[:MAX_SHOWN]:
         put(f"{each.log}:{each.seq}  {each.run_id}  {each.what}")
         put(f"  - recorded  {each.recorded}")
         put(f"  + derived   {each.derived}")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from evidentia.governance.shadow_tally import ShadowChanges, ShadowGroup
     from evidentia.serving.cli.invocation import Invocation
 
-MOST_GROUPS = 10
+MAX_GROUPS = 10
 """Groups that are printed; `--json` has all."""
-MOST_EXAMPLES = 3
+MAX_EXAMPLES = 3
 
 
 def put_shadow(report: ShadowReport) -> None:
@@ -80,12 +80,12 @@ def _put_groups(name: str, groups: Sequence[ShadowGroup], *, has_one_log: bool) 
             each.no_longer_warned,
             _examples(each, has_one_log=has_one_log),
         )
-        for each in groups[:MOST_GROUPS]
+        for each in groups[:MAX_GROUPS]
     ]
     put_table((name, "blocked", "allowed", "warned", "quiet", "such as"), rows)
-    if len(groups) > MOST_GROUPS:
-        put(f"and {len(groups) - MOST_GROUPS} more; --json has all")
+    if len(groups) > MAX_GROUPS:
+        put(f"and {len(groups) - MAX_GROUPS} more; --json has all")
 
 
 def _examples(group: ShadowGroup, *, has_one_log: bool) -> str:
-    return ", ".join(str(each.seq) if has_one_log else f"{each.log}:{each.seq}" for each in group.examples[:MOST_EXAMPLES])
+    return ", ".join(str(each.seq) if has_one_log else f"{each.log}:{each.seq}" for each in group.examples[:MAX_EXAMPLES])

@@ -14,7 +14,7 @@ from evidentia.governance.shadow import shadow_log
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT
 from evidentia.provenance.decision_lines import ADMIN_RUN, decode_header
-from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.cli_errors import UsageError
 from evidentia.serving.cli.policy_files import read_document, suites_in
 from evidentia.serving.cli.policy_patch import problems_of
 from evidentia.serving.cli.progress import Bar
@@ -45,7 +45,7 @@ def run_files(files: Sequence[Path]) -> list[tuple[Path, CaseResult]]:
         try:
             cases = parse_suite(document, load=lambda name, folder=path.parent: read_document(folder / name))  # type: ignore[misc]  # bound now
         except InvalidFieldError as error:
-            raise MistakeError(f"'{path}': {error}", hint=HINT) from error
+            raise UsageError(f"'{path}': {error}", hint=HINT) from error
         results += [(path, result) for result in run_suite(cases)]
     return results
 
@@ -55,7 +55,7 @@ def read_policies(file: Path) -> list[Policy]:
     bodies = policies_in(read_document(file))
     problems = [str(problem) for body in bodies for problem in problems_of(body)]
     if problems:
-        raise MistakeError(f"'{file}': {'; '.join(problems)}", hint="`evidentia policy validate` lists every problem")
+        raise UsageError(f"'{file}': {'; '.join(problems)}", hint="`evidentia policy validate` lists every problem")
     return [check_policy(body) for body in bodies]  # type: ignore[arg-type]  # what is no mapping has problems
 
 

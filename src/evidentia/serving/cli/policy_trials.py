@@ -75,10 +75,10 @@ def replay(
     context: typer.Context, *, run: RunOption = None, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
     """Decide everything in the log again; the exit code is 1 when a decision comes out differently."""
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.policy_suites import replayed
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(run=run)
@@ -114,7 +114,7 @@ def shadow(
     from evidentia.serving.cli.policy_moments import since_us
     from evidentia.serving.cli.policy_shadow_report import put_live, put_shadow
     from evidentia.serving.cli.policy_suites import read_policies, recorded, tried
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     candidates = [] if file is None else read_policies(file)
@@ -149,11 +149,11 @@ def calibrate(
     Good runs ended with success and nothing in them was blocked; at least 100 are needed.
     """
     from evidentia.governance.calibrate import calibrate as propose
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import note, put_json
     from evidentia.serving.cli.policy_moments import since_us
     from evidentia.serving.cli.policy_suites import recorded
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(rule=rule, policy=policy, agent=agent)
@@ -197,7 +197,7 @@ def analyze(
     from evidentia.policy.analysis import analyze as look
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.policy_suites import read_policies
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     policies = [policy for file in files or () for policy in read_policies(file)]
@@ -220,7 +220,7 @@ def analyze(
 def _policy_with(rule: str, name: str | None, store: "PolicyStore", *, tenant: str, is_needed: bool) -> "StoredPolicy | None":
     """Return the policy that a rule stands in: the one that is named, or the only one of its category."""
     from evidentia.governance.calibrate_values import measure_of
-    from evidentia.serving.cli.complaints import MistakeError
+    from evidentia.serving.cli.cli_errors import UsageError
 
     category = measure_of(rule).category
     if name is not None:
@@ -230,7 +230,7 @@ def _policy_with(rule: str, name: str | None, store: "PolicyStore", *, tenant: s
         return found[0]
     if is_needed:
         names = ", ".join(f"'{each.policy.body.name}'" for each in found) or "none"
-        raise MistakeError(f"which policy is to be changed? of category '{category}' there are: {names}", hint="name one with --policy")
+        raise UsageError(f"which policy is to be changed? of category '{category}' there are: {names}", hint="name one with --policy")
     return None
 
 

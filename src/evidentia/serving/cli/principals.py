@@ -13,7 +13,7 @@ import msgspec
 from evidentia.contracts.access import DEFAULT_TENANT, Principal
 from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.vocabulary import Classification
-from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.cli_errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 USUAL_CLEARANCE = Classification.INTERNAL
 """The clearance of a name without one: that of an ordinary colleague."""
 HINT = 'write a name, a name with words ("alice clearance=confidential groups=security,oncall"), or a JSON object; see docs/search.md'
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -108,8 +108,8 @@ def _refuse_surrogates(text: str) -> None:
 
 
 def _shown(word: str) -> str:
-    return f"'{word}'" if len(word) <= MOST_SHOWN else f"'{word[: MOST_SHOWN - 1]}…'"
+    return f"'{word}'" if len(word) <= MAX_SHOWN else f"'{word[: MAX_SHOWN - 1]}…'"
 
 
-def _mistake(problem: str) -> MistakeError:
-    return MistakeError(f"field 'principal' (--as): {problem}", hint=HINT)
+def _mistake(problem: str) -> UsageError:
+    return UsageError(f"field 'principal' (--as): {problem}", hint=HINT)

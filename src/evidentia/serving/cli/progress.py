@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.vectors import EmbedProgress
 
 PATIENCE_S = 1.0
-LONGEST_NAME = 40
+MAX_NAME_LENGTH = 40
 
 
 class Bar:
@@ -107,4 +107,4 @@ def _start(action: str) -> tuple[Progress, TaskID]:
 
 def _shortened(name: str) -> str:
     shown = printable(name)
-    return shown if len(shown) <= LONGEST_NAME else f"…{shown[-LONGEST_NAME + 1 :]}"
+    return shown if len(shown) <= MAX_NAME_LENGTH else f"…{shown[-MAX_NAME_LENGTH + 1 :]}"

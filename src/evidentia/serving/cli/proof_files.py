@@ -12,13 +12,13 @@ import msgspec
 
 from evidentia.contracts.evidence import EvidenceResponse
 from evidentia.contracts.provenance import FragmentExport
-from evidentia.serving.cli.complaints import MistakeError, os_problem
+from evidentia.serving.cli.cli_errors import UsageError, os_problem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST_PROOF_BYTES = 256 * 1024 * 1024
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 """Characters of a parser's message that are shown; some repeat what they could not parse."""
 ANSWER_FIELDS = frozenset({"fragments", "result_hash", "request_hash", "source_coverage"})
 """Fields of an answer that no exported fragment has."""
@@ -70,19 +70,19 @@ def _strictly(path: Path, stored: bytes, found: object, *, kind: type[_Proof], n
 def _read(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise MistakeError(f"'{path}' is a directory", hint="name one exported file")
+            raise UsageError(f"'{path}' is a directory", hint="name one exported file")
         with path.open("rb") as file:
             stored = file.read(LARGEST_PROOF_BYTES + 1)
     except OSError as error:
-        raise MistakeError(f"'{path}' cannot be read: {os_problem(error)}", hint="name an exported file, or an id in the base") from error
+        raise UsageError(f"'{path}' cannot be read: {os_problem(error)}", hint="name an exported file, or an id in the base") from error
     if len(stored) > LARGEST_PROOF_BYTES:
         raise _malformed(path, f"it is larger than {LARGEST_PROOF_BYTES // 2**20} MiB")
     return stored
 
 
-def _malformed(path: Path, problem: str) -> MistakeError:
-    shown = problem if len(problem) <= MOST_SHOWN else f"{problem[: MOST_SHOWN - 1]}…"
-    return MistakeError(
+def _malformed(path: Path, problem: str) -> UsageError:
+    shown = problem if len(problem) <= MAX_SHOWN else f"{problem[: MAX_SHOWN - 1]}…"
+    return UsageError(
         f"'{path}' cannot be verified: {shown}", hint="name a file that `evidentia export` or `evidentia search --json` wrote"
     )
 

@@ -28,7 +28,7 @@ def replay(
     Exit code 1 means that the answer differs. What is shown is what you may see today.
     """
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_answer
 
     call = invocation(context, base=base, quiet=quiet, json=json)

@@ -135,7 +135,7 @@ def search(
     """
     from evidentia.base.options import word
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import flush, put_answer
     from evidentia.serving.cli.search_report import put_response
     from evidentia.serving.cli.search_stream import streamed

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evidentia.serving.cli.snippets import SnippetCutter
 
 HASH_PREFIX = 16
-MOST_VALUES = 10
+MAX_VALUES = 10
 """Rows of a facet that are shown; `--json` has all."""
 UNKNOWN_AGE = "unknown"
 MARKS = {
@@ -168,6 +168,6 @@ def _trouble(source: str, report: CoverageReport) -> str:
 def _put_facets(response: EvidenceResponse) -> None:
     for field, counts in response.facets.items():
         put()
-        put_table((field, "documents"), list(counts.items())[:MOST_VALUES])
-        if len(counts) > MOST_VALUES:
-            put(f"... and {len(counts) - MOST_VALUES} more; --json lists all")
+        put_table((field, "documents"), list(counts.items())[:MAX_VALUES])
+        if len(counts) > MAX_VALUES:
+            put(f"... and {len(counts) - MAX_VALUES} more; --json lists all")

@@ -10,7 +10,7 @@ from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption
 if TYPE_CHECKING:
     from evidentia.serving.cli.invocation import Invocation
     from evidentia.serving.hosting.supervisor import FirstLink
-    from evidentia.wiring.control import Control
+    from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 HostOption = Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")]
 PortOption = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65_535, help="The port; 0 takes a free one.")]
@@ -79,7 +79,7 @@ def serve(
         raise MissingExtraError("server", needed_for="`evidentia serve`") from error
     from evidentia.serving.cli.output import flush, note, put, put_json
     from evidentia.serving.cli.serve_loop import bound_socket, serve_alone, serve_with_workers
-    from evidentia.wiring.control import open_control
+    from evidentia.wiring.governance_runtime import open_control
     from evidentia.wiring.settings_file import read_settings
 
     call = invocation(context, base=base, quiet=quiet, json=json)
@@ -136,7 +136,7 @@ def _warn_in_the_clear(call: "Invocation", host: str, *, is_encrypted: bool) -> 
         note(call, "hint: give --certificate and --private-key, or put a proxy with TLS in front and listen on 127.0.0.1")
 
 
-def _give_first_token(call: "Invocation", control: "Control", file: Path | None, *, address: str) -> "FirstLink":
+def _give_first_token(call: "Invocation", control: "GovernanceRuntime", file: Path | None, *, address: str) -> "FirstLink":
     """Make a token for the first admin where there is none; it is told even with --quiet, since nobody can get in without."""
     import sys
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import Settings
     from evidentia.serving.hosting.orders import Hosting
     from evidentia.serving.hosting.supervisor import FirstLink
-    from evidentia.wiring.control import Control
+    from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 _WAITING: Final = 1_024
 
@@ -38,7 +38,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 async def serve_alone(
-    control: Control,
+    control: GovernanceRuntime,
     hosting: Hosting,
     listening: socket.socket,
     *,

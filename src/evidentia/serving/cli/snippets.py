@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SNIPPET_CHARS = 140
-MOST_WORDS = 20_000
+MAX_WORDS = 20_000
 """A chunk has at most a few thousand words; the bound is for content from elsewhere."""
 GAP = "…"
 
 
 def shortened(content: str) -> str:
     """Return the beginning of a content on one line, with a mark where more follows."""
-    line = " ".join(content.split()[:MOST_WORDS])
+    line = " ".join(content.split()[:MAX_WORDS])
     return line if len(line) <= SNIPPET_CHARS else f"{line[: SNIPPET_CHARS - 1]}{GAP}"
 
 
@@ -39,7 +39,7 @@ class SnippetCutter:
 
     def cut(self, content: str) -> MarkedText:
         """Return the best window of a content, at most about 140 characters of it, on one line."""
-        words = [_Word(word[:SNIPPET_CHARS], self._found(word)) for word in content.split()[:MOST_WORDS]]
+        words = [_Word(word[:SNIPPET_CHARS], self._found(word)) for word in content.split()[:MAX_WORDS]]
         start, end = _widened(words, *_best_window(words))
         pieces = [piece for word in words[start:end] for piece in _marked(word)]
         before = [(f"{GAP} ", False)] if start else []

@@ -49,7 +49,7 @@ def add(
     they name. A key is never kept, only the name of its variable.
     """
     from evidentia.base.sync_base import connect
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.descriptor_files import read_descriptor_file, with_typed
     from evidentia.serving.cli.durations import seconds_of
     from evidentia.serving.cli.output import note, put, put_json
@@ -122,7 +122,7 @@ def _texts(typed: dict[str, object]) -> dict[str, "str | Sequence[str]"]:
 def _complete(descriptor: dict[str, object], *, is_typed_address: bool) -> None:
     """Fill in what a command knows better than the contract, and refuse what no command can do."""
     from evidentia.contracts.errors import InvalidFieldError
-    from evidentia.serving.cli.complaints import MistakeError
+    from evidentia.serving.cli.cli_errors import UsageError
 
     if "source_id" not in descriptor:
         raise InvalidFieldError("source_id", "say what it is called, with --id or in the file")
@@ -134,7 +134,7 @@ def _complete(descriptor: dict[str, object], *, is_typed_address: bool) -> None:
     if kind is None:
         raise InvalidFieldError("connection.kind", "say where it is: base, remote or mcp, with --kind or in the file")
     if str(kind).strip().lower() == "python":
-        raise MistakeError(
+        raise UsageError(
             "field 'connection.kind': an object of a Python program cannot be attached from here",
             hint="register it in that program with `base.add_source(descriptor, retriever)`; see docs/sources.md",
         )

@@ -57,7 +57,7 @@ def show(
 ) -> None:
     """Show a source: where it is, who may ask it, and how it has been."""
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)
@@ -87,7 +87,7 @@ def remove(
 ) -> None:
     """Forget a source outside the base, and what was kept of it."""
     from evidentia.base.sync_base import connect
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)
@@ -118,7 +118,7 @@ def try_source(
     """
     from evidentia.contracts.vocabulary import CoverageState
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import flush, put_json
     from evidentia.serving.cli.snippets import SnippetCutter
     from evidentia.serving.cli.sources_report import put_trial
@@ -170,7 +170,7 @@ def changed(
 ) -> None:
     """Say that a source's data has changed: what was kept of it is dropped."""
     from evidentia.base.sync_base import connect
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)

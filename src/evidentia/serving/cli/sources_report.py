@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 READY = "ready"
 NOT_ATTACHED = "not attached"
-MOST_ORIGIN_CHARS = 60
+MAX_ORIGIN_CHARS = 60
 OTHER_BASE = "evidentia:"
 """How origins in other bases begin; what follows names the base by its hash, which says nothing to a reader."""
 _VERDICTS = {True: "fresh", False: "too old", None: NEVER}
@@ -115,7 +115,7 @@ def faults_in_words(faults: Mapping[str, int]) -> str:
 
 def short_origin(origin: str) -> str:
     """Return an origin that fits into a cell, its beginning and a mark where it was cut."""
-    return origin if len(origin) <= MOST_ORIGIN_CHARS else f"{origin[: MOST_ORIGIN_CHARS - 1]}…"
+    return origin if len(origin) <= MAX_ORIGIN_CHARS else f"{origin[: MAX_ORIGIN_CHARS - 1]}…"
 
 
 def _state(status: SourceStatus) -> str:

@@ -55,7 +55,7 @@ def ask(
     What the rules cannot read is declined, and the exit code is 1.
     """
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 NO_TABLES: Final = "there is no table that you may see"
 NO_ROWS: Final = "no row fits"
 NOTHING: Final = "-"
-MOST_NEAREST: Final = 5
-MOST_SPANS: Final = 40
+MAX_NEAREST: Final = 5
+MAX_SPANS: Final = 40
 """How many stretches of rows of one sheet are shown."""
 DIGITS: Final = 15
 """As many digits of a number as a spreadsheet shows; what sums and averages have beyond them is noise."""
@@ -79,7 +79,7 @@ def _put_declined(answer: TableAnswer) -> None:
     if answer.tables:
         put()
         put("nearest tables")
-        put_cards(answer.tables[:MOST_NEAREST])
+        put_cards(answer.tables[:MAX_NEAREST])
 
 
 def _counted(answer: TableAnswer) -> str:
@@ -118,6 +118,6 @@ def _spans(numbers: Iterable[int]) -> str:
             spans[-1] = (spans[-1][0], number)
         else:
             spans.append((number, number))
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in spans[:MOST_SPANS]]
-    left = sum(last - first + 1 for first, last in spans[MOST_SPANS:])
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in spans[:MAX_SPANS]]
+    left = sum(last - first + 1 for first, last in spans[MAX_SPANS:])
     return ", ".join(shown) + (f" and {left} more" if left else "")

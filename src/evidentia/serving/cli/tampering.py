@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evidentia.serving.cli.complaints import MistakeError
+from evidentia.serving.cli.cli_errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,4 +18,4 @@ def change_stored_byte(directory: Path, *, before: bytes, after: bytes) -> tuple
             file.write_bytes(stored[:at] + after + stored[at + len(before) :])
             shift = next(index for index, (old, new) in enumerate(zip(before, after, strict=True)) if old != new)
             return file.relative_to(directory).as_posix(), at + shift
-    raise MistakeError(f"no file in '{directory}' holds the text to change", hint="run `evidentia demo --fresh`")
+    raise UsageError(f"no file in '{directory}' holds the text to change", hint="run `evidentia demo --fresh`")

@@ -66,11 +66,11 @@ def add(
     from datetime import timedelta
 
     from evidentia.contracts.policies import DEFAULT_TENANT
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.durations import seconds_of
     from evidentia.serving.cli.output import note, put, put_json
     from evidentia.serving.cli.tokens_facts import checked_name, checked_tenant, facts_from, roles_from
-    from evidentia.wiring.control import open_tokens
+    from evidentia.wiring.governance_runtime import open_tokens
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(name=name, tenant=tenant, group=group, attribute=attribute)
@@ -94,7 +94,7 @@ def list_tokens(
 ) -> None:
     """List tokens without their secrets, of one tenant or of all."""
     from evidentia.serving.cli.output import note, put_json
-    from evidentia.wiring.control import open_tokens
+    from evidentia.wiring.governance_runtime import open_tokens
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     with open_tokens(call.base) as (tokens, clock):
@@ -115,9 +115,9 @@ def revoke(
 ) -> None:
     """Make a token worthless; planes that run notice within seconds."""
     from evidentia.contracts.control import TokenId
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
-    from evidentia.wiring.control import open_tokens
+    from evidentia.wiring.governance_runtime import open_tokens
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     require_text(token=token)

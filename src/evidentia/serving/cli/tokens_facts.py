@@ -14,7 +14,7 @@ from evidentia.contracts.vocabulary import Classification
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 _TYPED = {"groups": "group", "limits.requests_per_minute": "rate", "limits.requests_per_day": "quota"}
 """What a field of the facts is called on the command line."""
 
@@ -29,8 +29,8 @@ def roles_from(words: Sequence[str]) -> tuple[Role, ...]:
 
 def checked_name(name: str) -> str:
     """Return a name that a token can have."""
-    if not name.strip() or len(name) > LONGEST_NAME:
-        raise InvalidFieldError("name", f"write between 1 and {LONGEST_NAME} characters")
+    if not name.strip() or len(name) > MAX_NAME_LENGTH:
+        raise InvalidFieldError("name", f"write between 1 and {MAX_NAME_LENGTH} characters")
     return name
 
 

@@ -54,7 +54,7 @@ def show(
 ) -> None:
     """Show the stages and sources of a request as bars on a time axis."""
     from evidentia.base.sync_base import connect
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)

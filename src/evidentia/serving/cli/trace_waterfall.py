@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 
-MOST_NAME: Final = 24
+MAX_NAME: Final = 24
 """Cells of a longer name are cut; `--json` has all of it."""
 LEAST_BAR: Final = 24
 """Remarks stand beside bars that are at least as long as this."""
 TIME_WIDTH: Final = 10
 GAP: Final = "  "
 ORIGIN: Final = "0 ms"
-MOST_MS: Final = 100_000
+MAX_MS: Final = 100_000
 """From here on a time is shown in seconds."""
 ANSWERED: Final = frozenset({CoverageState.SEARCHED, CoverageState.CACHED, CoverageState.STALE})
 UNASKED: Final = frozenset({CoverageState.SKIPPED, CoverageState.DENIED, CoverageState.BREAKER_OPEN})
@@ -99,7 +99,7 @@ def waterfall(trace: RequestTrace, *, width: int, glyphs: Glyphs) -> list[Text]:
     Where remarks do not fit beside the bars, those of stages are left out, and then those of sources stand below.
     """
     bars = [_request_bar(trace, glyphs), *(_bar(span, glyphs) for span in trace.spans)]
-    names = min(MOST_NAME, max(cell_len(bar.name) for bar in bars), max(1, width // 3))
+    names = min(MAX_NAME, max(cell_len(bar.name) for bar in bars), max(1, width // 3))
     room = width - names - TIME_WIDTH - 3 * len(GAP) - 1
     if not _fit_beside(bars, room):
         bars = [bar._replace(remark="") if bar.is_stage else bar for bar in bars]
@@ -211,7 +211,7 @@ def _extent(bar: Bar, axis: Axis) -> tuple[int, int]:
 
 
 def _duration(duration_ms: float) -> str:
-    return f"{duration_ms:.1f} ms" if duration_ms < MOST_MS else f"{duration_ms / 1_000:.0f} s"
+    return f"{duration_ms:.1f} ms" if duration_ms < MAX_MS else f"{duration_ms / 1_000:.0f} s"
 
 
 def _fitted(name: str, cells: int, glyphs: Glyphs) -> str:

@@ -37,7 +37,7 @@ def versions(
     Numbers and lists hold only what whoever asks may see.
     """
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)

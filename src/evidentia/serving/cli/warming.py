@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import CoverageState
-from evidentia.serving.cli.complaints import MistakeError, os_problem
+from evidentia.serving.cli.cli_errors import UsageError, os_problem
 from evidentia.serving.cli.durations import span_of
 from evidentia.serving.cli.output import note, put, put_json, put_table
 from evidentia.serving.cli.snippets import shortened
@@ -35,7 +35,7 @@ def questions_from(typed: Sequence[str], file: Path | None) -> tuple[str, ...]:
 def refuse_none(questions: Sequence[str]) -> None:
     """Refuse to ask nothing, which looks like having asked."""
     if not questions:
-        raise MistakeError("there is nothing to ask", hint=HINT)
+        raise UsageError("there is nothing to ask", hint=HINT)
 
 
 def keep_warm(call: Invocation, ask: Callable[[], WarmReport], *, pause_s: int | None, pause: Callable[[float], None] = time.sleep) -> None:
@@ -77,13 +77,13 @@ def _lines(file: Path) -> list[str]:
     try:
         content = sys.stdin.buffer.read(LARGEST_BYTES + 1) if str(file) == STDIN else _head(file)
     except OSError as error:
-        raise MistakeError(f"'{file}' cannot be read: {os_problem(error)}", hint=HINT) from error
+        raise UsageError(f"'{file}' cannot be read: {os_problem(error)}", hint=HINT) from error
     if len(content) > LARGEST_BYTES:
-        raise MistakeError(f"'{file}' is larger than {LARGEST_BYTES} bytes", hint="ask fewer questions at a time")
+        raise UsageError(f"'{file}' is larger than {LARGEST_BYTES} bytes", hint="ask fewer questions at a time")
     try:
         return content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise MistakeError(f"'{file}' cannot be read: it is not UTF-8", hint=HINT) from error
+        raise UsageError(f"'{file}' cannot be read: it is not UTF-8", hint=HINT) from error
 
 
 def _head(file: Path) -> bytes:

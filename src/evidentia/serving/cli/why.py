@@ -29,7 +29,7 @@ def why(
     A chunk that you may not see is treated like one that does not exist.
     """
     from evidentia.serving.cli.asking import asking
-    from evidentia.serving.cli.complaints import require_text
+    from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
 
     call = invocation(context, base=base, quiet=quiet, json=json)

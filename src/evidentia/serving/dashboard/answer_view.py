@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SIGNALS: Final = ("relevance", "authority", "freshness", "utility")
 BAR_WIDTH: Final = 400
 """What a score of 1 is wide, in the units of the drawing."""
-MOST_VALUES: Final = 12
+MAX_VALUES: Final = 12
 """Values of a facet that are shown."""
 _COVERAGE: Final = {
     CoverageState.SEARCHED: "good",
@@ -186,4 +186,4 @@ def _facet(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> tu
     missing = {value: 0 for value in chosen if value not in counts}
     ordered = sorted({**counts, **missing}.items(), key=lambda each: (each[0] not in chosen, -each[1], each[0]))
     shown = [FacetValue(value, count, value in chosen) for value, count in ordered]
-    return field, tuple(shown[:MOST_VALUES]), max(0, len(shown) - MOST_VALUES)
+    return field, tuple(shown[:MAX_VALUES]), max(0, len(shown) - MAX_VALUES)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
     from evidentia.contracts.provenance import BrokenLink, ProvenanceEntry, VerifyReport
 
-MOST_DRAWN: Final = 50
+MAX_DRAWN: Final = 50
 """Chains of an answer that are drawn; the report is about all of them."""
 _IDENTITY: Final = ("format", "identity", "layout", "log")
 
@@ -45,7 +45,7 @@ def chains_of(proof: FragmentExport | EvidenceResponse, report: VerifyReport) ->
     """Return the chain of a fragment, or of each of an answer's first fragments."""
     if isinstance(proof, FragmentExport):
         return [_drawn(proof, report.broken)]
-    return [_fragment(each, proof, report) for each in proof.fragments[:MOST_DRAWN]]
+    return [_fragment(each, proof, report) for each in proof.fragments[:MAX_DRAWN]]
 
 
 def _fragment(fragment: EvidenceFragment, response: EvidenceResponse, report: VerifyReport) -> Chain:

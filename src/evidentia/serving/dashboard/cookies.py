@@ -22,8 +22,8 @@ SECURE_PREFIX: Final = "__Secure-"
 """Not `__Host-`, which is only for cookies of all paths."""
 PATH: Final = "/dashboard"
 FLASH_S: Final = 60
-LONGEST_KEY: Final = 512
-MOST_FLASH_CHARS: Final = 300
+MAX_KEY_LENGTH: Final = 512
+MAX_FLASH_CHARS: Final = 300
 
 
 class Flash(NamedTuple):
@@ -37,12 +37,12 @@ class Flash(NamedTuple):
 def key_in(request: Request) -> str:
     """Return the key of the session that a browser shows; empty without one."""
     key = request.cookies.get(_name(request, SESSION), "")
-    return key if len(key) <= LONGEST_KEY else ""
+    return key if len(key) <= MAX_KEY_LENGTH else ""
 
 
-def keep_key(response: Response, request: Request, key: str, *, most_age_s: int) -> None:
+def keep_key(response: Response, request: Request, key: str, *, max_age_s: int) -> None:
     """Have the browser keep the key of a session."""
-    _keep(response, request, SESSION, key, most_age_s=most_age_s)
+    _keep(response, request, SESSION, key, max_age_s=max_age_s)
 
 
 def drop_key(response: Response, request: Request) -> None:
@@ -53,9 +53,9 @@ def drop_key(response: Response, request: Request) -> None:
 
 def keep_flash(response: Response, request: Request, session: Session, flash: Flash) -> None:
     """Leave a message for the next page of this session."""
-    content = msgspec.json.encode((flash.kind, flash.text[:MOST_FLASH_CHARS]))
+    content = msgspec.json.encode((flash.kind, flash.text[:MAX_FLASH_CHARS]))
     value = f"{base64.urlsafe_b64encode(content).decode()}.{_seal(session, content)}"
-    _keep(response, request, FLASH, value, most_age_s=FLASH_S)
+    _keep(response, request, FLASH, value, max_age_s=FLASH_S)
 
 
 def flash_in(request: Request, session: Session) -> Flash | None:
@@ -81,9 +81,9 @@ def _seal(session: Session, content: bytes) -> str:
     return hmac.new(session.csrf.encode(), content, hashlib.sha256).hexdigest()
 
 
-def _keep(response: Response, request: Request, name: str, value: str, *, most_age_s: int) -> None:
+def _keep(response: Response, request: Request, name: str, value: str, *, max_age_s: int) -> None:
     response.set_cookie(
-        _name(request, name), value, max_age=most_age_s, path=PATH, secure=_is_secure(request), httponly=True, samesite="strict"
+        _name(request, name), value, max_age=max_age_s, path=PATH, secure=_is_secure(request), httponly=True, samesite="strict"
     )
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evidentia.serving.dashboard import cookies
-from evidentia.serving.dashboard.desk import HOME, SIGN_IN, own_path
+from evidentia.serving.dashboard.dashboard_app import HOME, SIGN_IN, own_path
 from evidentia.serving.dashboard.guarding import form_of, require_csrf
 from evidentia.serving.identity.hosts import client_of
-from evidentia.serving.operations.refusals import UNAUTHORIZED, Refusal
+from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evidentia.serving.dashboard.desk import Desk
+    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 NOTES: Final = {
@@ -24,71 +24,71 @@ NOTES: Final = {
     "used": "This link was used before, or it is too old. Ask for another, or paste a key.",
 }
 _ELSEWHERE: Final = ("cross-site", "same-site")
-LONGEST_CODE: Final = 200
-LONGEST_CREDENTIAL: Final = 10_000
+MAX_CODE_LENGTH: Final = 200
+MAX_CREDENTIAL_LENGTH: Final = 10_000
 
 
-async def show_sign_in(desk: Desk, request: Request) -> Response:
+async def show_sign_in(app: DashboardApp, request: Request) -> Response:
     """Show the form for a key."""
     note = NOTES.get(request.query_params.get("note", ""), "")
-    return _form(desk, request, note=note, back=own_path(request.query_params.get("next", HOME)))
+    return _form(app, request, note=note, back=own_path(request.query_params.get("next", HOME)))
 
 
-async def sign_in(desk: Desk, request: Request) -> Response:
+async def sign_in(app: DashboardApp, request: Request) -> Response:
     """Take a key, and begin a session."""
     form = await form_of(request)
     credential, back = str(form.get("key", "")).strip(), own_path(str(form.get("next", HOME)))
     try:
-        identity = await desk.plane.admission.identify(credential[:LONGEST_CREDENTIAL], client=client_of(request))
-    except Refusal as refusal:
+        identity = await app.context.admission.identify(credential[:MAX_CREDENTIAL_LENGTH], client=client_of(request))
+    except ApiError as refusal:
         if refusal.status != UNAUTHORIZED:
             raise
         problem = "Paste a key to sign in." if not credential else "This key is unknown, has expired, or was revoked."
-        return _form(desk, request, problem=problem, back=back, status=refusal.status)
-    return await _begin(desk, request, identity, back=back)
+        return _form(app, request, problem=problem, back=back, status=refusal.status)
+    return await _begin(app, request, identity, back=back)
 
 
-async def show_link(desk: Desk, request: Request) -> Response:
+async def show_link(app: DashboardApp, request: Request) -> Response:
     """Ask whether to use a link: whatever fetches it beforehand, a preview say, must not use it up."""
-    code = request.query_params.get("code", "")[:LONGEST_CODE]
-    return desk.render(request, "enter.html", code=code)
+    code = request.query_params.get("code", "")[:MAX_CODE_LENGTH]
+    return app.render(request, "enter.html", code=code)
 
 
-async def use_link(desk: Desk, request: Request) -> Response:
+async def use_link(app: DashboardApp, request: Request) -> Response:
     """Use up the code of a link, and begin a session."""
-    code = str((await form_of(request)).get("code", ""))[:LONGEST_CODE]
+    code = str((await form_of(request)).get("code", ""))[:MAX_CODE_LENGTH]
     try:
-        identity = await desk.links.redeem(code, client=client_of(request))
-    except Refusal as refusal:
+        identity = await app.links.redeem(code, client=client_of(request))
+    except ApiError as refusal:
         if refusal.status != UNAUTHORIZED:
             raise
-        return desk.redirect(request, f"{SIGN_IN}?note=used")
-    return await _begin(desk, request, identity, back=HOME)
+        return app.redirect(request, f"{SIGN_IN}?note=used")
+    return await _begin(app, request, identity, back=HOME)
 
 
-async def sign_out(desk: Desk, request: Request) -> Response:
+async def sign_out(app: DashboardApp, request: Request) -> Response:
     """End the session, here and in the browser."""
     key = cookies.key_in(request)
-    session = await desk.sessions.find(key) if key else None
+    session = await app.sessions.find(key) if key else None
     if session is not None:
         await require_csrf(request, session)
-        await desk.sessions.close(key)
-    response = desk.redirect(request, f"{SIGN_IN}?note=out")
+        await app.sessions.close(key)
+    response = app.redirect(request, f"{SIGN_IN}?note=out")
     cookies.drop_key(response, request)
     return response
 
 
-async def _begin(desk: Desk, request: Request, identity: Identity, *, back: str) -> Response:
-    signed_in = await desk.sessions.open(identity, replacing=cookies.key_in(request))
-    response = desk.redirect(request, back)
-    cookies.keep_key(response, request, signed_in.cookie, most_age_s=signed_in.max_age_s)
+async def _begin(app: DashboardApp, request: Request, identity: Identity, *, back: str) -> Response:
+    signed_in = await app.sessions.open(identity, replacing=cookies.key_in(request))
+    response = app.redirect(request, back)
+    cookies.keep_key(response, request, signed_in.cookie, max_age_s=signed_in.max_age_s)
     return response
 
 
-def _form(desk: Desk, request: Request, *, back: str, note: str = "", problem: str = "", status: int = 200) -> Response:
+def _form(app: DashboardApp, request: Request, *, back: str, note: str = "", problem: str = "", status: int = 200) -> Response:
     # The cookie is not sent with links that stand on other sites, so somebody who is signed in may end up here.
     is_from_elsewhere = request.headers.get("sec-fetch-site") in _ELSEWHERE and back != HOME
-    return desk.render(request, "sign_in.html", status=status, note=note, problem=problem, back=back, is_from_elsewhere=is_from_elsewhere)
+    return app.render(request, "sign_in.html", status=status, note=note, problem=problem, back=back, is_from_elsewhere=is_from_elsewhere)
 
 
 ROUTES: Final = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from starlette.responses import Response
 
 from evidentia.serving.dashboard.headers import HEADERS
-from evidentia.serving.operations.refusals import NOT_FOUND
+from evidentia.serving.operations.api_errors import NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

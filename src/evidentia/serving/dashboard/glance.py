@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import CommitSummary
     from evidentia.contracts.sources import SourceStatus
     from evidentia.contracts.telemetry import RequestTrace
-    from evidentia.serving.dashboard.desk import Desk
+    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 MINUTES: Final = 60
-MOST_COUNTED: Final = 500
+MAX_COUNTED: Final = 500
 """Of requests and of decisions; more are shown as so many and more."""
-MOST_SHOWN: Final = 8
-MOST_KEPT: Final = 200
+MAX_SHOWN: Final = 8
+MAX_KEPT: Final = 200
 FRESH_NS: Final = 900_000_000
 """For how long what was read serves everybody who may see the same."""
 PAGE: Final = 500
@@ -76,49 +76,49 @@ class Glances:
         self._documents: dict[bytes, tuple[int, int]] = {}
         """How many there are, by who asks, with the version that was counted."""
 
-    async def see(self, desk: Desk, identity: Identity) -> Glance:
+    async def see(self, app: DashboardApp, identity: Identity) -> Glance:
         """Return what somebody sees now."""
         who, tenant = identity_of(identity.principal), identity.token.tenant.encode()
-        head = await self._once(desk, ("head", b""), lambda: desk.poll(identity, "show_head"))
+        head = await self._once(app, ("head", b""), lambda: app.poll(identity, "show_head"))
         traces = None
-        if desk.may(identity, "list_traces"):  # which is about the whole base, so it is the same for all who may
-            traces = await self._once(desk, ("traces", b""), lambda: _traces(desk, identity))
-        events = await self._once(desk, ("events", tenant), lambda: desk.poll(identity, "list_events", minutes=MINUTES, limit=MOST_COUNTED))
-        sources = await self._once(desk, ("sources", who), lambda: desk.poll(identity, "list_sources"))
-        return Glance(head, await self._count(desk, identity, who, head.sequence), sources.sources, events.events, traces)
+        if app.may(identity, "list_traces"):  # which is about the whole base, so it is the same for all who may
+            traces = await self._once(app, ("traces", b""), lambda: _traces(app, identity))
+        events = await self._once(app, ("events", tenant), lambda: app.poll(identity, "list_events", minutes=MINUTES, limit=MAX_COUNTED))
+        sources = await self._once(app, ("sources", who), lambda: app.poll(identity, "list_sources"))
+        return Glance(head, await self._count(app, identity, who, head.sequence), sources.sources, events.events, traces)
 
-    async def _once(self, desk: Desk, key: tuple[str, bytes], read: Callable[[], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - what is read
-        now_ns = desk.plane.parts.clock.elapsed_ns()
+    async def _once(self, app: DashboardApp, key: tuple[str, bytes], read: Callable[[], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - what is read
+        now_ns = app.context.parts.clock.elapsed_ns()
         kept = self._kept.pop(key, None)
         if kept is None or now_ns - kept[0] >= FRESH_NS or (kept[1].done() and kept[1].exception() is not None):
             kept = (now_ns, asyncio.create_task(read()))
         self._kept[key] = kept
-        while len(self._kept) > MOST_KEPT:
+        while len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
         return await asyncio.shield(kept[1])
 
-    async def _count(self, desk: Desk, identity: Identity, key: bytes, sequence: int) -> int:
+    async def _count(self, app: DashboardApp, identity: Identity, key: bytes, sequence: int) -> int:
         """Return how many documents somebody may see; they are counted again only when the version has changed."""
         known = self._documents.get(key)
         if known is None or known[0] != sequence:
-            known = (sequence, await _documents(desk, identity))
+            known = (sequence, await _documents(app, identity))
             self._documents[key] = known
-            while len(self._documents) > MOST_KEPT:
+            while len(self._documents) > MAX_KEPT:
                 del self._documents[next(iter(self._documents))]
         return known[1]
 
 
-async def _traces(desk: Desk, identity: Identity) -> tuple[RequestTrace, ...]:
+async def _traces(app: DashboardApp, identity: Identity) -> tuple[RequestTrace, ...]:
     """Return the requests of the last hour, newest first."""
-    since = desk.plane.parts.clock.now() - timedelta(minutes=MINUTES)
-    found = await desk.poll(identity, "list_traces", limit=MOST_COUNTED)
+    since = app.context.parts.clock.now() - timedelta(minutes=MINUTES)
+    found = await app.poll(identity, "list_traces", limit=MAX_COUNTED)
     return tuple(each for each in found.traces if each.started_at >= since)
 
 
-async def _documents(desk: Desk, identity: Identity) -> int:
+async def _documents(app: DashboardApp, identity: Identity) -> int:
     total, cursor = 0, None
     while True:
-        page = await desk.poll(identity, "list_documents", limit=PAGE, cursor=cursor)
+        page = await app.poll(identity, "list_documents", limit=PAGE, cursor=cursor)
         total += len(page.documents)
         cursor = page.next_cursor
         if cursor is None:

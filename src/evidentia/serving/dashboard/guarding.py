@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from evidentia.serving.operations.refusals import FORBIDDEN, TOO_LARGE, Refusal
+from evidentia.serving.operations.api_errors import FORBIDDEN, TOO_LARGE, ApiError
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 CSRF_FIELD: Final = "csrf"
 CSRF_HEADER: Final = "x-csrf-token"
-MOST_FIELDS: Final = 200
+MAX_FIELDS: Final = 200
 _OURS: Final = ("same-origin",)
-_MOST_BYTES: Final = "evidentia.most_bytes"
+_MAX_BYTES: Final = "evidentia.most_bytes"
 
 
 def require_own_origin(request: Request) -> None:
@@ -30,7 +30,7 @@ def require_own_origin(request: Request) -> None:
     if origin is not None:
         is_ours = is_ours and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
     if not is_ours:
-        raise Refusal(FORBIDDEN, "foreign_form", "the form does not come from this dashboard", hint="open the page here and send it again")
+        raise ApiError(FORBIDDEN, "foreign_form", "the form does not come from this dashboard", hint="open the page here and send it again")
 
 
 async def require_csrf(request: Request, session: Session) -> None:
@@ -41,10 +41,10 @@ async def require_csrf(request: Request, session: Session) -> None:
         given = field if isinstance(field, str) else ""
     if not session.accepts(given):
         message = "the form belongs to another session, or to one that has ended"
-        raise Refusal(FORBIDDEN, "foreign_form", message, hint="load the page again and send it once more")
+        raise ApiError(FORBIDDEN, "foreign_form", message, hint="load the page again and send it once more")
 
 
-def bounded(request: Request, *, most_bytes: int) -> Request:
+def bounded(request: Request, *, max_bytes: int) -> Request:
     """Return the same request; reading more of its body than allowed is refused."""
     receive = request.receive
     taken = 0
@@ -53,16 +53,16 @@ def bounded(request: Request, *, most_bytes: int) -> Request:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        if taken > most_bytes:
-            message_text = f"the form is larger than {most_bytes} bytes"
+        if taken > max_bytes:
+            message_text = f"the form is larger than {max_bytes} bytes"
             hint = "send less at once, or use the command line"
-            raise Refusal(TOO_LARGE, "body_too_large", message_text, hint=hint, headers={"connection": "close"})
+            raise ApiError(TOO_LARGE, "body_too_large", message_text, hint=hint, headers={"connection": "close"})
         return message
 
-    request.scope[_MOST_BYTES] = most_bytes
+    request.scope[_MAX_BYTES] = max_bytes
     return Request(request.scope, counted)
 
 
 async def form_of(request: Request) -> FormData:
     """Return the fields of a form, and at most one file; it is read once."""
-    return await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=int(request.scope[_MOST_BYTES]))
+    return await request.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=int(request.scope[_MAX_BYTES]))

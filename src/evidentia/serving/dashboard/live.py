@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 
 from evidentia.serving.dashboard import cookies
 from evidentia.serving.dashboard.headers import HEADERS
-from evidentia.serving.operations.refusals import TOO_MANY, Refusal
+from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evidentia.serving.dashboard.desk import Desk
+    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 EVERY_S: Final = 1.0
-MOST_STREAMS: Final = 100
-MOST_OF_ONE: Final = 6
+MAX_STREAMS: Final = 100
+MAX_OF_ONE: Final = 6
 """Streams of one token: browsers open no more than six connections to a server anyway."""
 QUIET_BEATS: Final = 15
 """After so many looks at which nothing was new, a comment is sent, so that a reader who is gone is noticed."""
@@ -34,10 +34,10 @@ _QUIET: Final = b": nothing new\n\n"
 class LiveStreams:
     """The streams that are open in one process."""
 
-    def __init__(self, *, most: int = MOST_STREAMS, most_of_one: int = MOST_OF_ONE, every_s: float = EVERY_S) -> None:
+    def __init__(self, *, most: int = MAX_STREAMS, max_of_one: int = MAX_OF_ONE, every_s: float = EVERY_S) -> None:
         self.every_s = every_s
         self._most = most
-        self._most_of_one = most_of_one
+        self._most_of_one = max_of_one
         self._open: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._is_closed = False
 
@@ -74,14 +74,14 @@ class LiveStreams:
         """Refuse one stream too many."""
         if not self.has_room(token_id):
             message = "too many pages are kept up to date at once"
-            raise Refusal(TOO_MANY, "too_many_streams", message, hint="close other tabs; the page shows what was true when it was loaded")
+            raise ApiError(TOO_MANY, "too_many_streams", message, hint="close other tabs; the page shows what was true when it was loaded")
 
 
-def stream(desk: Desk, request: Request, shown: Callable[[Identity], Awaitable[str]]) -> Response:
+def stream(app: DashboardApp, request: Request, shown: Callable[[Identity], Awaitable[str]]) -> Response:
     """Return the stream that sends a part of a page again whenever it has changed."""
-    desk.live.require_room(desk.signed_in(request).identity.token.token_id)
+    app.live.require_room(app.signed_in(request).identity.token.token_id)
     headers = {**HEADERS, "x-accel-buffering": "no"}
-    return StreamingResponse(_events(desk, cookies.key_in(request), shown), headers=headers, media_type="text/event-stream")
+    return StreamingResponse(_events(app, cookies.key_in(request), shown), headers=headers, media_type="text/event-stream")
 
 
 def event_of(part: str) -> bytes:
@@ -89,23 +89,23 @@ def event_of(part: str) -> bytes:
     return "".join(f"data: {line}\n" for line in part.splitlines()).encode() + b"\n"
 
 
-async def _events(desk: Desk, key: str, shown: Callable[[Identity], Awaitable[str]]) -> AsyncIterator[bytes]:
-    session = await desk.sessions.find(key, is_use=False)
+async def _events(app: DashboardApp, key: str, shown: Callable[[Identity], Awaitable[str]]) -> AsyncIterator[bytes]:
+    session = await app.sessions.find(key, is_use=False)
     if session is None:
         yield SIGNED_OUT
         return
-    if not desk.live.has_room(session.identity.token.token_id):  # others may have come in since this one was let in
+    if not app.live.has_room(session.identity.token.token_id):  # others may have come in since this one was let in
         return
-    with desk.live.entered(session.identity.token.token_id) as ended:
+    with app.live.entered(session.identity.token.token_id) as ended:
         last, quiet = "", 0
         while not ended.is_set():
-            found = await desk.sessions.find(key, is_use=False)
+            found = await app.sessions.find(key, is_use=False)
             if found is None:
                 yield SIGNED_OUT
                 return
             try:
                 part = await shown(found.identity)
-            except Refusal:  # what cannot be read now may be readable in a moment
+            except ApiError:  # what cannot be read now may be readable in a moment
                 part = last
             if part != last:
                 yield event_of(part)
@@ -115,4 +115,4 @@ async def _events(desk: Desk, key: str, shown: Callable[[Identity], Awaitable[st
                 quiet = 0
             quiet += 1
             with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), desk.live.every_s)
+                await asyncio.wait_for(ended.wait(), app.live.every_s)

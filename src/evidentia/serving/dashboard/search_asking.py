@@ -9,8 +9,8 @@ from evidentia.contracts.errors import FilterSyntaxError
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicates import And, In
 from evidentia.contracts.vocabulary import GovernanceMode, RetrievalMode
-from evidentia.serving.dashboard.desk import problems_of
-from evidentia.serving.operations.refusals import bad_field
+from evidentia.serving.dashboard.dashboard_app import problems_of
+from evidentia.serving.operations.api_errors import bad_field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +24,8 @@ FACETS: Final = ("source_id", "authority_tier", "content_type", "classification"
 """What the checkboxes beside an answer are about."""
 DEADLINE_MS: Final = 2_000
 LIMIT: Final = 10
-LONGEST: Final = 10_000
-_LONGEST_NUMBER: Final = 10
+MAX_LENGTH: Final = 10_000
+_MAX_NUMBER_LENGTH: Final = 10
 NAMES: Final = {"latency_deadline_ms": "deadline_ms", "query": "q", "query.text": "q"}
 """What a field of the request is called in the form."""
 
@@ -60,8 +60,8 @@ def read_asking(params: QueryParams) -> Asking:
         if found and field in FACETS and value not in chosen.setdefault(field, []):
             chosen[field].append(value)
     return Asking(
-        q=params.get("q", "")[:LONGEST],
-        filter=params.get("filter", "").strip()[:LONGEST],
+        q=params.get("q", "")[:MAX_LENGTH],
+        filter=params.get("filter", "").strip()[:MAX_LENGTH],
         mode=params.get("mode", RetrievalMode.HYBRID),
         governance=params.get("governance", GovernanceMode.ANNOTATE),
         limit=params.get("limit", str(LIMIT)),
@@ -110,7 +110,7 @@ def _number(name: str, text: str) -> int | None:
     text = text.strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_NUMBER_LENGTH):
         raise bad_field(name, "write a whole number")
     return int(text)
 

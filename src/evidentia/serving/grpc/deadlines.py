@@ -13,7 +13,7 @@ from evidentia.contracts.evidence import EvidenceRequest
 from evidentia.serving.operations.flat import flat_of
 
 if TYPE_CHECKING:
-    from evidentia.serving.operations.asking import Endpoint
+    from evidentia.serving.operations.endpoint import Endpoint
 
 DEADLINE: Final = "latency_deadline_ms"
 USUAL_MS: Final = next(field.default for field in msgspec.structs.fields(EvidenceRequest) if field.name == DEADLINE)

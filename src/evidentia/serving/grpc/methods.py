@@ -12,9 +12,9 @@ import msgspec
 from evidentia.protobuf.methods import METHODS
 from evidentia.serving.grpc.deadlines import within
 from evidentia.serving.grpc.refusing import refuse
+from evidentia.serving.operations.api_errors import MALFORMED, ApiError, too_large
 from evidentia.serving.operations.flat import asked_flat, camel
 from evidentia.serving.operations.performing import perform, perform_stream
-from evidentia.serving.operations.refusals import MALFORMED, Refusal, too_large
 from evidentia.serving.operations.registry import ENDPOINTS
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from evidentia.protobuf.methods import Method
-    from evidentia.serving.operations.asking import Asked, Endpoint
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.endpoint import Endpoint, OperationRequest
+    from evidentia.serving.operations.server_context import ServerContext
 
     Context = grpc.aio.ServicerContext[Any, Any]  # Any: the messages of whichever method
     Handler = grpc.RpcMethodHandler[Any, Any]
@@ -35,11 +35,11 @@ _LATE: Final = "the deadline of the call has passed"
 _by_name: Final = {camel(endpoint.operation): endpoint for endpoint in ENDPOINTS}
 
 
-def handlers(plane: Plane) -> list[grpc.GenericRpcHandler]:
+def handlers(server_context: ServerContext) -> list[grpc.GenericRpcHandler]:
     """Return the handlers of every service."""
     services: dict[str, dict[str, Handler]] = {}
     for method in METHODS:
-        services.setdefault(method.full_service, {})[method.name] = _handler(plane, method, _by_name[method.name])
+        services.setdefault(method.full_service, {})[method.name] = _handler(server_context, method, _by_name[method.name])
     return [grpc.method_handlers_generic_handler(service, methods) for service, methods in services.items()]
 
 
@@ -48,21 +48,21 @@ def service_names() -> list[str]:
     return sorted({method.full_service for method in METHODS})
 
 
-def _handler(plane: Plane, method: Method, endpoint: Endpoint) -> Handler:
+def _handler(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Handler:
     read, write = method.request.FromString, method.response.SerializeToString
     if method.is_stream:
-        return grpc.unary_stream_rpc_method_handler(_streaming(plane, method, endpoint), read, write)
-    return grpc.unary_unary_rpc_method_handler(_single(plane, method, endpoint), read, write)
+        return grpc.unary_stream_rpc_method_handler(_streaming(server_context, method, endpoint), read, write)
+    return grpc.unary_unary_rpc_method_handler(_single(server_context, method, endpoint), read, write)
 
 
-def _single(plane: Plane, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
+def _single(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
     async def answer(message: Message, context: Context) -> Message:
         try:
             async with asyncio.timeout(context.time_remaining()):
-                ask = await _asked(plane, method, endpoint, message, context)
-                reply = await perform(plane, endpoint, ask)
+                ask = await _asked(server_context, method, endpoint, message, context)
+                reply = await perform(server_context, endpoint, ask)
             made: Message = method.response(**method.write_response(reply.message))
-        except Refusal as refusal:
+        except ApiError as refusal:
             await refuse(context, refusal)
         except TimeoutError:
             await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, _LATE)
@@ -71,14 +71,14 @@ def _single(plane: Plane, method: Method, endpoint: Endpoint) -> Callable[..., A
     return answer
 
 
-def _streaming(plane: Plane, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
+def _streaming(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
     async def answer(message: Message, context: Context) -> AsyncIterator[Message]:
         try:
             async with asyncio.timeout(context.time_remaining()):
-                ask = await _asked(plane, method, endpoint, message, context)
-                async for part in perform_stream(plane, endpoint, ask):
+                ask = await _asked(server_context, method, endpoint, message, context)
+                async for part in perform_stream(server_context, endpoint, ask):
                     yield method.response(**method.write_response(part))
-        except Refusal as refusal:
+        except ApiError as refusal:
             await refuse(context, refusal)
         except TimeoutError:
             await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, _LATE)
@@ -86,16 +86,18 @@ def _streaming(plane: Plane, method: Method, endpoint: Endpoint) -> Callable[...
     return answer
 
 
-async def _asked(plane: Plane, method: Method, endpoint: Endpoint, message: Message, context: Context) -> Callable[[], Asked]:
+async def _asked(
+    server_context: ServerContext, method: Method, endpoint: Endpoint, message: Message, context: Context
+) -> Callable[[], OperationRequest]:
     """Return what reads the rest of a request; who asks is known by then."""
-    identity = await plane.admission.admit(_authorization(context), endpoint, client=_client(context.peer()))
-    if message.ByteSize() > endpoint.most_bytes:
-        raise too_large("message is", most_bytes=endpoint.most_bytes)
+    identity = await server_context.admission.admit(_authorization(context), endpoint, client=_client(context.peer()))
+    if message.ByteSize() > endpoint.max_bytes:
+        raise too_large("message is", max_bytes=endpoint.max_bytes)
     try:
         fields = within(endpoint, method.read_request(message), left_s=context.time_remaining())
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         problem = f"the message holds JSON that cannot be read ({type(error).__name__})"
-        raise Refusal(MALFORMED, "malformed_json", problem, hint="see the fields whose names end in _json") from None
+        raise ApiError(MALFORMED, "malformed_json", problem, hint="see the fields whose names end in _json") from None
     raw = msgspec.json.encode(fields)
     return lambda: asked_flat(endpoint, raw, identity)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import grpc
 import msgspec
 
-from evidentia.serving.operations.refusals import (
+from evidentia.serving.operations.api_errors import (
     BAD_GATEWAY,
     CHANGED,
     CONFLICT,
@@ -25,7 +25,7 @@ from evidentia.serving.operations.refusals import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evidentia.serving.operations.refusals import Refusal
+    from evidentia.serving.operations.api_errors import ApiError
 
     Context = grpc.aio.ServicerContext[Any, Any]  # Any: the messages of whichever method
 
@@ -49,7 +49,7 @@ CODES: Final[Mapping[int, grpc.StatusCode]] = {
 """By the status that the same refusal has over HTTP."""
 
 
-async def refuse(context: Context, refusal: Refusal) -> NoReturn:
+async def refuse(context: Context, refusal: ApiError) -> NoReturn:
     """End a call with a refusal."""
     trailing: list[tuple[str, str | bytes]] = [(FAULT, msgspec.json.encode(refusal.fault))]
     if RETRY_AFTER in refusal.headers:

@@ -12,15 +12,15 @@ from evidentia.serving.grpc.methods import handlers, service_names
 from evidentia.serving.operations.registry import ENDPOINTS
 
 if TYPE_CHECKING:
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
-MOST_AT_ONCE: Final = 200
+MAX_AT_ONCE: Final = 200
 """More calls than this are told to come back."""
-MOST_METADATA_BYTES: Final = 16 << 10
+MAX_METADATA_BYTES: Final = 16 << 10
 _OPTIONS: Final = (
-    ("grpc.max_receive_message_length", max(endpoint.most_bytes for endpoint in ENDPOINTS)),
+    ("grpc.max_receive_message_length", max(endpoint.max_bytes for endpoint in ENDPOINTS)),
     ("grpc.max_send_message_length", -1),
-    ("grpc.max_metadata_size", MOST_METADATA_BYTES),
+    ("grpc.max_metadata_size", MAX_METADATA_BYTES),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
@@ -31,12 +31,12 @@ _OPTIONS: Final = (
 class GrpcDoor:
     """A gRPC server over a plane, on the event loop that starts it."""
 
-    def __init__(self, plane: Plane, *, credentials: grpc.ServerCredentials | None = None, is_shared: bool = False) -> None:
+    def __init__(self, context: ServerContext, *, credentials: grpc.ServerCredentials | None = None, is_shared: bool = False) -> None:
         options = (*_OPTIONS, ("grpc.so_reuseport", int(is_shared)))
-        self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=MOST_AT_ONCE)
+        self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=MAX_AT_ONCE)
         self._credentials = credentials
         self._health = health.aio.HealthServicer()
-        for handler in handlers(plane):
+        for handler in handlers(context):
             self._server.add_generic_rpc_handlers((handler,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection((*service_names(), health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)

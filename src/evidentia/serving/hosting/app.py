@@ -11,19 +11,19 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from evidentia.serving.hosting.crew import ALONE
 from evidentia.serving.hosting.doors import Doors
 from evidentia.serving.hosting.forwarding import OwnWriter
 from evidentia.serving.hosting.health import LIVE, READY
 from evidentia.serving.hosting.inner import Inner
 from evidentia.serving.hosting.limits import Limits
 from evidentia.serving.hosting.metrics import Measured
-from evidentia.serving.hosting.standing import Standing
+from evidentia.serving.hosting.process_role import ALONE
+from evidentia.serving.hosting.readiness import Readiness
 from evidentia.serving.identity.gate import make_admission
 from evidentia.serving.identity.hosts import HostCheck
-from evidentia.serving.operations.office import Office
-from evidentia.serving.operations.open_runs import IDLE_NS, MOST_OPEN, OpenRuns
-from evidentia.serving.operations.plane import Plane
+from evidentia.serving.operations.open_runs import IDLE_NS, MAX_OPEN, OpenRuns
+from evidentia.serving.operations.served_base import ServedBase
+from evidentia.serving.operations.server_context import ServerContext
 from evidentia.serving.rest.routes import refuse_route
 
 if TYPE_CHECKING:
@@ -31,52 +31,52 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from evidentia.serving.hosting.crew import Crew
-    from evidentia.wiring.control import Control
+    from evidentia.serving.hosting.process_role import ProcessRole
+    from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 SWEEP_S: Final = 30
 
 
 def make_app(
-    control: Control,
+    control: GovernanceRuntime,
     *,
-    most_open: int = MOST_OPEN,
+    max_open: int = MAX_OPEN,
     idle_ns: int = IDLE_NS,
     sweep_s: float = SWEEP_S,
-    standing: Standing | None = None,
+    readiness: Readiness | None = None,
     hosts: Iterable[str] = (),
-    crew: Crew = ALONE,
+    role: ProcessRole = ALONE,
 ) -> Starlette:
     """Return the application over the base that a control governs; whoever made the control closes it after it has shut down.
 
     `hosts` are names of this server beside this machine's own and those in the settings. In its `state` are the `plane`, the `links`
     into the dashboard, and as `inner` the application for other processes, None unless those have this one write.
     """
-    office = Office.open(control.directory, control=control)
-    settings = office.settings.server
-    standing = standing or Standing()
+    served_base = ServedBase.open(control.directory, control=control)
+    settings = served_base.settings.server
+    readiness = readiness or Readiness()
     names = (*hosts, *settings.hosts)
-    alone = Plane(
+    alone = ServerContext(
         parts=control,
-        office=office,
-        runs=OpenRuns(clock=control.clock, most_open=most_open, idle_ns=idle_ns),
-        admission=make_admission(control, settings, workers=crew.workers),
+        served_base=served_base,
+        runs=OpenRuns(clock=control.clock, max_open=max_open, idle_ns=idle_ns),
+        admission=make_admission(control, settings, workers=role.workers),
     )
-    writer = crew.writer_for(alone, timeout_s=settings.request_s)
-    plane = dataclasses.replace(alone, writer=writer)
-    doors = Doors(plane, standing, hosts=names, writer=writer, passed_to=crew.writers if crew.is_reader else None)
+    writer = role.writer_for(alone, timeout_s=settings.request_s)
+    context = dataclasses.replace(alone, writer=writer)
+    doors = Doors(context, readiness, hosts=names, writer=writer, passed_to=role.writers if role.is_reader else None)
     app = Starlette(
         routes=doors.routes,
         exception_handlers={HTTPException: refuse_route},
-        lifespan=lambda _: _living(plane, doors, crew=crew, sweep_s=sweep_s),
+        lifespan=lambda _: _living(context, doors, role=role, sweep_s=sweep_s),
     )
     app.router.redirect_slashes = False
     app.add_middleware(Limits, request_s=settings.request_s)
     app.add_middleware(_HostCheckButHealth, hosts=names)
     app.add_middleware(Measured, clock=control.clock)
     app.add_middleware(_Trimmed)
-    app.state.plane = plane
-    app.state.standing = standing
+    app.state.context = context
+    app.state.readiness = readiness
     app.state.links = doors.links
     app.state.inner = Inner(app, writer) if isinstance(writer, OwnWriter) else None
     return app
@@ -108,13 +108,13 @@ class _HostCheckButHealth:
 
 
 @contextlib.asynccontextmanager
-async def _living(plane: Plane, doors: Doors, *, crew: Crew, sweep_s: float) -> AsyncIterator[None]:
+async def _living(context: ServerContext, doors: Doors, *, role: ProcessRole, sweep_s: float) -> AsyncIterator[None]:
     """Close runs of which nobody speaks while the plane is up; in the end all of them, and the base."""
 
     async def sweep() -> None:
         while True:
             await asyncio.sleep(sweep_s)
-            await run_in_threadpool(plane.runs.close_idle)
+            await run_in_threadpool(context.runs.close_idle)
 
     sweeping = asyncio.create_task(sweep())
     try:
@@ -124,8 +124,8 @@ async def _living(plane: Plane, doors: Doors, *, crew: Crew, sweep_s: float) -> 
         sweeping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await sweeping
-        if crew.writers is not None:
-            crew.writers.close()
-        await run_in_threadpool(plane.runs.close_all)
-        await run_in_threadpool(plane.admission.close)
-        await plane.office.close()
+        if role.writers is not None:
+            role.writers.close()
+        await run_in_threadpool(context.runs.close_all)
+        await run_in_threadpool(context.admission.close)
+        await context.served_base.close()

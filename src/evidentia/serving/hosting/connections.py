@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from evidentia.serving.hosting.health import LIVE
 from evidentia.serving.identity.refusing import refusal_response
-from evidentia.serving.operations.refusals import UNAVAILABLE, Refusal
+from evidentia.serving.operations.api_errors import UNAVAILABLE, ApiError
 
 if TYPE_CHECKING:
     import asyncio
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 
-    from evidentia.serving.hosting.standing import Standing
+    from evidentia.serving.hosting.readiness import Readiness
 
 UNREAD_S: Final = 2
 """How long what a client still sends is thrown away once it was answered; its answer could be lost if that were refused at once."""
@@ -41,7 +41,7 @@ class BoundedConnection(H11Protocol):
 
     most_connections: int = 1_000
     patience: Patience = PATIENCE
-    standing: Standing | None = None
+    readiness: Readiness | None = None
 
     _head_timer: asyncio.TimerHandle | None = None
     _is_leaving = False
@@ -52,7 +52,7 @@ class BoundedConnection(H11Protocol):
         if len(self.connections) > self.most_connections:
             self.app = _busy(self.app)
         self._watch_head()
-        if self.standing is not None and self.standing.is_stopping:
+        if self.readiness is not None and self.readiness.is_stopping:
             self.shutdown()  # it was taken a moment ago, when there was still somebody to take it
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -117,9 +117,9 @@ class BoundedConnection(H11Protocol):
             self.transport.abort()
 
 
-def bounded(standing: Standing, *, most_connections: int, patience: Patience = PATIENCE) -> type[BoundedConnection]:
+def bounded(readiness: Readiness, *, most_connections: int, patience: Patience = PATIENCE) -> type[BoundedConnection]:
     """Return the kind of connection that has these bounds."""
-    bounds = {"standing": standing, "most_connections": most_connections, "patience": patience}
+    bounds = {"standing": readiness, "most_connections": most_connections, "patience": patience}
     return type("BoundedConnection", (BoundedConnection,), bounds)
 
 
@@ -130,7 +130,7 @@ def _busy(app: ASGIApp) -> ASGIApp:
             return
         headers = {"retry-after": "1", "connection": "close"}
         hint = "close connections that you do not need, or try again later"
-        refusal = Refusal(UNAVAILABLE, "too_many_connections", "too many connections are open", hint=hint, headers=headers)
+        refusal = ApiError(UNAVAILABLE, "too_many_connections", "too many connections are open", hint=hint, headers=headers)
         await refusal_response(refusal)(scope, receive, send)
 
     return answer

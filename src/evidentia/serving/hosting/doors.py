@@ -14,11 +14,11 @@ from evidentia.serving.dashboard.live import LiveStreams
 from evidentia.serving.dashboard.routes import dashboard_routes
 from evidentia.serving.hosting.health import health_routes
 from evidentia.serving.hosting.metrics import MeasuredCalls, metrics_route
-from evidentia.serving.hosting.passing import Passing
+from evidentia.serving.hosting.reverse_proxy import ReverseProxy
 from evidentia.serving.identity.links import Links
 from evidentia.serving.identity.sessions import SessionStore
 from evidentia.serving.jsonrpc.routes import rpc_routes
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.api_errors import ApiError
 from evidentia.serving.rest.responding import refused
 from evidentia.serving.rest.routes import rest_routes
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
     from evidentia.serving.hosting.forwarding import Forwarder, OwnWriter, Writers
-    from evidentia.serving.hosting.standing import Standing
+    from evidentia.serving.hosting.readiness import Readiness
     from evidentia.serving.mcp.endpoint import McpEndpoint
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 MCP: Final = "/mcp"
 DASHBOARD: Final = "/dashboard"
@@ -48,23 +48,23 @@ class Doors:
 
     def __init__(
         self,
-        plane: Plane,
-        standing: Standing,
+        context: ServerContext,
+        readiness: Readiness,
         *,
         hosts: Iterable[str] = (),
         writer: Forwarder | OwnWriter | None = None,
         passed_to: Writers | None = None,
     ) -> None:
-        self.links = Links(plane.admission, notes=plane.parts.policies, clock=plane.parts.clock, entropy=plane.parts.entropy)
+        self.links = Links(context.admission, notes=context.parts.policies, clock=context.parts.clock, entropy=context.parts.entropy)
         """The codes with which somebody may come in to the dashboard of this process."""
-        self._plane = plane
-        self._standing = standing
+        self._context = context
+        self._standing = readiness
         self._mcp: McpEndpoint | None = None
         self.routes: list[BaseRoute] = [
-            *health_routes(plane, standing, writer=writer),
-            metrics_route(plane),
-            *rest_routes(plane),
-            *rpc_routes(dataclasses.replace(plane, watch=MeasuredCalls("rpc", clock=plane.parts.clock))),
+            *health_routes(context, readiness, writer=writer),
+            metrics_route(context),
+            *rest_routes(context),
+            *rpc_routes(dataclasses.replace(context, watch=MeasuredCalls("rpc", clock=context.parts.clock))),
             *(self._own(hosts) if passed_to is None else _passed(passed_to)),
         ]
 
@@ -81,28 +81,28 @@ class Doors:
             return [*routes, _missing(MCP, "mcp")]
         from evidentia.serving.mcp.endpoint import mcp_endpoint
 
-        plane = self._plane
-        self._mcp = mcp_endpoint(plane.office, tokens=plane.parts.tokens, admission=plane.admission, hosts=hosts)
+        context = self._context
+        self._mcp = mcp_endpoint(context.served_base, tokens=context.parts.tokens, admission=context.admission, hosts=hosts)
         self._standing.before_waiting(self._mcp.close_streams)
         return [*routes, Route(MCP, endpoint=self._mcp)]
 
     def _dashboard(self) -> list[Route]:
-        plane = self._plane
+        context = self._context
         sessions = SessionStore(
-            plane.admission,
-            notes=plane.parts.policies,
-            clock=plane.parts.clock,
-            entropy=plane.parts.entropy,
-            session_s=plane.office.settings.server.session_s,
+            context.admission,
+            notes=context.parts.policies,
+            clock=context.parts.clock,
+            entropy=context.parts.entropy,
+            session_s=context.served_base.settings.server.session_s,
         )
         live = LiveStreams()
         self._standing.before_waiting(live.close)
-        return dashboard_routes(plane, sessions=sessions, links=self.links, live=live)
+        return dashboard_routes(context, sessions=sessions, links=self.links, live=live)
 
 
 def _passed(writers: Writers) -> list[BaseRoute]:
     """Return the doors that another process answers."""
-    passing = Passing(writers)
+    passing = ReverseProxy(writers)
     return [Route(MCP, endpoint=passing), Route(DASHBOARD, endpoint=passing), Mount(DASHBOARD, app=passing)]
 
 
@@ -111,6 +111,6 @@ def _missing(path: str, extra: str) -> Route:
 
     async def answer(_: Request) -> Response:
         error = MissingExtraError(extra, needed_for=f"`{path}`")
-        return refused(Refusal(NOT_IMPLEMENTED, error.code, str(error), hint=error.hint))
+        return refused(ApiError(NOT_IMPLEMENTED, error.code, str(error), hint=error.hint))
 
     return Route(path, answer, methods=_METHODS)

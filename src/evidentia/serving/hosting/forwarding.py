@@ -13,15 +13,15 @@ import msgspec
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.hosting.inner_client import AWAY, InnerClient, writer_away, writer_lost
 from evidentia.serving.hosting.wire import forwarded, read_answered
+from evidentia.serving.operations.api_errors import NOT_FOUND, ApiError
 from evidentia.serving.operations.performing import perform
-from evidentia.serving.operations.refusals import NOT_FOUND, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evidentia.serving.operations.asking import Asked, Endpoint, Reply
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply
+    from evidentia.serving.operations.server_context import ServerContext
 
 FORWARD: Final = "/-/forward"
 PING: Final = "/-/ping"
@@ -66,7 +66,7 @@ class Forwarder:
         self._writers = writers
         self._timeout_s = timeout_s
 
-    async def forward(self, endpoint: Endpoint, asked: Asked) -> Reply:
+    async def forward(self, endpoint: Endpoint, asked: OperationRequest) -> Reply:
         """Return what the writing process answers; a run that it does not know may be open in one before it."""
         return await ask_in_turn(self._writers.besides(), endpoint, asked, timeout_s=self._timeout_s)
 
@@ -81,13 +81,13 @@ class Forwarder:
 class OwnWriter:
     """Implements `Forwarding` in a process that writes: it does the work itself, and what it says was done is written down by then."""
 
-    def __init__(self, plane: Plane, writers: Writers, *, own: Path, timeout_s: float) -> None:
-        self._plane = plane
+    def __init__(self, context: ServerContext, writers: Writers, *, own: Path, timeout_s: float) -> None:
+        self._context = context
         self._writers = writers
         self._own = own
         self._timeout_s = timeout_s
 
-    async def forward(self, endpoint: Endpoint, asked: Asked) -> Reply:
+    async def forward(self, endpoint: Endpoint, asked: OperationRequest) -> Reply:
         """Return what is answered here; of runs that are open in another process, what that one answers."""
         others = self._writers.besides(self._own)
         is_of_a_run = endpoint.operation in OF_A_RUN
@@ -96,30 +96,30 @@ class OwnWriter:
             return await ask_in_turn(others[:1], endpoint, asked, timeout_s=self._timeout_s)
         try:
             return await self.do(endpoint, asked)
-        except Refusal as refusal:
+        except ApiError as refusal:
             if not (others and is_of_a_run and refusal.status == NOT_FOUND):
                 raise
         return await ask_in_turn(others, endpoint, asked, timeout_s=self._timeout_s)
 
-    async def do(self, endpoint: Endpoint, asked: Asked) -> Reply:
+    async def do(self, endpoint: Endpoint, asked: OperationRequest) -> Reply:
         """Do it here; other processes see all of it once this returns, and none of it is lost when this one is killed."""
         try:
-            return await perform(self._plane, endpoint, lambda: asked)
+            return await perform(self._context, endpoint, lambda: asked)
         finally:
-            await asyncio.to_thread(_write_down, self._plane)
+            await asyncio.to_thread(_write_down, self._context)
 
     async def reach(self) -> None:
         """Return at once: the writing process is this one."""
 
 
-async def ask_in_turn(clients: Sequence[InnerClient], endpoint: Endpoint, asked: Asked, *, timeout_s: float) -> Reply:
+async def ask_in_turn(clients: Sequence[InnerClient], endpoint: Endpoint, asked: OperationRequest, *, timeout_s: float) -> Reply:
     """Return what the first answers; for what is done where a run is open, the first that knows the run."""
     body = forwarded(endpoint, asked)
-    unknown: Refusal | None = None
+    unknown: ApiError | None = None
     for client in clients:
         try:
             return await _ask(client, endpoint, body, timeout_s=timeout_s)
-        except Refusal as refusal:
+        except ApiError as refusal:
             is_unknown = endpoint.operation in OF_A_RUN and refusal.status == NOT_FOUND
             is_gone = unknown is not None and refusal.fault.code == AWAY
             if not is_unknown and not is_gone:
@@ -135,9 +135,9 @@ async def _ask(client: InnerClient, endpoint: Endpoint, body: bytes, *, timeout_
         raise writer_lost() from error
 
 
-def _write_down(plane: Plane) -> None:
+def _write_down(context: ServerContext) -> None:
     """Hand the decisions that wait to the operating system."""
     try:
-        plane.parts.log.flush()
+        context.parts.log.flush()
     except (EvidentiaError, OSError):
         return  # they stay in line, and the log's `problem` says why

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 from starlette.routing import Route
 
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.serving.operations.refusals import UNAVAILABLE, Refusal
+from evidentia.serving.operations.api_errors import UNAVAILABLE, ApiError
 from evidentia.serving.rest.responding import encode, json_response, refused
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evidentia.serving.hosting.standing import Standing
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.hosting.readiness import Readiness
+    from evidentia.serving.operations.server_context import ServerContext
 
 LIVE: Final = "/live"
 READY: Final = "/ready"
@@ -34,7 +34,7 @@ class Reaching(Protocol):
         ...
 
 
-def health_routes(plane: Plane, standing: Standing, *, writer: Reaching | None = None) -> list[Route]:
+def health_routes(context: ServerContext, readiness: Readiness, *, writer: Reaching | None = None) -> list[Route]:
     """Return the routes of both questions."""
 
     async def live(_: Request) -> Response:
@@ -42,22 +42,22 @@ def health_routes(plane: Plane, standing: Standing, *, writer: Reaching | None =
 
     async def ready(_: Request) -> Response:
         try:
-            await _check(plane, standing, writer)
-        except Refusal as refusal:
+            await _check(context, readiness, writer)
+        except ApiError as refusal:
             return refused(refusal)
         return json_response(200, encode({"status": "ready"}), {})
 
     return [Route(LIVE, live, methods=["GET"]), Route(READY, ready, methods=["GET"])]
 
 
-async def _check(plane: Plane, standing: Standing, writer: Reaching | None) -> None:
+async def _check(context: ServerContext, readiness: Readiness, writer: Reaching | None) -> None:
     """Refuse unless the base can be read, its governance too, and the writing process answers."""
-    if standing.is_stopping:
+    if readiness.is_stopping:
         raise not_ready("stopping", "this process is stopping")
     try:
         async with asyncio.timeout(PATIENCE_S):
-            await plane.office.version()
-            await asyncio.to_thread(plane.parts.policies.live, tenant="")
+            await context.served_base.version()
+            await asyncio.to_thread(context.parts.policies.live, tenant="")
             if writer is not None:
                 await writer.reach()
     except TimeoutError:
@@ -67,6 +67,6 @@ async def _check(plane: Plane, standing: Standing, writer: Reaching | None) -> N
         raise not_ready("base_unreadable", "the base cannot be read; the log of the server names the error") from error
 
 
-def not_ready(code: str, message: str) -> Refusal:
+def not_ready(code: str, message: str) -> ApiError:
     """Return the refusal of a process that should be given no requests now."""
-    return Refusal(UNAVAILABLE, code, message, hint="ask another process, or this one again later", headers={"retry-after": "1"})
+    return ApiError(UNAVAILABLE, code, message, hint="ask another process, or this one again later", headers={"retry-after": "1"})

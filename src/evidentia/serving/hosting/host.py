@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from evidentia.serving.hosting.app import make_app
 from evidentia.serving.hosting.connections import PATIENCE, bounded
-from evidentia.serving.hosting.crew import ALONE
 from evidentia.serving.hosting.inner import InnerConnection, inner_socket
+from evidentia.serving.hosting.process_role import ALONE
+from evidentia.serving.hosting.readiness import Readiness
 from evidentia.serving.hosting.side_doors import SideDoors, side_doors
-from evidentia.serving.hosting.standing import Standing
 from evidentia.serving.hosting.tls import TlsFiles, load_pair, server_context, tls_files
 from evidentia.serving.hosting.web import GRACE_S, Web, web_config
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.settings import Settings
     from evidentia.serving.hosting.connections import Patience
-    from evidentia.serving.hosting.crew import Crew
     from evidentia.serving.hosting.orders import Hosting
-    from evidentia.wiring.control import Control
+    from evidentia.serving.hosting.process_role import ProcessRole
+    from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 RETIRED_S: Final = 3_600
 """How long a retired process waits for the runs that are open in it."""
@@ -36,23 +36,23 @@ class Host:
     """Serves the base of a control. `open` is entered once; what ends it is up to whoever does."""
 
     def __init__(
-        self, control: Control, hosting: Hosting, *, settings: Settings, crew: Crew = ALONE, patience: Patience = PATIENCE
+        self, control: GovernanceRuntime, hosting: Hosting, *, settings: Settings, role: ProcessRole = ALONE, patience: Patience = PATIENCE
     ) -> None:
         self._hosting = hosting
-        self._crew = crew
+        self._crew = role
         self._patience = patience
         self._server = settings.server
         self._files = files_of(hosting, settings)
         self._context: ssl.SSLContext | None = server_context(self._files)
-        self._standing = Standing()
-        self.app = make_app(control, standing=self._standing, hosts=(hosting.host, *hosting.hosts), crew=crew)
+        self._standing = Readiness()
+        self.app = make_app(control, readiness=self._standing, hosts=(hosting.host, *hosting.hosts), role=role)
         self._web: Web | None = None
         self._beside = SideDoors((), grace_s=GRACE_S)
 
     @contextlib.asynccontextmanager
     async def open(self, listening: Sequence[socket.socket]) -> AsyncIterator[None]:
         """Answer meanwhile; in the end everything that is under way is finished, and the base closed."""
-        self._beside = SideDoors(side_doors(self.app.state.plane, self._hosting, files=self._files), grace_s=GRACE_S)
+        self._beside = SideDoors(side_doors(self.app.state.context, self._hosting, files=self._files), grace_s=GRACE_S)
         async with self.app.router.lifespan_context(self.app), self._beside, self._inner():
             most = -(-self._server.most_connections // self._crew.workers)
             config = web_config(
@@ -78,7 +78,7 @@ class Host:
     async def last_run_ended(self) -> None:
         """Return once no run is open in this process, or it has been waited for long enough."""
         for _ in range(round(RETIRED_S / _LOOK_S)):
-            if not self.app.state.plane.runs.count:
+            if not self.app.state.context.runs.count:
                 return
             await asyncio.sleep(_LOOK_S)
 
@@ -99,7 +99,7 @@ class Host:
             yield
             return
         config = web_config(self.app.state.inner, connection=InnerConnection)
-        web = Web(config, Standing())
+        web = Web(config, Readiness())
         with inner_socket(self._crew.own) as listening:
             serving = asyncio.create_task(web.serve(sockets=[listening]))
             try:

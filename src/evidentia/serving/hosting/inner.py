@@ -14,9 +14,9 @@ from starlette.responses import Response
 from evidentia.serving.hosting.connections import BoundedConnection
 from evidentia.serving.hosting.forwarding import FORWARD, PING
 from evidentia.serving.hosting.metrics import PASSED
-from evidentia.serving.hosting.passing import FACTS, Passed
+from evidentia.serving.hosting.reverse_proxy import FACTS, Passed
 from evidentia.serving.hosting.wire import answered, answered_no, read_forwarded
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.api_errors import ApiError
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from evidentia.serving.hosting.forwarding import OwnWriter
 
-MOST_CONNECTIONS: Final = 100_000
+MAX_CONNECTIONS: Final = 100_000
 _WAITING: Final = 1_024
 _CREDENTIALS: Final = struct.Struct("3i")
 _PEER: Final = getattr(socket, "SO_PEERCRED", None)
@@ -52,16 +52,16 @@ class Inner:
 
     async def _done(self, raw: bytes) -> bytes:
         try:
-            endpoint, asked = read_forwarded(raw)
-            return answered(await self._writer.do(endpoint, asked))
-        except Refusal as refusal:
+            endpoint, operation = read_forwarded(raw)
+            return answered(await self._writer.do(endpoint, operation))
+        except ApiError as refusal:
             return answered_no(refusal)
 
 
 class InnerConnection(BoundedConnection):
     """A connection from a process of the same user; any other is dropped."""
 
-    most_connections = MOST_CONNECTIONS
+    most_connections = MAX_CONNECTIONS
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent has it
         """Begin, or drop it."""

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import h11
 
-from evidentia.serving.operations.refusals import UNAVAILABLE, Refusal
+from evidentia.serving.operations.api_errors import UNAVAILABLE, ApiError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
 CONNECT_S: Final = 5
-MOST_RESTING: Final = 64
+MAX_RESTING: Final = 64
 AWAY: Final = "writer_restarting"
 _BLOCK: Final = 64 << 10
 _HOST: Final = (b"host", b"localhost")
@@ -80,7 +80,7 @@ class InnerClient:
         is_kept = False
         try:
             yield connection
-            is_kept = connection.rest() and len(self._resting) < MOST_RESTING
+            is_kept = connection.rest() and len(self._resting) < MAX_RESTING
         except (OSError, h11.ProtocolError) as error:
             raise writer_lost() from error
         finally:
@@ -121,14 +121,14 @@ class InnerClient:
             raise writer_away() from error
 
 
-def writer_away() -> Refusal:
+def writer_away() -> ApiError:
     """Return the refusal while the writing process is not there: nothing was done."""
     message = "the process that writes is starting again; nothing was done"
-    return Refusal(UNAVAILABLE, AWAY, message, hint="ask again in a second", headers={"retry-after": "1"})
+    return ApiError(UNAVAILABLE, AWAY, message, hint="ask again in a second", headers={"retry-after": "1"})
 
 
-def writer_lost() -> Refusal:
+def writer_lost() -> ApiError:
     """Return the refusal when the writing process went away in the middle."""
     hint = "it may have been done all the same, so look before you ask again"
     message = "the process that writes went away before it had answered"
-    return Refusal(UNAVAILABLE, "writer_lost", message, hint=hint, headers={"retry-after": "1"})
+    return ApiError(UNAVAILABLE, "writer_lost", message, hint=hint, headers={"retry-after": "1"})

@@ -6,18 +6,18 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from evidentia.serving.identity.refusing import refusal_response
-from evidentia.serving.operations.refusals import TOO_LARGE, Refusal
+from evidentia.serving.operations.api_errors import TOO_LARGE, ApiError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 """Of any body at any door; most operations take far less, and say so themselves."""
 TOO_SLOW: Final = 408
 TIMED_OUT: Final = 504
 _DRAINED_S: Final = 2
 _DRAINED_BYTES: Final = 8 << 20
-_LONGEST_LENGTH: Final = 18
+_MAX_LENGTH_LENGTH: Final = 18
 _LEAVING: Final = {"connection": "close"}
 
 
@@ -27,10 +27,10 @@ class Limits:
     Once an answer has begun it may last, as streams do; but each part of it has to be taken within the same time.
     """
 
-    def __init__(self, app: ASGIApp, *, request_s: float, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, app: ASGIApp, *, request_s: float, max_bytes: int = MAX_BYTES) -> None:
         self._app = app
         self._request_s = request_s
-        self._most_bytes = most_bytes
+        self._most_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -41,16 +41,16 @@ class Limits:
             await _throw_away(scope, receive)
             await refusal_response(_too_large(self._most_bytes))(scope, receive, send)
             return
-        await _Exchange(scope, receive, send, request_s=self._request_s, most_bytes=self._most_bytes).run(self._app)
+        await _Exchange(scope, receive, send, request_s=self._request_s, max_bytes=self._most_bytes).run(self._app)
 
 
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, *, request_s: float, most_bytes: int) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, request_s: float, max_bytes: int) -> None:
         self._scope, self._receive, self._send = scope, receive, send
         self._request_s = request_s
-        self._most_bytes = most_bytes
+        self._most_bytes = max_bytes
         self._received = 0
         self._is_whole = False
         self._is_begun = False
@@ -93,7 +93,7 @@ class _Exchange:
         if not self._is_over and not self._time.expired():
             self._time.reschedule(until)
 
-    async def _refuse(self, refusal: Refusal) -> None:
+    async def _refuse(self, refusal: ApiError) -> None:
         await refusal_response(refusal)(self._scope, self._receive, self._send)
 
 
@@ -105,7 +105,7 @@ def _length_in(scope: Scope) -> int:
     """Return the length that a request announces; 0 where it does not, and more than anything where it is absurd."""
     for name, value in scope["headers"]:
         if name == b"content-length":
-            return int(value) if value.isdigit() and len(value) <= _LONGEST_LENGTH else 1 << 62
+            return int(value) if value.isdigit() and len(value) <= _MAX_LENGTH_LENGTH else 1 << 62
     return 0
 
 
@@ -125,16 +125,16 @@ async def _throw_away(scope: Scope, receive: Receive) -> None:
         return
 
 
-def _too_large(most_bytes: int) -> Refusal:
-    message = f"the body is larger than {most_bytes} bytes"
-    return Refusal(TOO_LARGE, "body_too_large", message, hint="send less at a time", headers=_LEAVING)
+def _too_large(max_bytes: int) -> ApiError:
+    message = f"the body is larger than {max_bytes} bytes"
+    return ApiError(TOO_LARGE, "body_too_large", message, hint="send less at a time", headers=_LEAVING)
 
 
-def _too_slow(request_s: float) -> Refusal:
+def _too_slow(request_s: float) -> ApiError:
     message = f"the body was not here after {request_s:g} s"
-    return Refusal(TOO_SLOW, "request_too_slow", message, hint="send it faster, or raise server.request_s", headers=_LEAVING)
+    return ApiError(TOO_SLOW, "request_too_slow", message, hint="send it faster, or raise server.request_s", headers=_LEAVING)
 
 
-def _given_up() -> Refusal:
+def _given_up() -> ApiError:
     hint = "it may have been done all the same, so look before you ask again; server.request_s says how long a request may take"
-    return Refusal(TIMED_OUT, "request_timed_out", "the request took too long and was given up", hint=hint, headers=_LEAVING)
+    return ApiError(TIMED_OUT, "request_timed_out", "the request took too long and was given up", hint=hint, headers=_LEAVING)

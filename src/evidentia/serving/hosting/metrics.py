@@ -10,7 +10,7 @@ from starlette.routing import Route
 from evidentia.contracts.control import Role
 from evidentia.serving.hosting.measures import DoorMeasures, exposition
 from evidentia.serving.identity.hosts import client_of, is_local
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.api_errors import ApiError
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.responding import HEADERS, refused
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from evidentia.contracts.ports import Clock
-    from evidentia.serving.operations.asking import Endpoint, Reply
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.endpoint import Endpoint, Reply
+    from evidentia.serving.operations.server_context import ServerContext
 
 PATH: Final = "/metrics"
 PASSED: Final = "evidentia.passed"
@@ -45,14 +45,14 @@ class _Watching(NamedTuple):
     is_base_wide: bool = True
 
 
-def metrics_route(plane: Plane) -> Route:
+def metrics_route(context: ServerContext) -> Route:
     """Return the route of what was counted."""
 
     async def answer(request: Request) -> Response:
         try:
             if not is_local(request):
-                await plane.admission.admit(request.headers.get("authorization", ""), _Watching(), client=client_of(request))
-        except Refusal as refusal:
+                await context.admission.admit(request.headers.get("authorization", ""), _Watching(), client=client_of(request))
+        except ApiError as refusal:
             return refused(refusal)
         return Response(exposition(), headers={**HEADERS, "content-type": CONTENT_TYPE})
 
@@ -93,7 +93,7 @@ class Measured:
 
 
 class MeasuredCalls:
-    """Counts the operations that come through a door whose requests do not tell which they are for; for `Plane.watch`."""
+    """Counts the operations that come through a door whose requests do not tell which they are for; for `ServerContext.watch`."""
 
     def __init__(self, door: str, *, clock: Clock) -> None:
         self._door = door
@@ -106,7 +106,7 @@ class MeasuredCalls:
         try:
             reply = await performing
             status = reply.status or endpoint.status
-        except Refusal as refusal:
+        except ApiError as refusal:
             status = refusal.status
             raise
         finally:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from evidentia.serving.hosting.orders import Hosting
     from evidentia.serving.hosting.tls import TlsFiles
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 
 class SideDoor(Protocol):
@@ -29,13 +29,13 @@ class SideDoor(Protocol):
         ...
 
 
-def side_doors(plane: Plane, hosting: Hosting, *, files: TlsFiles) -> list[tuple[SideDoor, str]]:
+def side_doors(context: ServerContext, hosting: Hosting, *, files: TlsFiles) -> list[tuple[SideDoor, str]]:
     """Return the doors that are asked for, each with the address where it is to listen."""
     if hosting.grpc_port is None:
         return []
-    plane = dataclasses.replace(plane, watch=MeasuredCalls("grpc", clock=plane.parts.clock))
+    context = dataclasses.replace(context, watch=MeasuredCalls("grpc", clock=context.parts.clock))
     host = f"[{hosting.host}]" if ":" in hosting.host else hosting.host
-    return [(_grpc_door(plane, is_shared=hosting.is_supervised, files=files), f"{host}:{hosting.grpc_port}")]
+    return [(_grpc_door(context, is_shared=hosting.is_supervised, files=files), f"{host}:{hosting.grpc_port}")]
 
 
 class SideDoors:
@@ -68,15 +68,15 @@ class SideDoors:
             await door.stop(grace_s=self._grace_s)
 
 
-def _grpc_door(plane: Plane, *, is_shared: bool, files: TlsFiles) -> SideDoor:
+def _grpc_door(context: ServerContext, *, is_shared: bool, files: TlsFiles) -> SideDoor:
     try:
         from evidentia.serving.grpc.server import GrpcDoor, credentials_of
     except ImportError as error:
         raise MissingExtraError("grpc", needed_for="`--grpc-port`") from error
     if not files.is_on:
-        return GrpcDoor(plane, is_shared=is_shared)
+        return GrpcDoor(context, is_shared=is_shared)
     authorities = Path(files.client_certificates).read_bytes() if files.client_certificates else None
     credentials = credentials_of(
         certificate=Path(files.certificate).read_bytes(), private_key=Path(files.private_key).read_bytes(), authorities=authorities
     )
-    return GrpcDoor(plane, credentials=credentials, is_shared=is_shared)
+    return GrpcDoor(context, credentials=credentials, is_shared=is_shared)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.errors import BaseStateError
-from evidentia.serving.hosting.member import Member
 from evidentia.serving.hosting.orders import Assignment, Command
 from evidentia.serving.hosting.web import GRACE_S
+from evidentia.serving.hosting.worker_process import WorkerProcess
 
 if TYPE_CHECKING:
     import socket
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 PATIENCE_S: Final = GRACE_S + 10
 """How long processes may take to end before they are killed, beside the time in which they are still listening."""
-MOST_BEHIND: Final = 3
+MAX_BEHIND: Final = 3
 """How many retired writers may wait for their runs; the oldest is stopped when there is one more."""
 FIRST_WAIT_S: Final = 0.1
-LONGEST_WAIT_S: Final = 10.0
+MAX_WAIT_S: Final = 10.0
 STEADY_S: Final = 30.0
 """A process that lived for so long is started again without delay."""
 
 
-class Post(NamedTuple):
+class WorkerSlot(NamedTuple):
     """What one process is to be: the number within its generation; the first one writes."""
 
     generation: int
@@ -69,8 +69,8 @@ class Supervisor:
         self._newest = 0
         self._wanted: set[int] = set()
         """The generations whose processes are started again when they die."""
-        self._members: dict[Post, Member] = {}
-        self._waits_s: dict[Post, float] = {}
+        self._members: dict[WorkerSlot, WorkerProcess] = {}
+        self._waits_s: dict[WorkerSlot, float] = {}
         self._watching: set[asyncio.Task[None]] = set()
         self._is_stopping = asyncio.Event()
         self._renewing = asyncio.Lock()
@@ -111,45 +111,45 @@ class Supervisor:
 
     def _writers(self, newest: int) -> list[Path]:
         """Return where the writing processes are: that of a generation, then those before it which still run."""
-        behind = sorted({post.generation for post in self._members if post.is_writing and post.generation < newest}, reverse=True)
+        behind = sorted({slot.generation for slot in self._members if slot.is_writing and slot.generation < newest}, reverse=True)
         return [self._socket_of(generation) for generation in (newest, *behind)]
 
     async def _start_generation(self) -> bool:
         """Start the process that writes, then the others, and return whether all of them answer; if not, none of them stays."""
         self._newest += 1
         self._wanted.add(self._newest)
-        posts = [Post(self._newest, number) for number in range(self._hosting.workers)]
-        if await self._start(posts[0]) and all(await asyncio.gather(*(self._start(post) for post in posts[1:]))):
+        slots = [WorkerSlot(self._newest, number) for number in range(self._hosting.workers)]
+        if await self._start(slots[0]) and all(await asyncio.gather(*(self._start(slot) for slot in slots[1:]))):
             return True
         self._wanted.discard(self._newest)
-        for post in posts:
-            if post in self._members:
-                self._members[post].kill()
+        for slot in slots:
+            if slot in self._members:
+                self._members[slot].kill()
         return False
 
-    async def _start(self, post: Post) -> bool:
+    async def _start(self, slot: WorkerSlot) -> bool:
         """Start one process and return whether it answers; from then on it is started again whenever it dies."""
         assignment = Assignment(
             hosting=self._hosting,
             listening=(self._listening.fileno(),),
-            writers=tuple(str(path) for path in self._writers(post.generation)),
-            own=str(self._socket_of(post.generation)) if post.is_writing else "",
+            writers=tuple(str(path) for path in self._writers(slot.generation)),
+            own=str(self._socket_of(slot.generation)) if slot.is_writing else "",
         )
-        if post.is_writing and self._link.hashed:
+        if slot.is_writing and self._link.hashed:
             assignment = msgspec.structs.replace(assignment, link_hash=self._link.hashed, link_token=self._link.token_id)
             self._link = NO_LINK  # a process that is started again must not make a used link good
-        member = await Member.start(assignment, counting=self._counting)
-        self._members[post] = member
-        if await self._is_ready(member):
-            self._watch(self._keep(post, member))
+        process = await WorkerProcess.start(assignment, counting=self._counting)
+        self._members[slot] = process
+        if await self._is_ready(process):
+            self._watch(self._keep(slot, process))
             return True
-        member.kill()
-        await self._bury(post, member)
+        process.kill()
+        await self._bury(slot, process)
         return False
 
-    async def _is_ready(self, member: Member) -> bool:
+    async def _is_ready(self, process: WorkerProcess) -> bool:
         """Return whether a process answers, unless all of them are told to stop meanwhile."""
-        ready = asyncio.create_task(member.is_ready())
+        ready = asyncio.create_task(process.is_ready())
         stopping = asyncio.create_task(self._is_stopping.wait())
         await asyncio.wait((ready, stopping), return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -158,43 +158,43 @@ class Supervisor:
             return False
         return ready.result()
 
-    async def _keep(self, post: Post, member: Member) -> None:
+    async def _keep(self, slot: WorkerSlot, process: WorkerProcess) -> None:
         """Wait until a process dies, and start another in its place unless it was to end; each time after a longer while."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        await self._bury(post, member)
+        await self._bury(slot, process)
         if loop.time() - began >= STEADY_S:
-            self._waits_s.pop(post, None)
-        while self._is_wanted(post):
-            wait_s = self._waits_s.get(post, FIRST_WAIT_S)
-            self._waits_s[post] = min(2 * wait_s, LONGEST_WAIT_S)
-            _say(f"process {member.pid} has ended, and another takes its place in {wait_s:g} s")
+            self._waits_s.pop(slot, None)
+        while self._is_wanted(slot):
+            wait_s = self._waits_s.get(slot, FIRST_WAIT_S)
+            self._waits_s[slot] = min(2 * wait_s, MAX_WAIT_S)
+            _say(f"process {process.pid} has ended, and another takes its place in {wait_s:g} s")
             await self._pause(wait_s)
-            if not self._is_wanted(post) or await self._start(post):
+            if not self._is_wanted(slot) or await self._start(slot):
                 return
 
-    def _is_wanted(self, post: Post) -> bool:
-        return post.generation in self._wanted and not self._is_stopping.is_set()
+    def _is_wanted(self, slot: WorkerSlot) -> bool:
+        return slot.generation in self._wanted and not self._is_stopping.is_set()
 
     async def _pause(self, wait_s: float) -> None:
         stopping = asyncio.create_task(self._is_stopping.wait())
         await asyncio.wait((stopping,), timeout=wait_s)
         stopping.cancel()
 
-    async def _bury(self, post: Post, member: Member) -> None:
+    async def _bury(self, slot: WorkerSlot, process: WorkerProcess) -> None:
         """Wait until a process has ended, and forget it with what it counted of the moment."""
-        await member.ended()
-        if self._members.get(post) is member:
-            del self._members[post]
-        for file in self._counting.glob(f"gauge_live*_{member.pid}.db"):
+        await process.ended()
+        if self._members.get(slot) is process:
+            del self._members[slot]
+        for file in self._counting.glob(f"gauge_live*_{process.pid}.db"):
             file.unlink(missing_ok=True)
-        if post.is_writing and post.generation not in self._wanted:
+        if slot.is_writing and slot.generation not in self._wanted:
             self._tell_writers()
 
     def _tell_writers(self) -> None:
         """Tell every process where the writing ones are."""
-        for member in self._members.values():
-            member.tell(Command.KNOW, writers=self._writers(max(self._wanted, default=self._newest)))
+        for process in self._members.values():
+            process.tell(Command.KNOW, writers=self._writers(max(self._wanted, default=self._newest)))
 
     async def _renew(self) -> None:
         """Start processes with the settings and certificates of now; once all of them answer, those before them retire."""
@@ -205,33 +205,33 @@ class Supervisor:
                 return
             self._wanted = {self._newest}
             self._tell_writers()
-            behind = sorted((post for post in self._members if post.generation < self._newest), reverse=True)
-            for post in behind:
-                self._members[post].tell(Command.RETIRE if post.is_writing else Command.STOP)
-            for post in [post for post in behind if post.is_writing][MOST_BEHIND:]:
-                self._members[post].tell(Command.STOP)
+            behind = sorted((slot for slot in self._members if slot.generation < self._newest), reverse=True)
+            for slot in behind:
+                self._members[slot].tell(Command.RETIRE if slot.is_writing else Command.STOP)
+            for slot in [slot for slot in behind if slot.is_writing][MAX_BEHIND:]:
+                self._members[slot].tell(Command.STOP)
 
     async def _stop(self) -> None:
         """End the processes that read, then those that write for them; whoever takes too long is killed."""
         self._is_stopping.set()
         self._listening.close()
-        for post, member in self._members.items():
-            member.tell(Command.RETIRE if post.is_writing else Command.STOP)
-        await self._ended([member for post, member in self._members.items() if not post.is_writing])
-        for member in self._members.values():
-            member.tell(Command.STOP)
+        for slot, process in self._members.items():
+            process.tell(Command.RETIRE if slot.is_writing else Command.STOP)
+        await self._ended([process for slot, process in self._members.items() if not slot.is_writing])
+        for process in self._members.values():
+            process.tell(Command.STOP)
         await self._ended(list(self._members.values()))
         for task in self._watching:
             task.cancel()
         await asyncio.gather(*self._watching, return_exceptions=True)
 
-    async def _ended(self, members: list[Member]) -> None:
+    async def _ended(self, members: list[WorkerProcess]) -> None:
         if not members:
             return
-        waiting = [asyncio.create_task(member.ended()) for member in members]
+        waiting = [asyncio.create_task(process.ended()) for process in members]
         await asyncio.wait(waiting, timeout=PATIENCE_S + self._hosting.drain_s)
-        for member in members:
-            member.kill()
+        for process in members:
+            process.kill()
         await asyncio.gather(*waiting)
 
     def _watch(self, work: Coroutine[None, None, None]) -> None:

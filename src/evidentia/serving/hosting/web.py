@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from evidentia.serving.hosting.connections import BoundedConnection
-    from evidentia.serving.hosting.standing import Standing
+    from evidentia.serving.hosting.readiness import Readiness
 
 GRACE_S: Final = 10
 """How long requests under way may take once the server is told to stop."""
 KEEP_ALIVE_S: Final = 60
 """How long a connection may rest; longer than clients keep theirs, so that none is used while it closes."""
-MOST_HEAD_BYTES: Final = 64 << 10
+MAX_HEAD_BYTES: Final = 64 << 10
 """Of the head of a request."""
 
 
 class Web(uvicorn.Server):
     """A web server that says first that it is not ready, then ends streams, then lets requests under way finish."""
 
-    def __init__(self, config: uvicorn.Config, standing: Standing, *, drain_s: float = 0) -> None:
+    def __init__(self, config: uvicorn.Config, readiness: Readiness, *, drain_s: float = 0) -> None:
         super().__init__(config)
-        self._standing = standing
+        self._standing = readiness
         self._drain_s = drain_s
         self.is_begun = asyncio.Event()
         self.is_over = asyncio.Event()
@@ -74,7 +74,7 @@ def web_config(app: ASGIApp, *, connection: type[BoundedConnection], context: ss
         proxy_headers=False,
         headers=[HSTS] if context is not None else [],
         ssl_context_factory=None if context is None else lambda *_: context,
-        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
         lifespan="off",

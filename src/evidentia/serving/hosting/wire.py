@@ -10,13 +10,13 @@ from evidentia.contracts.access import Principal
 from evidentia.contracts.control import Fault, TokenInfo
 from evidentia.contracts.vocabulary import Vocabulary
 from evidentia.serving.identity.admission import Identity
-from evidentia.serving.operations.asking import Asked, Reply
+from evidentia.serving.operations.api_errors import NOT_FOUND, ApiError
 from evidentia.serving.operations.bodies import decode_body
-from evidentia.serving.operations.refusals import NOT_FOUND, Refusal
+from evidentia.serving.operations.endpoint import OperationRequest, Reply
 from evidentia.serving.operations.registry import ENDPOINTS
 
 if TYPE_CHECKING:
-    from evidentia.serving.operations.asking import Endpoint
+    from evidentia.serving.operations.endpoint import Endpoint
 
 _BY_NAME: Final = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
 
@@ -42,7 +42,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     fault: Fault | None = None
 
 
-def forwarded(endpoint: Endpoint, asked: Asked) -> bytes:
+def forwarded(endpoint: Endpoint, asked: OperationRequest) -> bytes:
     """Return what is handed over."""
     return msgspec.json.encode(
         Forwarded(
@@ -57,7 +57,7 @@ def forwarded(endpoint: Endpoint, asked: Asked) -> bytes:
     )
 
 
-def read_forwarded(raw: bytes) -> tuple[Endpoint, Asked]:
+def read_forwarded(raw: bytes) -> tuple[Endpoint, OperationRequest]:
     """Return what was handed over."""
     message = msgspec.json.decode(raw, type=Forwarded)
     endpoint = _BY_NAME[message.operation]
@@ -66,7 +66,7 @@ def read_forwarded(raw: bytes) -> tuple[Endpoint, Asked]:
         if issubclass(field.kind, Vocabulary) and query.get(field.name) is not None:
             query[field.name] = field.kind(query[field.name])
     body = None if message.body is msgspec.UNSET else decode_body(bytes(message.body), endpoint)
-    return endpoint, Asked(Identity(message.token, message.principal), message.path, query, body, message.if_match)
+    return endpoint, OperationRequest(Identity(message.token, message.principal), message.path, query, body, message.if_match)
 
 
 def answered(reply: Reply) -> bytes:
@@ -75,7 +75,7 @@ def answered(reply: Reply) -> bytes:
     return msgspec.json.encode(Answered(status=reply.status, headers=dict(reply.headers), message=message))
 
 
-def answered_no(refusal: Refusal) -> bytes:
+def answered_no(refusal: ApiError) -> bytes:
     """Return what goes back when it was refused."""
     return msgspec.json.encode(Answered(status=refusal.status, headers=refusal.headers, fault=refusal.fault))
 
@@ -85,7 +85,7 @@ def read_answered(raw: bytes, endpoint: Endpoint) -> Reply:
     message = msgspec.json.decode(raw, type=Answered)
     if message.fault is not None:
         fault = message.fault
-        raise Refusal(
+        raise ApiError(
             message.status or NOT_FOUND, fault.code, fault.message, hint=fault.hint, problems=fault.problems, headers=message.headers
         )
     kind = Any if endpoint.reply is None else endpoint.reply

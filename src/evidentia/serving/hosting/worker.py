@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.control import TokenId
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.serving.hosting.crew import Crew
 from evidentia.serving.hosting.forwarding import Writers
 from evidentia.serving.hosting.host import Host
 from evidentia.serving.hosting.orders import Assignment, Command, Order, Report, line_of, next_message
-from evidentia.wiring.control import open_control
+from evidentia.serving.hosting.process_role import ProcessRole
+from evidentia.wiring.governance_runtime import open_control
 from evidentia.wiring.settings_file import read_settings
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ async def _work(connected: socket.socket) -> None:
     hosting = assignment.hosting
     base = Path(hosting.base)
     writers = Writers(_paths(assignment.writers))
-    crew = Crew(workers=hosting.workers, writers=writers, own=Path(assignment.own) if assignment.own else None)
+    role = ProcessRole(workers=hosting.workers, writers=writers, own=Path(assignment.own) if assignment.own else None)
     with open_control(base, is_durable=hosting.is_durable) as control:
-        host = Host(control, hosting, settings=read_settings(base), crew=crew)
+        host = Host(control, hosting, settings=read_settings(base), role=role)
         if assignment.link_hash:
             host.app.state.links.expect(assignment.link_hash, token_id=TokenId(assignment.link_token))
         orders = _Orders(reader, know=lambda order: writers.replace(_paths(order.writers)))

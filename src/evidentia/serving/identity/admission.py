@@ -9,13 +9,13 @@ from starlette.concurrency import run_in_threadpool
 from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.control import SIGNED_PREFIX
 from evidentia.serving.identity.callers import Grants
-from evidentia.serving.operations.refusals import FORBIDDEN, UNAUTHORIZED, Refusal
+from evidentia.serving.operations.api_errors import FORBIDDEN, UNAUTHORIZED, ApiError
 
 if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.control import TokenId, TokenInfo
     from evidentia.serving.identity.limits import Limiter
-    from evidentia.serving.operations.asking import Needs
+    from evidentia.serving.operations.endpoint import Needs
     from evidentia.serving.operations.parts import TokenKeeper
 
 SCHEME: Final = "bearer"
@@ -87,10 +87,10 @@ class Admission:
         token = identity.token
         if not set(token.roles) & set(needs.roles):
             needed = " or ".join(role.value for role in needs.roles)
-            raise Refusal(FORBIDDEN, "wrong_role", f"this needs the role {needed}", hint="use a token that has the role")
+            raise ApiError(FORBIDDEN, "wrong_role", f"this needs the role {needed}", hint="use a token that has the role")
         if needs.is_base_wide and token.tenant != DEFAULT_TENANT:
             message = f"this is about the whole base, which tokens of the tenant '{DEFAULT_TENANT}' are for"
-            raise Refusal(FORBIDDEN, "wrong_tenant", message, hint=f"use a token of the tenant '{DEFAULT_TENANT}'")
+            raise ApiError(FORBIDDEN, "wrong_tenant", message, hint=f"use a token of the tenant '{DEFAULT_TENANT}'")
 
     async def holder(self, token_id: TokenId) -> Identity | None:
         """Return who holds the token of an id, as it stands now; None when it is unknown, expired or revoked."""
@@ -156,8 +156,8 @@ def is_signed(credential: str) -> bool:
     return credential.count(".") == _SIGNED_DOTS
 
 
-def unauthorized(code: str, message: str, *, challenge: str) -> Refusal:
+def unauthorized(code: str, message: str, *, challenge: str) -> ApiError:
     """Return the refusal for a credential that is missing or does not hold."""
     headers = {"www-authenticate": f'Bearer realm="evidentia"{challenge}'}
     hint = "send 'Authorization: Bearer TOKEN'; `evidentia tokens add` makes one"
-    return Refusal(UNAUTHORIZED, code, message, hint=hint, headers=headers)
+    return ApiError(UNAUTHORIZED, code, message, hint=hint, headers=headers)

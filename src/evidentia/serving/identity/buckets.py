@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock
 
-MOST_KEPT: Final = 100_000
-MOST_BURST: Final = 10_000
+MAX_KEPT: Final = 100_000
+MAX_BURST: Final = 10_000
 """However much a minute allows, no more than this at once."""
 _MINUTE_NS: Final = 60_000_000_000
 
@@ -27,7 +27,7 @@ class Pace(NamedTuple):
     @classmethod
     def of(cls, per_minute: int, *, workers: int = 1) -> Pace:
         """Return one worker's share of so many a minute; a minute's share may come at once, one at least."""
-        return cls(max(1, _MINUTE_NS * workers // per_minute), max(1, min(per_minute // workers, MOST_BURST)))
+        return cls(max(1, _MINUTE_NS * workers // per_minute), max(1, min(per_minute // workers, MAX_BURST)))
 
 
 class Buckets:
@@ -36,9 +36,9 @@ class Buckets:
     Beyond `most_kept` the one that was not used for longest is forgotten, which fills it.
     """
 
-    def __init__(self, *, clock: Clock, most_kept: int = MOST_KEPT) -> None:
+    def __init__(self, *, clock: Clock, max_kept: int = MAX_KEPT) -> None:
         self._clock = clock
-        self._most_kept = most_kept
+        self._most_kept = max_kept
         self._full_at: dict[str, int] = {}
         self._lock = threading.Lock()
 

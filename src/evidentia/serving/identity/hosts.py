@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 
 from evidentia.serving.identity.refusing import refusal_response
-from evidentia.serving.operations.refusals import FORBIDDEN, Refusal
+from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,9 +35,9 @@ class HostRule:
         """Refuse a Host that is none of this server's, and an Origin that is there and is none."""
         if len(headers.getlist("host")) != 1 or host_in(f"//{headers['host']}") not in self._hosts:
             hint = "name the host in server.hosts or with --allow-host if it is this server's"
-            raise Refusal(MISDIRECTED, "wrong_host", "the Host header is none of this server's", hint=hint)
+            raise ApiError(MISDIRECTED, "wrong_host", "the Host header is none of this server's", hint=hint)
         if any(host_in(origin) not in self._hosts for origin in headers.getlist("origin")):
-            raise Refusal(FORBIDDEN, "wrong_origin", "the Origin header is none of this server's", hint="ask from this server's own host")
+            raise ApiError(FORBIDDEN, "wrong_origin", "the Origin header is none of this server's", hint="ask from this server's own host")
 
 
 class HostCheck:
@@ -52,7 +52,7 @@ class HostCheck:
         if scope["type"] in {"http", "websocket"}:
             try:
                 self._rule.check(Headers(scope=scope))
-            except Refusal as refusal:
+            except ApiError as refusal:
                 if scope["type"] == "websocket":
                     await send({"type": "websocket.close", "code": _POLICY_VIOLATED, "reason": refusal.fault.code})
                 else:

@@ -6,8 +6,8 @@ import ipaddress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
-from evidentia.serving.identity.buckets import MOST_KEPT, Buckets, Pace
-from evidentia.serving.operations.refusals import TOO_MANY, Refusal
+from evidentia.serving.identity.buckets import MAX_KEPT, Buckets, Pace
+from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
 
 if TYPE_CHECKING:
     from evidentia.contracts.control import TokenId, TokenInfo
@@ -46,16 +46,16 @@ class Limiter:
         requests_per_day: int = 0,
         usage: Usage | None = None,
         workers: int = 1,
-        most_kept: int = MOST_KEPT,
+        max_kept: int = MAX_KEPT,
     ) -> None:
         self._clock = clock
         self._per_minute = requests_per_minute
         self._per_day = requests_per_day
         self._usage = usage
         self._workers = workers
-        self._buckets = Buckets(clock=clock, most_kept=most_kept)
-        self._wrong = Buckets(clock=clock, most_kept=most_kept)
-        self._hashes = Buckets(clock=clock, most_kept=most_kept)
+        self._buckets = Buckets(clock=clock, max_kept=max_kept)
+        self._wrong = Buckets(clock=clock, max_kept=max_kept)
+        self._hashes = Buckets(clock=clock, max_kept=max_kept)
         """Apart from what is wrong without a hash, so that nobody is kept out by garbage from the address they share."""
 
     def count(self, token: TokenInfo) -> None:
@@ -106,8 +106,8 @@ class Limiter:
         return (midnight - now) // timedelta(microseconds=1) * 1_000
 
 
-def _too_many(code: str, message: str, *, hint: str, wait_ns: int) -> Refusal:
-    return Refusal(TOO_MANY, code, message, hint=hint, headers={"retry-after": str(max(1, -(-wait_ns // _SECOND_NS)))})
+def _too_many(code: str, message: str, *, hint: str, wait_ns: int) -> ApiError:
+    return ApiError(TOO_MANY, code, message, hint=hint, headers={"retry-after": str(max(1, -(-wait_ns // _SECOND_NS)))})
 
 
 def _refuse_guesses(wait_ns: int) -> None:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from evidentia.contracts.control import TokenId
     from evidentia.contracts.ports import Clock, Entropy
     from evidentia.serving.identity.admission import Admission, Identity
-    from evidentia.serving.identity.sessions import Notes
-    from evidentia.serving.operations.refusals import Refusal
+    from evidentia.serving.identity.sessions import AuditWriter
+    from evidentia.serving.operations.api_errors import ApiError
 
 HOLDS_S: Final = 3_600
-MOST_LINKS: Final = 1_000
+MAX_LINKS: Final = 1_000
 _CODE_BYTES: Final = 32
-_LONGEST: Final = 100
+_MAX_LENGTH: Final = 100
 _SECOND_NS: Final = 1_000_000_000
 
 
@@ -36,7 +36,7 @@ class Links:
     """The codes that wait to be used, in memory; of each the hash is kept. For one event loop."""
 
     def __init__(
-        self, admission: Admission, *, notes: Notes, clock: Clock, entropy: Entropy, holds_s: int = HOLDS_S, most: int = MOST_LINKS
+        self, admission: Admission, *, notes: AuditWriter, clock: Clock, entropy: Entropy, holds_s: int = HOLDS_S, most: int = MAX_LINKS
     ) -> None:
         self._admission = admission
         self._notes = notes
@@ -64,7 +64,7 @@ class Links:
         Raises:
             Refusal: 401 for a code that is unknown, used or too old, or whose token does not hold; 429 for too many of those.
         """
-        hashed = hash_of(code[: _LONGEST + 1])
+        hashed = hash_of(code[: _MAX_LENGTH + 1])
         waiting = self._waiting.pop(hashed, None)  # before anything is waited for: of two at once, one comes too late
         if waiting is None or not hmac.compare_digest(waiting.hashed, hashed) or waiting.until_ns <= self._clock.elapsed_ns():
             raise self._worthless(client)
@@ -74,7 +74,7 @@ class Links:
         await run_in_threadpool(note_session, self._notes, "link used", identity.token)
         return identity
 
-    def _worthless(self, client: str | None) -> Refusal:
+    def _worthless(self, client: str | None) -> ApiError:
         self._admission.wrong(client)
         return unauthorized("invalid_link", "the link was used, is too old, or was never made", challenge="")
 

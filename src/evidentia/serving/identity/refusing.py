@@ -10,10 +10,10 @@ from starlette.responses import Response
 from evidentia.contracts.control import FaultReply
 
 if TYPE_CHECKING:
-    from evidentia.serving.operations.refusals import Refusal
+    from evidentia.serving.operations.api_errors import ApiError
 
 
-def refusal_response(refusal: Refusal) -> Response:
+def refusal_response(refusal: ApiError) -> Response:
     """Return the response that tells a refusal; nobody keeps it."""
     body = msgspec.json.encode(FaultReply(error=refusal.fault))
     headers = {"cache-control": "no-store", "x-content-type-options": "nosniff", **refusal.headers}

@@ -21,15 +21,15 @@ IDLE_S: Final = 3_600
 """A session of which nothing is heard for so long ends, however long it might have lasted."""
 RECHECK_NS: Final = 2_000_000_000
 """For how long a session is believed without asking whether its token still holds."""
-MOST_SESSIONS: Final = 10_000
-MOST_OF_ONE: Final = 20
+MAX_SESSIONS: Final = 10_000
+MAX_OF_ONE: Final = 20
 """Sessions of one token; another one ends the one that was not used for longest."""
 _SECRET_BYTES: Final = 32
-_LONGEST: Final = 100
+_MAX_LENGTH: Final = 100
 _SECOND_NS: Final = 1_000_000_000
 
 
-class Notes(Protocol):
+class AuditWriter(Protocol):
     """Writes lines of the audit."""
 
     def note(self, kind: AuditKind, change: str, *, subject: str, name: str, tenant: str, by: str) -> None:
@@ -88,12 +88,12 @@ class SessionStore:
         self,
         admission: Admission,
         *,
-        notes: Notes,
+        notes: AuditWriter,
         clock: Clock,
         entropy: Entropy,
         session_s: int,
         idle_s: int = IDLE_S,
-        most: int = MOST_SESSIONS,
+        most: int = MAX_SESSIONS,
     ) -> None:
         self._admission = admission
         self._notes = notes
@@ -123,7 +123,7 @@ class SessionStore:
         """
         key = _hash(cookie)
         kept = self._kept.get(key)
-        if kept is None or len(cookie) > _LONGEST:
+        if kept is None or len(cookie) > _MAX_LENGTH:
             return None
         if not self._lasts(kept):
             self._drop(key, kept)
@@ -169,7 +169,7 @@ class SessionStore:
     def _make_room(self, token: TokenInfo) -> None:
         self._kept = {key: kept for key, kept in self._kept.items() if self._lasts(kept)}
         own = [key for key, kept in self._kept.items() if kept.session.identity.token.token_id == token.token_id]
-        for key in own[: max(0, len(own) - MOST_OF_ONE + 1)]:
+        for key in own[: max(0, len(own) - MAX_OF_ONE + 1)]:
             del self._kept[key]
         while len(self._kept) >= self._most:
             del self._kept[next(iter(self._kept))]
@@ -185,7 +185,7 @@ class SessionStore:
         await run_in_threadpool(note_session, self._notes, change, token)
 
 
-def note_session(notes: Notes, change: str, token: TokenInfo) -> None:
+def note_session(notes: AuditWriter, change: str, token: TokenInfo) -> None:
     """Write that the holder of a token came or went."""
     by = f"{token.name} ({token.token_id})"
     notes.note(AuditKind.SESSION, change, subject=token.token_id, name=token.name, tenant=token.tenant, by=by)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evidentia.contracts.control import Fault
-from evidentia.serving.operations import refusals
+from evidentia.serving.operations import api_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evidentia.serving.operations.refusals import Refusal
+    from evidentia.serving.operations.api_errors import ApiError
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -53,19 +53,19 @@ MEANINGS: Final[Mapping[int, str]] = {
 """What each number means; errors of the protocol itself carry it as their `message`."""
 
 CODE_OF: Final[Mapping[int, int]] = {
-    refusals.MALFORMED: INVALID_PARAMS,
-    refusals.UNAUTHORIZED: UNAUTHORIZED,
-    refusals.FORBIDDEN: FORBIDDEN,
-    refusals.NOT_FOUND: NOT_FOUND,
-    refusals.CONFLICT: CONFLICT,
-    refusals.CHANGED: CHANGED,
-    refusals.TOO_LARGE: TOO_LARGE,
-    refusals.WRONG_TYPE: WRONG_TYPE,
-    refusals.UNPROCESSABLE: INVALID_PARAMS,
-    refusals.TOO_MANY: TOO_MANY,
-    refusals.INTERNAL: INTERNAL_ERROR,
-    refusals.BAD_GATEWAY: BAD_GATEWAY,
-    refusals.UNAVAILABLE: UNAVAILABLE,
+    api_errors.MALFORMED: INVALID_PARAMS,
+    api_errors.UNAUTHORIZED: UNAUTHORIZED,
+    api_errors.FORBIDDEN: FORBIDDEN,
+    api_errors.NOT_FOUND: NOT_FOUND,
+    api_errors.CONFLICT: CONFLICT,
+    api_errors.CHANGED: CHANGED,
+    api_errors.TOO_LARGE: TOO_LARGE,
+    api_errors.WRONG_TYPE: WRONG_TYPE,
+    api_errors.UNPROCESSABLE: INVALID_PARAMS,
+    api_errors.TOO_MANY: TOO_MANY,
+    api_errors.INTERNAL: INTERNAL_ERROR,
+    api_errors.BAD_GATEWAY: BAD_GATEWAY,
+    api_errors.UNAVAILABLE: UNAVAILABLE,
 }
 """From the HTTP status of a refusal."""
 
@@ -91,7 +91,7 @@ def failure(code: int, reason: str, message: str, *, hint: str) -> RpcFailure:
     return RpcFailure(code, Fault(code=reason, message=message, hint=hint))
 
 
-def failure_of(refusal: Refusal) -> RpcFailure:
+def failure_of(refusal: ApiError) -> RpcFailure:
     """Return the failure that says what a refusal says."""
     code = CODE_OF.get(refusal.status, INTERNAL_ERROR)
     waiting = refusal.headers.get("retry-after")

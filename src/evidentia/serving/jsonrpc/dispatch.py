@@ -22,8 +22,8 @@ from evidentia.serving.jsonrpc.codes import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-MOST_IN_BATCH: Final = 100
-MOST_AT_ONCE: Final = 8
+MAX_IN_BATCH: Final = 100
+MAX_AT_ONCE: Final = 8
 """Calls of one batch that are answered at the same time."""
 _NULL: Final = msgspec.Raw(b"null")
 _WHAT_IDS_BEGIN_WITH: Final = (*b'"-0123456789', *b"n")
@@ -60,8 +60,8 @@ async def dispatch(raw: bytes, methods: Mapping[str, RpcMethod]) -> bytes | None
         return refused(failure(PARSE_ERROR, "malformed_json", "this is not JSON", hint="send one JSON object or array in UTF-8"))
     if not is_batch:
         return await _answered(bytes(given[0]), methods)
-    if not 1 <= len(given) <= MOST_IN_BATCH:
-        problem = f"a batch holds between 1 and {MOST_IN_BATCH} calls"
+    if not 1 <= len(given) <= MAX_IN_BATCH:
+        problem = f"a batch holds between 1 and {MAX_IN_BATCH} calls"
         return refused(failure(INVALID_REQUEST, "invalid_batch", problem, hint="send several batches, or a call by itself"))
     answers = await _answered_all([bytes(each) for each in given], methods)
     told = [answer for answer in answers if answer is not None]
@@ -75,7 +75,7 @@ def refused(failed: RpcFailure, reply_to: msgspec.Raw = _NULL) -> bytes:
 
 _Batch: Final = msgspec.defstruct(
     "_Batch",
-    [(f"call_{place}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for place in range(MOST_IN_BATCH + 1)],
+    [(f"call_{place}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for place in range(MAX_IN_BATCH + 1)],
     array_like=True,
 )
 """A batch as a row of places, one more than it may have calls: what comes after them is passed over, and takes no memory."""
@@ -90,7 +90,7 @@ async def _answered_all(calls: Sequence[bytes], methods: Mapping[str, RpcMethod]
     """Answer in order: reads next to each other at the same time, and a write by itself."""
     answers: list[bytes | None] = []
     together: list[bytes] = []
-    gate = asyncio.Semaphore(MOST_AT_ONCE)
+    gate = asyncio.Semaphore(MAX_AT_ONCE)
 
     async def answered(call: bytes) -> bytes | None:
         async with gate:

@@ -10,9 +10,9 @@ from evidentia.contracts.control import Role
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.jsonrpc.codes import METHOD_NOT_FOUND, failure, failure_of
 from evidentia.serving.jsonrpc.dispatch import RpcMethod
+from evidentia.serving.operations.api_errors import ApiError, refusal_of, too_large
 from evidentia.serving.operations.flat import asked_flat, camel
 from evidentia.serving.operations.performing import perform
-from evidentia.serving.operations.refusals import Refusal, refusal_of, too_large
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.responding import encode
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.serving.identity.admission import Identity
-    from evidentia.serving.operations.asking import Endpoint, Needs
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.endpoint import Endpoint, Needs
+    from evidentia.serving.operations.server_context import ServerContext
 
 DISCOVER: Final = "rpc.discover"
 _BY_NAME: Final = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
@@ -37,19 +37,19 @@ class _Anybody(NamedTuple):
 class Methods(Mapping[str, RpcMethod]):
     """What the holder of a token may try; each call is counted and let in, or not, by itself. A method is made when it is looked up."""
 
-    def __init__(self, plane: Plane, identity: Identity, *, description: bytes) -> None:
-        self._plane = plane
+    def __init__(self, context: ServerContext, identity: Identity, *, description: bytes) -> None:
+        self._context = context
         self._identity = identity
         self._description = description
 
     def __getitem__(self, name: str) -> RpcMethod:
         """Return the method of a name, bound to who calls it."""
         if name == DISCOVER:
-            return RpcMethod(partial(_discover, self._plane, self._identity, self._description))
+            return RpcMethod(partial(_discover, self._context, self._identity, self._description))
         endpoint = _BY_NAME[name]
         if endpoint.is_stream:
             return RpcMethod(partial(_refuse_stream, endpoint))
-        return RpcMethod(partial(_answer, self._plane, endpoint, self._identity), is_writing=endpoint.is_writing)
+        return RpcMethod(partial(_answer, self._context, endpoint, self._identity), is_writing=endpoint.is_writing)
 
     def __iter__(self) -> Iterator[str]:
         """Give the names of all methods."""
@@ -60,26 +60,26 @@ class Methods(Mapping[str, RpcMethod]):
         return len(_BY_NAME) + 1
 
 
-async def _discover(plane: Plane, identity: Identity, description: bytes, _: bytes) -> bytes:
-    _allow(plane, identity, _Anybody())
+async def _discover(context: ServerContext, identity: Identity, description: bytes, _: bytes) -> bytes:
+    _allow(context, identity, _Anybody())
     return description
 
 
-async def _answer(plane: Plane, endpoint: Endpoint, identity: Identity, params: bytes) -> bytes:
-    _allow(plane, identity, endpoint)
+async def _answer(context: ServerContext, endpoint: Endpoint, identity: Identity, params: bytes) -> bytes:
+    _allow(context, identity, endpoint)
     try:
-        if len(params) > endpoint.most_bytes:
-            raise too_large("parameters are", most_bytes=endpoint.most_bytes)
-        reply = await perform(plane, endpoint, lambda: asked_flat(endpoint, params, identity))
-    except Refusal as refusal:
+        if len(params) > endpoint.max_bytes:
+            raise too_large("parameters are", max_bytes=endpoint.max_bytes)
+        reply = await perform(context, endpoint, lambda: asked_flat(endpoint, params, identity))
+    except ApiError as refusal:
         raise failure_of(refusal) from refusal
     return encode(reply.message)
 
 
-def _allow(plane: Plane, identity: Identity, needs: Needs) -> None:
+def _allow(context: ServerContext, identity: Identity, needs: Needs) -> None:
     try:
-        plane.admission.allow(identity, needs)
-    except Refusal as refusal:
+        context.admission.allow(identity, needs)
+    except ApiError as refusal:
         raise failure_of(refusal) from refusal
     except EvidentiaError as error:
         raise failure_of(refusal_of(error)) from error

@@ -13,7 +13,7 @@ from evidentia.serving.operations.flat import IF_MATCH, flat_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.serving.operations.asking import Endpoint
+    from evidentia.serving.operations.endpoint import Endpoint
 
 Part = dict[str, Any]  # Any: a part of an OpenRPC document
 

@@ -19,7 +19,7 @@ from evidentia.serving.jsonrpc.codes import failure_of
 from evidentia.serving.jsonrpc.dispatch import dispatch, refused
 from evidentia.serving.jsonrpc.methods import Methods
 from evidentia.serving.jsonrpc.openrpc import openrpc_document
-from evidentia.serving.operations.refusals import MALFORMED, Refusal, refusal_of
+from evidentia.serving.operations.api_errors import MALFORMED, ApiError, refusal_of
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.receiving import read_body
 from evidentia.serving.rest.responding import HEADERS, encode, json_response
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from evidentia.serving.identity.admission import Identity
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 RPC: Final = "/rpc"
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 """Of a body, however many calls it holds; what one call may have is said by its operation."""
 
 
-def rpc_routes(plane: Plane) -> list[Route]:
+def rpc_routes(context: ServerContext) -> list[Route]:
     """Return the one route of JSON-RPC."""
-    description = encode(openrpc_document(ENDPOINTS, version=plane.parts.version))
+    description = encode(openrpc_document(ENDPOINTS, version=context.parts.version))
 
     async def answer(request: Request) -> Response:
         try:
-            identity, raw = await _received(plane, request)
-        except Refusal as refusal:
+            identity, raw = await _received(context, request)
+        except ApiError as refusal:
             return json_response(refusal.status, refused(failure_of(refusal)), refusal.headers)
-        content = await dispatch(raw, Methods(plane, identity, description=description))
+        content = await dispatch(raw, Methods(context, identity, description=description))
         return Response(status_code=204, headers=HEADERS) if content is None else json_response(200, content, {})
 
     return [Route(RPC, answer, methods=["POST"])]
 
 
-async def _received(plane: Plane, request: Request) -> tuple[Identity, bytes]:
+async def _received(context: ServerContext, request: Request) -> tuple[Identity, bytes]:
     """Return who asks, and the body; nothing is read from somebody who holds no token."""
     try:
-        identity = await plane.admission.identify(credential_in(request.headers.get("authorization", "")), client=client_of(request))
-        return identity, await read_body(request, most_bytes=MOST_BYTES)
+        identity = await context.admission.identify(credential_in(request.headers.get("authorization", "")), client=client_of(request))
+        return identity, await read_body(request, max_bytes=MAX_BYTES)
     except EvidentiaError as error:
         raise refusal_of(error) from error
     except ClientDisconnect:
-        raise Refusal(MALFORMED, "incomplete_body", "the body ended too early", hint="send it again") from None
+        raise ApiError(MALFORMED, "incomplete_body", "the body ended too early", hint="send it again") from None

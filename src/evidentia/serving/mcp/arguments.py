@@ -7,16 +7,16 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from evidentia.agents.tools.toolbox import DEFAULT_TOP_K, LONGEST_QUERY, MOST_TOP_K
+from evidentia.agents.tools.toolbox import DEFAULT_TOP_K, MAX_QUERY_LENGTH, MAX_TOP_K
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
 from evidentia.serving.mcp.definitions import REQUEST_FIELDS
-from evidentia.serving.operations.refusals import nearest, shape_refusal
+from evidentia.serving.operations.api_errors import nearest, shape_refusal
 from evidentia.serving.operations.requests import read_request as operations_request
 
-LONGEST_REPLY: Final = 1_000_000
+MAX_REPLY_LENGTH: Final = 1_000_000
 
-Query = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_QUERY)]
+Query = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUERY_LENGTH)]
 SessionName = Annotated[str, msgspec.Meta(max_length=200)]
 
 
@@ -24,7 +24,7 @@ class TextAsk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What `rag_retrieve` takes."""
 
     query: Query
-    top_k: Annotated[int, msgspec.Meta(ge=1, le=MOST_TOP_K)] = DEFAULT_TOP_K
+    top_k: Annotated[int, msgspec.Meta(ge=1, le=MAX_TOP_K)] = DEFAULT_TOP_K
     session: SessionName = ""
 
 
@@ -46,7 +46,7 @@ class CheckAsk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What `check_reply` takes."""
 
     question: Query
-    reply: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_REPLY)]
+    reply: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_REPLY_LENGTH)]
     session: SessionName = ""
 
 

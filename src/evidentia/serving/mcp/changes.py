@@ -13,11 +13,11 @@ from evidentia.contracts.errors import EvidentiaError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evidentia.serving.operations.office import Office
+    from evidentia.serving.operations.served_base import ServedBase
 
 POLL_S: Final = 2.0
 """How often the base is asked for its newest version."""
-MOST_SUBSCRIBED: Final = 1_000
+MAX_SUBSCRIBED: Final = 1_000
 """Addresses of one session."""
 
 _log = logging.getLogger(__name__)
@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 class Changes:
     """Watches the base, and wakes whoever waits. Not thread safe: it belongs to one event loop."""
 
-    def __init__(self, office: Office, *, poll_s: float = POLL_S) -> None:
-        self._office = office
+    def __init__(self, served_base: ServedBase, *, poll_s: float = POLL_S) -> None:
+        self._office = served_base
         self._poll_s = poll_s
         self._waiting: dict[object, asyncio.Event] = {}
         self._subscribed: dict[str, dict[str, None]] = {}
@@ -65,7 +65,7 @@ class Changes:
     def subscribe(self, session: str, uri: str) -> bool:
         """Remember that a session wants to hear of a resource; false when it already hears of as many as it may."""
         uris = self._subscribed.setdefault(session, {})
-        if len(uris) >= MOST_SUBSCRIBED and uri not in uris:
+        if len(uris) >= MAX_SUBSCRIBED and uri not in uris:
             return False
         uris[uri] = None
         return True

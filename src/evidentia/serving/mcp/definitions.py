@@ -1,6 +1,6 @@
 """The tools as clients see them: constant words and small schemas. Nothing here comes from a document or a request.
 
-Every definition is paid for in tokens by every conversation, so all of them together stay under `MOST_TOKENS`.
+Every definition is paid for in tokens by every conversation, so all of them together stay under `MAX_TOKENS`.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from evidentia.agents.tools.toolbox import DEFAULT_TOP_K, MOST_TOP_K
+from evidentia.agents.tools.toolbox import DEFAULT_TOP_K, MAX_TOP_K
 from evidentia.contracts.vocabulary import FusionMethod, GovernanceMode, QueryStepName, RetrievalMode
 
-MOST_TOKENS: Final = 2_000
+MAX_TOKENS: Final = 2_000
 """What all definitions together may cost, counted with o200k_base as JSON."""
 
 RAG: Final = "rag_retrieve"
@@ -108,7 +108,7 @@ DEFINITIONS: Final = (
             {
                 "query": _described("string", "Keep the entities, time scope and attributes asked for."),
                 "top_k": _described(
-                    "integer", "50 for a lookup, 100 for broad questions.", minimum=1, maximum=MOST_TOP_K, default=DEFAULT_TOP_K
+                    "integer", "50 for a lookup, 100 for broad questions.", minimum=1, maximum=MAX_TOP_K, default=DEFAULT_TOP_K
                 ),
                 "session": _SESSION,
             },

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from evidentia.contracts.access import Principal
-    from evidentia.serving.mcp.server import Door
-    from evidentia.serving.operations.office import Office
+    from evidentia.serving.mcp.server import McpServer
     from evidentia.serving.operations.parts import TokenKeeper
+    from evidentia.serving.operations.served_base import ServedBase
 
 PATH: Final = "/mcp"
-MOST_BYTES: Final = 4 << 20
+MAX_BYTES: Final = 4 << 20
 """Of a body; a whole answer of `retrieve` has to fit, to be verified."""
-MOST_SESSIONS: Final = 1_000
+MAX_SESSIONS: Final = 1_000
 IDLE_S: Final = 1_800
 
 
@@ -36,18 +36,18 @@ class McpEndpoint:
 
     def __init__(
         self,
-        server: Door,
+        server: McpServer,
         *,
         tokens: TokenKeeper,
         admission: Admission | None = None,
         alone: Principal | None = None,
         hosts: Iterable[str] = (),
-        most_bytes: int = MOST_BYTES,
+        max_bytes: int = MAX_BYTES,
         idle_s: float = IDLE_S,
     ) -> None:
         self._server = server
         self._manager = StreamableHTTPSessionManager(
-            server, session_idle_timeout=idle_s, max_request_body_size=most_bytes, max_sessions=MOST_SESSIONS
+            server, session_idle_timeout=idle_s, max_request_body_size=max_bytes, max_sessions=MAX_SESSIONS
         )
         self._guard = Guard(self._manager.handle_request, tokens=tokens, admission=admission or Admission(tokens), alone=alone, hosts=hosts)
 
@@ -67,7 +67,7 @@ class McpEndpoint:
 
 
 def mcp_endpoint(
-    office: Office,
+    served_base: ServedBase,
     *,
     tokens: TokenKeeper,
     admission: Admission | None = None,
@@ -76,7 +76,7 @@ def mcp_endpoint(
 ) -> McpEndpoint:
     """Return the endpoint over a base; `alone` is who asks from this machine as long as there are no tokens, nobody by default."""
     keep_quiet()
-    return McpEndpoint(make_server(office), tokens=tokens, admission=admission, alone=alone, hosts=hosts)
+    return McpEndpoint(make_server(served_base), tokens=tokens, admission=admission, alone=alone, hosts=hosts)
 
 
 def mcp_app(endpoint: McpEndpoint, *, path: str = PATH) -> Starlette:

@@ -17,7 +17,7 @@ from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.identity.callers import MAY_ASK, identity_of
 from evidentia.serving.identity.hosts import HostRule, client_of, is_local
 from evidentia.serving.identity.refusing import refusal_response
-from evidentia.serving.operations.refusals import UNAUTHORIZED, Refusal, refusal_of
+from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +53,7 @@ class Guard:
         try:
             self._hosts.check(request.headers)
             principal = await self._principal_of(request)
-        except Refusal as refusal:
+        except ApiError as refusal:
             await refusal_response(refusal)(scope, receive, send)
             return
         except EvidentiaError as error:
@@ -68,7 +68,7 @@ class Guard:
         if not is_local(request):
             headers = {"www-authenticate": 'Bearer realm="evidentia"'}
             hint = "make a token with `evidentia tokens add --role agent` and send it as a bearer token"
-            raise Refusal(UNAUTHORIZED, "missing_token", "without tokens only this machine may ask", hint=hint, headers=headers)
+            raise ApiError(UNAUTHORIZED, "missing_token", "without tokens only this machine may ask", hint=hint, headers=headers)
         return self._alone
 
     def _has_tokens(self) -> bool:

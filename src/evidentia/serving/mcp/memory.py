@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from evidentia.serving.identity.callers import Caller
 
-MOST_CONVERSATIONS: Final = 1_000
-MOST_CALLS: Final = 50
+MAX_CONVERSATIONS: Final = 1_000
+MAX_CALLS: Final = 50
 """Of one conversation; older ones are forgotten."""
-MOST_CHARS: Final = 4_000_000
+MAX_CHARS: Final = 4_000_000
 """Of the results of one conversation."""
-MOST_RECEIPTS: Final = 200
+MAX_RECEIPTS: Final = 200
 """Of one principal."""
 
 ConversationKey = tuple[bytes, str, str]
@@ -53,7 +53,7 @@ class Conversation:
     def add(self, call: KeptCall) -> None:
         """Keep a call; the oldest go when there are too many, or too much."""
         self.calls.append(call)
-        while len(self.calls) > 1 and (len(self.calls) > MOST_CALLS or sum(len(each.text) for each in self.calls) > MOST_CHARS):
+        while len(self.calls) > 1 and (len(self.calls) > MAX_CALLS or sum(len(each.text) for each in self.calls) > MAX_CHARS):
             del self.calls[0]
             self.checked = max(0, self.checked - 1)
 
@@ -77,7 +77,7 @@ class Memory:
         key = (caller.key, caller.session, name)
         found = self._conversations.setdefault(key, Conversation())
         self._conversations.move_to_end(key)
-        while len(self._conversations) > MOST_CONVERSATIONS:
+        while len(self._conversations) > MAX_CONVERSATIONS:
             self._conversations.popitem(last=False)
         return found
 
@@ -88,10 +88,10 @@ class Memory:
 
     def note_receipt(self, caller: Caller, receipt: KeptReceipt) -> None:
         """Remember that a principal was given a receipt."""
-        kept = self._receipts.setdefault(caller.key, deque(maxlen=MOST_RECEIPTS))
+        kept = self._receipts.setdefault(caller.key, deque(maxlen=MAX_RECEIPTS))
         self._receipts.move_to_end(caller.key)
         kept.appendleft(receipt)
-        while len(self._receipts) > MOST_CONVERSATIONS:
+        while len(self._receipts) > MAX_CONVERSATIONS:
             self._receipts.popitem(last=False)
 
     def receipts(self, caller: Caller) -> Sequence[KeptReceipt]:

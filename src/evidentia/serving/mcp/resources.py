@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from evidentia.serving.identity.callers import Caller
     from evidentia.serving.mcp.memory import KeptReceipt, Memory
-    from evidentia.serving.operations.office import Office
+    from evidentia.serving.operations.served_base import ServedBase
 
 SCHEME: Final = "evidentia"
 FRAGMENT: Final = "fragment"
 RECEIPT: Final = "receipt"
 IMAGE: Final = "image"
 PAGE: Final = 50
-LONGEST_URI: Final = 8_000
+MAX_URI_LENGTH: Final = 8_000
 _URI: Final = re.compile(rf"{SCHEME}://([a-z]+)/([^/?#]+)")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _MEDIA_TYPE: Final = re.compile(r"image/[a-z0-9.+-]{1,60}")
@@ -64,8 +64,8 @@ def uri_of(kind: str, name: str) -> str:
 class Reading:
     """Reads resources for whoever is connected."""
 
-    def __init__(self, office: Office, memory: Memory) -> None:
-        self._office = office
+    def __init__(self, served_base: ServedBase, memory: Memory) -> None:
+        self._office = served_base
         self._memory = memory
         self._kinds: dict[str, Callable[[str, Caller], Awaitable[Sequence[Piece]]]] = {
             FRAGMENT: self._fragment,
@@ -79,10 +79,10 @@ class Reading:
         Raises:
             NotFoundError: There is no such resource, or the caller may not see it.
         """
-        found = _URI.fullmatch(uri) if len(uri) <= LONGEST_URI else None
+        found = _URI.fullmatch(uri) if len(uri) <= MAX_URI_LENGTH else None
         reader = self._kinds.get(found[1]) if found else None
         if found is None or reader is None:
-            raise NotFoundError("resource", uri[:LONGEST_URI])
+            raise NotFoundError("resource", uri[:MAX_URI_LENGTH])
         try:
             return await reader(unquote_to_bytes(found[2]).decode(), caller)
         except (InputError, UnicodeError) as error:

@@ -14,8 +14,8 @@ from mcp.server.stdio import stdio_server
 from evidentia.serving.identity.gate import LooseParts, make_admission
 from evidentia.serving.mcp.endpoint import keep_quiet, mcp_app, mcp_endpoint
 from evidentia.serving.mcp.server import make_server
-from evidentia.serving.operations.office import Office
-from evidentia.wiring.control import open_tokens
+from evidentia.serving.operations.served_base import ServedBase
+from evidentia.wiring.governance_runtime import open_tokens
 
 if TYPE_CHECKING:
     import socket
@@ -60,9 +60,9 @@ def serve_http(
 
 
 async def _serve_stdio(directory: Path, principal: Principal, profile: Profile | None) -> None:
-    async with _open(directory, profile) as office:
-        _leave_when_told(office)
-        server = make_server(office, principal=principal)
+    async with _open(directory, profile) as served_base:
+        _leave_when_told(served_base)
+        server = make_server(served_base, principal=principal)
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
@@ -71,9 +71,9 @@ async def _serve_http(
     directory: Path, listening: socket.socket, *, alone: Principal, grants: Grants, hosts: Sequence[str], profile: Profile | None
 ) -> None:
     with open_tokens(directory) as (tokens, clock):
-        async with _open(directory, profile) as office:
-            admission = make_admission(LooseParts(directory, tokens, clock), office.settings.server, grants=grants)
-            endpoint = mcp_endpoint(office, tokens=tokens, admission=admission, alone=alone, hosts=hosts)
+        async with _open(directory, profile) as served_base:
+            admission = make_admission(LooseParts(directory, tokens, clock), served_base.settings.server, grants=grants)
+            endpoint = mcp_endpoint(served_base, tokens=tokens, admission=admission, alone=alone, hosts=hosts)
             config = uvicorn.Config(
                 mcp_app(endpoint),
                 log_config=None,
@@ -101,21 +101,21 @@ class _Web(uvicorn.Server):
 
 
 @asynccontextmanager
-async def _open(directory: Path, profile: Profile | None) -> AsyncIterator[Office]:
-    office = await asyncio.to_thread(Office.open, directory, profile=profile)
+async def _open(directory: Path, profile: Profile | None) -> AsyncIterator[ServedBase]:
+    served_base = await asyncio.to_thread(ServedBase.open, directory, profile=profile)
     try:
-        yield office
+        yield served_base
     finally:
-        await office.close()
+        await served_base.close()
 
 
-def _leave_when_told(office: Office) -> None:
+def _leave_when_told(served_base: ServedBase) -> None:
     """Have signals end the process once the base is closed: the thread that reads stdin cannot be called back, and would be waited for."""
     leaving: list[asyncio.Task[None]] = []
 
     async def leave(number: int) -> None:
         try:
-            await office.close()
+            await served_base.close()
         finally:
             os._exit(_SIGNALLED + number)
 

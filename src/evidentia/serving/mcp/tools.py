@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from evidentia.contracts.provenance import VerifyReport
     from evidentia.serving.identity.callers import Caller
     from evidentia.serving.mcp.memory import Memory
-    from evidentia.serving.operations.office import Office
+    from evidentia.serving.operations.served_base import ServedBase
 
     ToolboxMaker = Callable[[AsyncBase, str], Toolbox]
 
 RECEIPT_KEY: Final = "evidentia/receipt_id"
 CHUNKS_KEY: Final = "evidentia/chunk_ids"
-LONGEST_MESSAGE: Final = 600
+MAX_MESSAGE_LENGTH: Final = 600
 
 _log = logging.getLogger(__name__)
 
@@ -51,11 +51,11 @@ def agent_tools(base: AsyncBase, agent_name: str) -> Toolbox:
     return Toolbox(base, agent_name=agent_name)
 
 
-class Desk:
+class ToolHandlers:
     """Runs the tools for whoever is connected."""
 
-    def __init__(self, office: Office, memory: Memory, *, toolbox: ToolboxMaker = agent_tools) -> None:
-        self._office = office
+    def __init__(self, served_base: ServedBase, memory: Memory, *, toolbox: ToolboxMaker = agent_tools) -> None:
+        self._office = served_base
         self._memory = memory
         self._toolbox = toolbox
         self._tools: dict[str, Callable[[Mapping[str, Any], Caller], Awaitable[Outcome]]] = {
@@ -148,7 +148,7 @@ class Desk:
 def failure_text(error: EvidentiaError) -> str:
     """Return what to tell a model about an error: what happened and what to do."""
     message = str(error)
-    shown = message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"
+    shown = message if len(message) <= MAX_MESSAGE_LENGTH else f"{message[: MAX_MESSAGE_LENGTH - 1]}…"
     return f"Error: {shown}\nHint: {error.hint}"
 
 

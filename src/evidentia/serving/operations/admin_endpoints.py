@@ -18,70 +18,70 @@ from evidentia.contracts.control import (
     TokenRequest,
 )
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
-from evidentia.serving.operations.asking import CURSOR, LIMIT, Asked, Endpoint, Group, Reply, decode_cursor, encode_cursor
-from evidentia.serving.operations.refusals import CONFLICT, NOT_FOUND, Refusal, bad_field
+from evidentia.serving.operations.api_errors import CONFLICT, NOT_FOUND, ApiError, bad_field
+from evidentia.serving.operations.endpoint import CURSOR, LIMIT, Endpoint, Group, OperationRequest, Reply, decode_cursor, encode_cursor
 from evidentia.serving.operations.roles import AUDITORS, WRITERS
 
 if TYPE_CHECKING:
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 
-def list_changes(plane: Plane, asked: Asked) -> Reply:
+def list_changes(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return who changed which policy, token or secret, the oldest first."""
-    place = decode_cursor(asked.query["cursor"], (int,))
-    limit = asked.query["limit"]
-    found = plane.parts.policies.audit(tenant=asked.tenant, after=0 if place is None else place[0], limit=limit + 1)
+    place = decode_cursor(operation.query["cursor"], (int,))
+    limit = operation.query["limit"]
+    found = context.parts.policies.audit(tenant=operation.tenant, after=0 if place is None else place[0], limit=limit + 1)
     page = found[:limit]
     return Reply(AuditPage(changes=tuple(page), next_cursor=encode_cursor((page[-1].seq,)) if len(found) > limit else None))
 
 
-def list_secrets(plane: Plane, asked: Asked) -> Reply:
+def list_secrets(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the names of the secrets."""
-    return Reply(SecretNames(names=tuple(plane.parts.secrets.names(tenant=asked.tenant))))
+    return Reply(SecretNames(names=tuple(context.parts.secrets.names(tenant=operation.tenant))))
 
 
-def show_secret(plane: Plane, asked: Asked) -> Reply:
+def show_secret(context: ServerContext, operation: OperationRequest) -> Reply:
     """Say since when a secret is kept; never what it is."""
-    return Reply(plane.parts.secrets.kept(asked.path["name"], tenant=asked.tenant))
+    return Reply(context.parts.secrets.kept(operation.path["name"], tenant=operation.tenant))
 
 
-def put_secret(plane: Plane, asked: Asked) -> Reply:
+def put_secret(context: ServerContext, operation: OperationRequest) -> Reply:
     """Keep a secret, encrypted."""
-    name = asked.path["name"]
+    name = operation.path["name"]
     if not re.fullmatch(NAME_PATTERN, name):
         raise bad_field("name", "use at most 128 letters, digits and . _ : -, beginning with a letter or digit")
-    value: SecretValue = asked.body
+    value: SecretValue = operation.body
     try:
-        return Reply(plane.parts.secrets.put(name, value.value, tenant=asked.tenant, by=asked.by))
+        return Reply(context.parts.secrets.put(name, value.value, tenant=operation.tenant, by=operation.by))
     except (InvalidFieldError, MissingExtraError) as error:
         hint = "whoever runs the plane sets EVIDENTIA_SECRET_KEY to a long random text and starts it again"
-        raise Refusal(CONFLICT, "secrets_unavailable", str(error), hint=hint) from error
+        raise ApiError(CONFLICT, "secrets_unavailable", str(error), hint=hint) from error
 
 
-def remove_secret(plane: Plane, asked: Asked) -> Reply:
+def remove_secret(context: ServerContext, operation: OperationRequest) -> Reply:
     """Forget a secret."""
-    kept = plane.parts.secrets.kept(asked.path["name"], tenant=asked.tenant)
-    plane.parts.secrets.remove(kept.name, tenant=asked.tenant, by=asked.by)
+    kept = context.parts.secrets.kept(operation.path["name"], tenant=operation.tenant)
+    context.parts.secrets.remove(kept.name, tenant=operation.tenant, by=operation.by)
     return Reply(kept)
 
 
-def list_tokens(plane: Plane, asked: Asked) -> Reply:
+def list_tokens(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the tokens of the tenant, without their secrets."""
-    return Reply(TokenList(tokens=tuple(plane.parts.tokens.tokens(tenant=asked.tenant))))
+    return Reply(TokenList(tokens=tuple(context.parts.tokens.tokens(tenant=operation.tenant))))
 
 
-def issue_token(plane: Plane, asked: Asked) -> Reply:
+def issue_token(context: ServerContext, operation: OperationRequest) -> Reply:
     """Make a token; its secret is in this answer and nowhere else."""
-    request: TokenRequest = asked.body
-    issued = plane.parts.tokens.issue(
-        name=request.name, roles=request.roles, tenant=asked.tenant, by=asked.by, expires_at=request.expires_at, facts=request.facts
+    request: TokenRequest = operation.body
+    issued = context.parts.tokens.issue(
+        name=request.name, roles=request.roles, tenant=operation.tenant, by=operation.by, expires_at=request.expires_at, facts=request.facts
     )
     return Reply(issued)
 
 
-def revoke_token(plane: Plane, asked: Asked) -> Reply:
+def revoke_token(context: ServerContext, operation: OperationRequest) -> Reply:
     """Make a token worthless from now on."""
-    return Reply(plane.parts.tokens.revoke(TokenId(asked.path["id"]), tenant=asked.tenant, by=asked.by))
+    return Reply(context.parts.tokens.revoke(TokenId(operation.path["id"]), tenant=operation.tenant, by=operation.by))
 
 
 _A: Final = Group.ADMINISTRATION

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evidentia.serving.operations.refusals import MALFORMED, Refusal, shape_refusal
+from evidentia.serving.operations.api_errors import MALFORMED, ApiError, shape_refusal
 
 if TYPE_CHECKING:
-    from evidentia.serving.operations.asking import Endpoint
+    from evidentia.serving.operations.endpoint import Endpoint
 
 
 def decode_body(raw: bytes, endpoint: Endpoint) -> Any:  # noqa: ANN401 - the message that the endpoint names
@@ -22,7 +22,7 @@ def decode_body(raw: bytes, endpoint: Endpoint) -> Any:  # noqa: ANN401 - the me
         raise shape_refusal(error, names=_names(endpoint.body)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"the body is not JSON ({type(error).__name__})"
-        raise Refusal(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8") from None
+        raise ApiError(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8") from None
 
 
 @cache

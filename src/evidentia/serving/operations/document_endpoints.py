@@ -11,10 +11,10 @@ from evidentia.contracts.doors import AccessRequest, ChunkList, DocumentEntry, D
 from evidentia.contracts.errors import BaseStateError, NotFoundError, ServiceError
 from evidentia.contracts.ids import TenantId
 from evidentia.contracts.reports import IngestReport
-from evidentia.serving.operations.asking import CURSOR, LIMIT, Asked, Endpoint, Group, Reply, decode_cursor, encode_cursor
+from evidentia.serving.operations.api_errors import CONFLICT, NOT_FOUND, bad_field
+from evidentia.serving.operations.audit import note
+from evidentia.serving.operations.endpoint import CURSOR, LIMIT, Endpoint, Group, OperationRequest, Reply, decode_cursor, encode_cursor
 from evidentia.serving.operations.evidence_endpoints import DOCUMENT, needed
-from evidentia.serving.operations.noting import note
-from evidentia.serving.operations.refusals import CONFLICT, NOT_FOUND, bad_field
 from evidentia.serving.operations.roles import READERS, WRITERS
 from evidentia.serving.operations.sending import take_in
 
@@ -22,66 +22,66 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.contracts.ids import DocumentId
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
-MOST_SENT_BYTES: Final = 64 << 20
+MAX_SENT_BYTES: Final = 64 << 20
 """Of a body that carries documents."""
 
 
-async def ingest(plane: Plane, asked: Asked) -> Reply:
+async def ingest(context: ServerContext, operation: OperationRequest) -> Reply:
     """Take in texts and files; what is unchanged is skipped, what cannot be read is reported."""
-    request: IngestRequest = asked.body
+    request: IngestRequest = operation.body
     try:
-        report = await take_in(plane.office, request, tenant=asked.tenant)
+        report = await take_in(context.served_base, request, tenant=operation.tenant)
     except (BaseStateError, ServiceError) as error:  # by then some of it may be in
-        await note(plane, asked, AuditKind.DOCUMENT, f"ingest failed ({error.code})", subject=request.source)
+        await note(context, operation, AuditKind.DOCUMENT, f"ingest failed ({error.code})", subject=request.source)
         raise
     change = f"ingested {report.added} added {report.changed} changed"
-    await note(plane, asked, AuditKind.DOCUMENT, change, subject=request.source)
+    await note(context, operation, AuditKind.DOCUMENT, change, subject=request.source)
     return Reply(report)
 
 
-async def list_documents(plane: Plane, asked: Asked) -> Reply:
+async def list_documents(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the live documents that the asker may see, page by page."""
-    place = decode_cursor(asked.query["cursor"], (str,))
-    found = await plane.office.base_for(asked.principal).documents()
+    place = decode_cursor(operation.query["cursor"], (str,))
+    found = await context.served_base.base_for(operation.principal).documents()
     rest = [each for each in found if place is None or each[0] > place[0]]
-    page = rest[: asked.query["limit"]]
+    page = rest[: operation.query["limit"]]
     entries = tuple(DocumentEntry(document_id=name, access=access, chunks=chunks) for name, access, chunks in page)
     return Reply(DocumentPage(documents=entries, next_cursor=None if len(page) == len(rest) else encode_cursor((page[-1][0],))))
 
 
-async def list_chunks(plane: Plane, asked: Asked) -> Reply:
+async def list_chunks(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the chunks of a document in order."""
-    return Reply(ChunkList(chunks=tuple(await plane.office.base_for(asked.principal).chunks(needed(asked, "document")))))
+    return Reply(ChunkList(chunks=tuple(await context.served_base.base_for(operation.principal).chunks(needed(operation, "document")))))
 
 
-async def remove_documents(plane: Plane, asked: Asked) -> Reply:
+async def remove_documents(context: ServerContext, operation: OperationRequest) -> Reply:
     """Remove documents of the tenant; their old versions stay readable until they are collected."""
-    request: DocumentIds = asked.body
-    names = await _own(plane, asked, request.document_ids)
-    summary = await plane.office.base_of(asked.tenant).remove(names)
-    await note(plane, asked, AuditKind.DOCUMENT, f"removed {len(names)}", subject=names[0])
+    request: DocumentIds = operation.body
+    names = await _own(context, operation, request.document_ids)
+    summary = await context.served_base.base_of(operation.tenant).remove(names)
+    await note(context, operation, AuditKind.DOCUMENT, f"removed {len(names)}", subject=names[0])
     return Reply(summary)
 
 
-async def set_access(plane: Plane, asked: Asked) -> Reply:
+async def set_access(context: ServerContext, operation: OperationRequest) -> Reply:
     """Give documents of the tenant another access rule, as a new version."""
-    request: AccessRequest = asked.body
+    request: AccessRequest = operation.body
     for place, entry in enumerate(request.acl):
         if not is_acl_entry(entry):
             raise bad_field(f"acl[{place}]", "write user:NAME, group:NAME or role:NAME")
-    names = await _own(plane, asked, request.document_ids)
-    rule = AccessRule(tenant=TenantId(asked.tenant), classification=request.classification, acl=tuple(sorted(set(request.acl))))
-    summary = await plane.office.base_of(asked.tenant).set_access(names, rule)
-    await note(plane, asked, AuditKind.DOCUMENT, f"access of {len(names)} changed", subject=names[0])
+    names = await _own(context, operation, request.document_ids)
+    rule = AccessRule(tenant=TenantId(operation.tenant), classification=request.classification, acl=tuple(sorted(set(request.acl))))
+    summary = await context.served_base.base_of(operation.tenant).set_access(names, rule)
+    await note(context, operation, AuditKind.DOCUMENT, f"access of {len(names)} changed", subject=names[0])
     return Reply(summary)
 
 
-async def _own(plane: Plane, asked: Asked, document_ids: Sequence[DocumentId]) -> list[DocumentId]:
+async def _own(context: ServerContext, operation: OperationRequest, document_ids: Sequence[DocumentId]) -> list[DocumentId]:
     """Return documents of the tenant, each once; those of others and those that are not there are refused alike."""
-    live = await plane.office.base_of(asked.tenant).documents()
-    own = {name for name, access, _ in live if access.tenant == asked.tenant}
+    live = await context.served_base.base_of(operation.tenant).documents()
+    own = {name for name, access, _ in live if access.tenant == operation.tenant}
     for document_id in document_ids:
         if document_id not in own:
             raise NotFoundError("document", document_id)
@@ -103,7 +103,7 @@ ENDPOINTS: Final = (
         group=_E,
         is_writing=True,
         faults=(CONFLICT,),
-        most_bytes=MOST_SENT_BYTES,
+        max_bytes=MAX_SENT_BYTES,
     ),
     Endpoint(
         "list_documents", "GET", "/v1/documents", "List documents", READERS, list_documents, DocumentPage, query=(CURSOR, LIMIT), group=_E

@@ -31,8 +31,8 @@ from evidentia.contracts.tables import OpenTable, TableAnswer
 from evidentia.contracts.vocabulary import Classification
 from evidentia.engine.verifying import verify_response
 from evidentia.provenance.verify import verify_export
-from evidentia.serving.operations.asking import Asked, Endpoint, Group, QueryField, Reply
-from evidentia.serving.operations.refusals import BAD_GATEWAY, FORBIDDEN, NOT_FOUND, Refusal, bad_field
+from evidentia.serving.operations.api_errors import BAD_GATEWAY, FORBIDDEN, NOT_FOUND, ApiError, bad_field
+from evidentia.serving.operations.endpoint import Endpoint, Group, OperationRequest, QueryField, Reply
 from evidentia.serving.operations.requests import read_request
 from evidentia.serving.operations.roles import AGENTS, AUDITORS, READERS
 
@@ -42,30 +42,30 @@ if TYPE_CHECKING:
     from evidentia.base.async_base import AsyncBase
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import EvidenceRequest
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
-MOST_ANSWER_BYTES: Final = 16 << 20
+MAX_ANSWER_BYTES: Final = 16 << 20
 """Of a body that holds a whole answer."""
 Sent = dict[str, Any]  # Any: whatever was sent; reading it as a request says what is wrong with it
 _LEVELS: Final = list(Classification)
 
 
-async def retrieve(plane: Plane, asked: Asked) -> Reply:
+async def retrieve(context: ServerContext, operation: OperationRequest) -> Reply:
     """Answer a question with ranked, attributed fragments."""
-    base, request = _asking(plane, asked)
+    base, request = _asking(context, operation)
     return Reply(await base.retrieve(request))
 
 
-async def retrieve_stream(plane: Plane, asked: Asked) -> AsyncGenerator[StreamEvent, None]:
+async def retrieve_stream(context: ServerContext, operation: OperationRequest) -> AsyncGenerator[StreamEvent, None]:
     """Yield what happens while a question is answered, and last the answer itself."""
-    base, request = _asking(plane, asked)
+    base, request = _asking(context, operation)
     async for event in base.retrieve_stream(request):
         yield event
 
 
-async def verify(plane: Plane, asked: Asked) -> Reply:
+async def verify(context: ServerContext, operation: OperationRequest) -> Reply:
     """Recompute the custody of an answer, of an exported fragment, or of a document or chunk of this base."""
-    request: VerifyRequest = asked.body
+    request: VerifyRequest = operation.body
     given = [each for each in (request.response, request.export, request.target) if each is not None]
     if len(given) != 1:
         raise bad_field("response", "give exactly one of response, export and target")
@@ -74,20 +74,20 @@ async def verify(plane: Plane, asked: Asked) -> Reply:
         return Reply(await asyncio.to_thread(verify_response, request.response))
     if request.export is not None:
         return Reply(await asyncio.to_thread(verify_export, request.export))
-    return Reply(await plane.office.base_for(asked.principal).verify(request.target))
+    return Reply(await context.served_base.base_for(operation.principal).verify(request.target))
 
 
-async def export(plane: Plane, asked: Asked) -> Reply:
+async def export(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return a fragment with everything a stranger needs to check it offline."""
-    return Reply(await plane.office.base_for(asked.principal).export(needed(asked, "chunk")))
+    return Reply(await context.served_base.base_for(operation.principal).export(needed(operation, "chunk")))
 
 
-async def show_receipt(plane: Plane, asked: Asked) -> Reply:
+async def show_receipt(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return what a receipt says; those of others only to auditors and admins of their tenant."""
-    receipt = await plane.office.receipt(asked.path["id"], asker=_asker(plane, asked))
+    receipt = await context.served_base.receipt(operation.path["id"], asker=_asker(context, operation))
     request = receipt.request
     view = ReceiptView(
-        receipt_id=ReceiptId(asked.path["id"]),
+        receipt_id=ReceiptId(operation.path["id"]),
         answered_at=receipt.answered_at,
         query=request.query.text,
         principal_id="" if request.principal is None else request.principal.principal_id,
@@ -101,105 +101,105 @@ async def show_receipt(plane: Plane, asked: Asked) -> Reply:
     return Reply(view)
 
 
-async def replay(plane: Plane, asked: Asked) -> Reply:
+async def replay(context: ServerContext, operation: OperationRequest) -> Reply:
     """Answer a receipt's request again on its own version and say whether the result is the same."""
-    base = await _receipts(plane, asked)
-    return Reply(await base.replay(asked.path["id"]))
+    base = await _receipts(context, operation)
+    return Reply(await base.replay(operation.path["id"]))
 
 
-async def why(plane: Plane, asked: Asked) -> Reply:
+async def why(context: ServerContext, operation: OperationRequest) -> Reply:
     """Say why a chunk is, or is not, in the answer of a receipt."""
-    chunk = needed(asked, "chunk")
-    base = await _receipts(plane, asked)
-    return Reply(await base.why(asked.path["id"], chunk))
+    chunk = needed(operation, "chunk")
+    base = await _receipts(context, operation)
+    return Reply(await base.why(operation.path["id"], chunk))
 
 
-async def list_tables(plane: Plane, asked: Asked) -> Reply:
+async def list_tables(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the tables of the documents that the asker may see."""
-    return Reply(TableList(tables=tuple(await plane.office.base_for(asked.principal).tables())))
+    return Reply(TableList(tables=tuple(await context.served_base.base_for(operation.principal).tables())))
 
 
-async def open_table(plane: Plane, asked: Asked) -> Reply:
+async def open_table(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return a table with its cells."""
-    return Reply(await plane.office.base_for(asked.principal).open_table(needed(asked, "table")))
+    return Reply(await context.served_base.base_for(operation.principal).open_table(needed(operation, "table")))
 
 
-async def ask_tables(plane: Plane, asked: Asked) -> Reply:
+async def ask_tables(context: ServerContext, operation: OperationRequest) -> Reply:
     """Answer a question from the rows of tables, or say why there is no answer."""
-    question: TableQuestion = asked.body
-    return Reply(await plane.office.base_for(asked.principal).ask_tables(question.question, limit=question.limit))
+    question: TableQuestion = operation.body
+    return Reply(await context.served_base.base_for(operation.principal).ask_tables(question.question, limit=question.limit))
 
 
-async def show_layout(plane: Plane, asked: Asked) -> Reply:
+async def show_layout(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the pages, images and tables of a document."""
-    return Reply(LayoutView(layout=await plane.office.base_for(asked.principal).layout(needed(asked, "document"))))
+    return Reply(LayoutView(layout=await context.served_base.base_for(operation.principal).layout(needed(operation, "document"))))
 
 
-async def show_image(plane: Plane, asked: Asked) -> Reply:
+async def show_image(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return an image by the hash that a fragment or a layout names."""
-    media_type, content = await plane.office.base_for(asked.principal).image(asked.path["hash"])
+    media_type, content = await context.served_base.base_for(operation.principal).image(operation.path["hash"])
     return Reply(ImageView(media_type=media_type, content=content))
 
 
-async def remember(plane: Plane, asked: Asked) -> Reply:
+async def remember(context: ServerContext, operation: OperationRequest) -> Reply:
     """Write a note that later requests of the same principal, agent and session find."""
-    note: NoteRequest = asked.body
-    base = plane.office.base_for(asked.principal)
+    note: NoteRequest = operation.body
+    base = context.served_base.base_for(operation.principal)
     kept = await base.remember(
         note.text, title=note.title, agent=note.agent, session=note.session, authority=note.authority.value, ttl_s=note.ttl_s
     )
     return Reply(kept)
 
 
-async def list_notes(plane: Plane, asked: Asked) -> Reply:
+async def list_notes(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the asker's notes."""
-    base = plane.office.base_for(asked.principal)
-    return Reply(NoteList(notes=tuple(await base.notes(agent=asked.query["agent"], session=asked.query["session"]))))
+    base = context.served_base.base_for(operation.principal)
+    return Reply(NoteList(notes=tuple(await base.notes(agent=operation.query["agent"], session=operation.query["session"]))))
 
 
-async def forget(plane: Plane, asked: Asked) -> Reply:
+async def forget(context: ServerContext, operation: OperationRequest) -> Reply:
     """Forget notes, and return how many there were."""
-    request: NoteIds = asked.body
-    return Reply(Count(count=await plane.office.base_for(asked.principal).forget(request.note_ids)))
+    request: NoteIds = operation.body
+    return Reply(Count(count=await context.served_base.base_for(operation.principal).forget(request.note_ids)))
 
 
-def _asking(plane: Plane, asked: Asked) -> tuple[AsyncBase, EvidenceRequest]:
+def _asking(context: ServerContext, operation: OperationRequest) -> tuple[AsyncBase, EvidenceRequest]:
     """Return the base as whoever asks sees it; a principal in the request is for tokens that may speak for others."""
-    request = read_request(asked.body)
-    principal = asked.principal
+    request = read_request(operation.body)
+    principal = operation.principal
     if request.principal is not None:
-        principal = _spoken_for(asked, normalised(request.principal))
+        principal = _spoken_for(operation, normalised(request.principal))
         request = msgspec.structs.replace(request, principal=None)
-    return plane.office.base_for(principal), request
+    return context.served_base.base_for(principal), request
 
 
-def _spoken_for(asked: Asked, claimed: Principal) -> Principal:
-    own = asked.principal
+def _spoken_for(operation: OperationRequest, claimed: Principal) -> Principal:
+    own = operation.principal
     if claimed == own:
         return own
     is_within = claimed.tenant == own.tenant and _LEVELS.index(claimed.clearance) <= _LEVELS.index(own.clearance)
-    if not asked.token.facts.is_delegate or claimed.is_owner or not is_within:
+    if not operation.token.facts.is_delegate or claimed.is_owner or not is_within:
         message = "field 'principal': the token does not let its holder ask as this principal"
         hint = "leave the principal out, or use a token that was made with --delegate, in its tenant and within its clearance"
-        raise Refusal(FORBIDDEN, "not_your_principal", message, hint=hint)
+        raise ApiError(FORBIDDEN, "not_your_principal", message, hint=hint)
     return claimed
 
 
-def _asker(plane: Plane, asked: Asked) -> Principal:
+def _asker(context: ServerContext, operation: OperationRequest) -> Principal:
     """Return who asks about receipts: the owner of their tenant, where the role says so."""
-    return plane.office.owner_of(asked.tenant) if set(AUDITORS) & set(asked.token.roles) else asked.principal
+    return context.served_base.owner_of(operation.tenant) if set(AUDITORS) & set(operation.token.roles) else operation.principal
 
 
-async def _receipts(plane: Plane, asked: Asked) -> AsyncBase:
+async def _receipts(context: ServerContext, operation: OperationRequest) -> AsyncBase:
     """Return the base as whoever asks about a receipt sees it; somebody else's receipt is not there."""
-    asker = _asker(plane, asked)
-    await plane.office.receipt(asked.path["id"], asker=asker)
-    return plane.office.base_for(asker)
+    asker = _asker(context, operation)
+    await context.served_base.receipt(operation.path["id"], asker=asker)
+    return context.served_base.base_for(asker)
 
 
-def needed(asked: Asked, name: str) -> str:
+def needed(operation: OperationRequest, name: str) -> str:
     """Return a parameter that has to be there."""
-    value: str | None = asked.query[name]
+    value: str | None = operation.query[name]
     if value is None:
         raise bad_field(name, "it is missing")
     return value
@@ -249,7 +249,7 @@ ENDPOINTS: Final = (
         body=VerifyRequest,
         group=_E,
         faults=(NOT_FOUND,),
-        most_bytes=MOST_ANSWER_BYTES,
+        max_bytes=MAX_ANSWER_BYTES,
     ),
     Endpoint(
         "export", "GET", "/v1/export", "Export a fragment", READERS, export, FragmentExport, query=(_CHUNK,), group=_E, faults=(NOT_FOUND,)

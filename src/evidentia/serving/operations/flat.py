@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.vocabulary import Vocabulary
-from evidentia.serving.operations.asking import Asked, read_query
+from evidentia.serving.operations.api_errors import MALFORMED, ApiError, bad_field, nearest
 from evidentia.serving.operations.bodies import decode_body
-from evidentia.serving.operations.refusals import MALFORMED, Refusal, bad_field, nearest
+from evidentia.serving.operations.endpoint import OperationRequest, read_query
 
 if TYPE_CHECKING:
     from evidentia.serving.identity.admission import Identity
-    from evidentia.serving.operations.asking import Endpoint, QueryField
+    from evidentia.serving.operations.endpoint import Endpoint, QueryField
 
 IF_MATCH: Final = "if_match"
 _EMPTY: Final = (b"", b"null")
@@ -56,7 +56,7 @@ def flat_of(endpoint: Endpoint) -> Flat:
     return Flat(endpoint, message, names)
 
 
-def asked_flat(endpoint: Endpoint, raw: bytes, identity: Identity) -> Asked:
+def asked_flat(endpoint: Endpoint, raw: bytes, identity: Identity) -> OperationRequest:
     """Return what somebody wants by the JSON of the one message; what is wrong is refused as REST refuses it."""
     flat = flat_of(endpoint)
     given = _members(raw)
@@ -68,7 +68,7 @@ def asked_flat(endpoint: Endpoint, raw: bytes, identity: Identity) -> Asked:
         name = min(given)
         raise bad_field(name, "there is no such parameter", suggestion=nearest(name, sorted(flat.names)))
     body = None if endpoint.body is None else decode_body(msgspec.json.encode(given), endpoint)
-    return Asked(identity, path, query, body, None if if_match is None else _text(if_match, IF_MATCH))
+    return OperationRequest(identity, path, query, body, None if if_match is None else _text(if_match, IF_MATCH))
 
 
 def camel(operation: str) -> str:
@@ -83,7 +83,7 @@ def _members(raw: bytes) -> dict[str, msgspec.Raw]:
         return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         message = f"the parameters are no JSON object ({type(error).__name__})"
-        raise Refusal(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8, parameters by name") from None
+        raise ApiError(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8, parameters by name") from None
 
 
 def _text(value: object, name: str) -> str:

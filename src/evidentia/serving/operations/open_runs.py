@@ -13,7 +13,7 @@ import msgspec
 from evidentia.contracts.control import CallResult, CallsReply, EndReply
 from evidentia.contracts.errors import BaseStateError, NotFoundError
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
-from evidentia.serving.operations.refusals import CONFLICT, TOO_MANY, Refusal
+from evidentia.serving.operations.api_errors import CONFLICT, TOO_MANY, ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.ports import Clock, GovernedRun
 
-MOST_OPEN: Final = 10_000
-MOST_ENDED: Final = 10_000
+MAX_OPEN: Final = 10_000
+MAX_ENDED: Final = 10_000
 """How many ends are remembered, for whoever ends a run twice."""
 IDLE_NS: Final = 3_600_000_000_000
-MOST_REPEATABLE: Final = 256
+MAX_REPEATABLE: Final = 256
 """How many of a run's last calls can be sent again."""
 EXPIRED: Final = "expired"
 PLANE_STOPPED: Final = "plane_stopped"
@@ -98,7 +98,7 @@ class OpenRun:
         self.last_seq = numbered.seq
         self.is_blocked = self.is_blocked or (not numbered.call.is_ahead and any(verdict.stops for verdict in verdicts))
         self._said[numbered.seq] = (digest, result)
-        while len(self._said) > MOST_REPEATABLE:
+        while len(self._said) > MAX_REPEATABLE:
             self._said.popitem(last=False)
         return result
 
@@ -130,9 +130,9 @@ class OpenRun:
 class OpenRuns:
     """The open runs of all tenants. Thread safe."""
 
-    def __init__(self, *, clock: Clock, most_open: int = MOST_OPEN, idle_ns: int = IDLE_NS) -> None:
+    def __init__(self, *, clock: Clock, max_open: int = MAX_OPEN, idle_ns: int = IDLE_NS) -> None:
         self._elapsed_ns = clock.elapsed_ns
-        self._most_open = most_open
+        self._most_open = max_open
         self._idle_ns = idle_ns
         self._lock = threading.Lock()
         self._starting = threading.Lock()
@@ -219,13 +219,13 @@ class OpenRuns:
             is_full = len(self._open) >= self._most_open
         if is_full and not self.close_idle():
             hint = "end runs that are over, and try again later"
-            raise Refusal(TOO_MANY, "too_many_runs", f"{self._most_open} runs are open", hint=hint, headers={"retry-after": "10"})
+            raise ApiError(TOO_MANY, "too_many_runs", f"{self._most_open} runs are open", hint=hint, headers={"retry-after": "10"})
 
     def _retire(self, key: _RunKey, opened: OpenRun) -> None:
         with self._lock:
             if self._open.pop(key, None) is not None:
                 self._ended[key] = opened
-            while len(self._ended) > MOST_ENDED:
+            while len(self._ended) > MAX_ENDED:
                 self._ended.popitem(last=False)
 
 
@@ -250,5 +250,5 @@ def _end_as_error(opened: OpenRun, error_type: str) -> None:
         opened.end = EndReply(run_id=opened.run.facts.run_id, status=RunStatus.ERROR)
 
 
-def _conflict(code: str, message: str) -> Refusal:
-    return Refusal(CONFLICT, code, message, hint="read the run, and go on where it stands")
+def _conflict(code: str, message: str) -> ApiError:
+    return ApiError(CONFLICT, code, message, hint="read the run, and go on where it stands")

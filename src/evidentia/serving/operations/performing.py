@@ -11,46 +11,46 @@ from typing import TYPE_CHECKING, cast
 from starlette.concurrency import run_in_threadpool
 
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.serving.operations.asking import MOST_BYTES
-from evidentia.serving.operations.refusals import INTERNAL, Refusal, refusal_of
+from evidentia.serving.operations.api_errors import INTERNAL, ApiError, refusal_of
+from evidentia.serving.operations.endpoint import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
-    from evidentia.serving.operations.asking import Asked, Endpoint, Reply
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply
+    from evidentia.serving.operations.server_context import ServerContext
 
 _log = logging.getLogger(__name__)
 
 
-async def perform(plane: Plane, endpoint: Endpoint, ask: Callable[[], Asked]) -> Reply:
+async def perform(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> Reply:
     """Return the answer of an endpoint; `ask` reads what was sent, and may take its time over it.
 
     Raises:
         Refusal: Whatever went wrong; nobody outside reads a stack trace.
     """
-    performing = _performed(plane, endpoint, ask)
-    return await (performing if plane.watch is None else plane.watch(endpoint, performing))
+    performing = _performed(context, endpoint, ask)
+    return await (performing if context.watch is None else context.watch(endpoint, performing))
 
 
-async def perform_stream(plane: Plane, endpoint: Endpoint, ask: Callable[[], Asked]) -> AsyncGenerator[object, None]:
+async def perform_stream(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> AsyncGenerator[object, None]:
     """Yield the parts of an answer; what goes wrong is a refusal, as with `perform`."""
     with _as_refusals(endpoint):
-        parts = cast("AsyncGenerator[object, None]", endpoint.answer(plane, ask()))
+        parts = cast("AsyncGenerator[object, None]", endpoint.answer(context, ask()))
         async for part in parts:
             yield part
 
 
-def internal(endpoint: Endpoint, error: Exception) -> Refusal:
+def internal(endpoint: Endpoint, error: Exception) -> ApiError:
     """Return the refusal for a fault of our own; the log says what and where, and never what was sent."""
     _log.error("endpoint failed: %s raised %s at %s", endpoint.operation, type(error).__name__, _place_of(error))
     hint = "try again; if it stays, see the log of the plane"
-    return Refusal(INTERNAL, "internal", "something went wrong inside the plane", hint=hint)
+    return ApiError(INTERNAL, "internal", "something went wrong inside the plane", hint=hint)
 
 
-async def _performed(plane: Plane, endpoint: Endpoint, ask: Callable[[], Asked]) -> Reply:
+async def _performed(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> Reply:
     with _as_refusals(endpoint):
-        return await _answered(plane, endpoint, ask)
+        return await _answered(context, endpoint, ask)
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def _as_refusals(endpoint: Endpoint) -> Iterator[None]:
     """Have whatever goes wrong raised as a refusal."""
     try:
         yield
-    except Refusal:
+    except ApiError:
         raise
     except EvidentiaError as error:
         raise refusal_of(error) from error
@@ -66,17 +66,17 @@ def _as_refusals(endpoint: Endpoint) -> Iterator[None]:
         raise internal(endpoint, error) from error
 
 
-async def _answered(plane: Plane, endpoint: Endpoint, ask: Callable[[], Asked]) -> Reply:
-    if endpoint.is_writing and plane.writer is not None:
-        return await plane.writer.forward(endpoint, await _read(endpoint, ask))
+async def _answered(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> Reply:
+    if endpoint.is_writing and context.writer is not None:
+        return await context.writer.forward(endpoint, await _read(endpoint, ask))
     if _is_async(endpoint.answer):
-        return await cast("Awaitable[Reply]", endpoint.answer(plane, await _read(endpoint, ask)))
-    return cast("Reply", await run_in_threadpool(lambda: endpoint.answer(plane, ask())))
+        return await cast("Awaitable[Reply]", endpoint.answer(context, await _read(endpoint, ask)))
+    return cast("Reply", await run_in_threadpool(lambda: endpoint.answer(context, ask())))
 
 
-async def _read(endpoint: Endpoint, ask: Callable[[], Asked]) -> Asked:
+async def _read(endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> OperationRequest:
     """Return what was asked; where it may be large it is read on a thread, since others wait for this one."""
-    return ask() if endpoint.most_bytes <= MOST_BYTES else await run_in_threadpool(ask)
+    return ask() if endpoint.max_bytes <= MAX_BYTES else await run_in_threadpool(ask)
 
 
 @cache

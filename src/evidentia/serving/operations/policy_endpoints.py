@@ -7,35 +7,35 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
-from evidentia.contracts.control import MOST_PUSHED, PolicyPage, PolicyPatch, PolicyTemplates, PolicyVersions, PushReply, PushRequest
+from evidentia.contracts.control import MAX_PUSHED, PolicyPage, PolicyPatch, PolicyTemplates, PolicyVersions, PushReply, PushRequest
 from evidentia.contracts.errors import NotFoundError, PolicyConflictError
 from evidentia.contracts.policies import Enforcement, PolicyBody, PolicyId, StoredPolicy
 from evidentia.policy.categories import find_category
 from evidentia.policy.rules import check_policy, policy_schema, rules_schema
 from evidentia.policy.templates import TEMPLATES
-from evidentia.serving.operations.asking import CURSOR, LIMIT, Asked, Endpoint, QueryField, Reply, decode_cursor, encode_cursor
-from evidentia.serving.operations.refusals import CHANGED, CONFLICT, NOT_FOUND, Refusal
+from evidentia.serving.operations.api_errors import CHANGED, CONFLICT, NOT_FOUND, ApiError
+from evidentia.serving.operations.endpoint import CURSOR, LIMIT, Endpoint, OperationRequest, QueryField, Reply, decode_cursor, encode_cursor
 from evidentia.serving.operations.roles import READERS, WRITERS
 
 if TYPE_CHECKING:
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 
 _Raw = dict[str, Any]  # Any: whatever was sent; the check of policies says what is wrong with it
 
 
 class _PushRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    policies: Annotated[tuple[_Raw, ...], msgspec.Meta(min_length=1, max_length=MOST_PUSHED)]
+    policies: Annotated[tuple[_Raw, ...], msgspec.Meta(min_length=1, max_length=MAX_PUSHED)]
     dry_run: bool = False
 
 
-def list_policies(plane: Plane, asked: Asked) -> Reply:
+def list_policies(context: ServerContext, request: OperationRequest) -> Reply:
     """Return the policies that were not removed, page by page."""
-    query = asked.query
+    query = request.query
     place = decode_cursor(query["cursor"], (int, str, str))
     found = [
         each
-        for each in plane.parts.policies.live(tenant=asked.tenant)
+        for each in context.parts.policies.live(tenant=request.tenant)
         if query["category"] in {None, each.policy.body.category}
         and query["enabled"] in {None, each.policy.body.enabled}
         and query["enforcement"] in {None, each.policy.body.enforcement}
@@ -47,103 +47,103 @@ def list_policies(plane: Plane, asked: Asked) -> Reply:
     return Reply(PolicyPage(policies=tuple(page), next_cursor=None if is_last else encode_cursor(_place(page[-1]))))
 
 
-def create_policy(plane: Plane, asked: Asked) -> Reply:
+def create_policy(context: ServerContext, request: OperationRequest) -> Reply:
     """Put a new policy in force."""
-    body = check_policy(asked.body, tenant=asked.tenant).body
-    stored = plane.parts.policies.put(body, tenant=asked.tenant, by=asked.by)
+    body = check_policy(request.body, tenant=request.tenant).body
+    stored = context.parts.policies.put(body, tenant=request.tenant, by=request.by)
     return _versioned(stored, {"location": f"/v1/policies/{stored.policy.policy_id}"})
 
 
-def show_policy(plane: Plane, asked: Asked) -> Reply:
+def show_policy(context: ServerContext, request: OperationRequest) -> Reply:
     """Return a policy, by its id or its name, in the newest or a named version."""
-    return _versioned(plane.parts.policies.find(asked.path["id"], tenant=asked.tenant, version=asked.query["version"]))
+    return _versioned(context.parts.policies.find(request.path["id"], tenant=request.tenant, version=request.query["version"]))
 
 
-def replace_policy(plane: Plane, asked: Asked) -> Reply:
+def replace_policy(context: ServerContext, request: OperationRequest) -> Reply:
     """Put the next version of a policy in force."""
-    current = plane.parts.policies.find(asked.path["id"], tenant=asked.tenant)
-    body = check_policy(asked.body, tenant=asked.tenant).body
-    return _put(plane, asked, current, body)
+    current = context.parts.policies.find(request.path["id"], tenant=request.tenant)
+    body = check_policy(request.body, tenant=request.tenant).body
+    return _put(context, request, current, body)
 
 
-def change_policy(plane: Plane, asked: Asked) -> Reply:
+def change_policy(context: ServerContext, request: OperationRequest) -> Reply:
     """Put the next version of a policy in force, with the fields that are given; rules that are not named stay as they are."""
-    current = plane.parts.policies.find(asked.path["id"], tenant=asked.tenant)
-    before, changes = current.policy.body, asked.body
+    current = context.parts.policies.find(request.path["id"], tenant=request.tenant)
+    before, changes = current.policy.body, request.body
     merged = msgspec.to_builtins(before) | changes
     is_same_category = merged["category"] == before.category
     if is_same_category and isinstance(changes.get("rules"), dict):
         merged["rules"] = {**before.rules, **changes["rules"]}
-    body = check_policy(merged, tenant=asked.tenant).body
-    return _put(plane, asked, current, body)
+    body = check_policy(merged, tenant=request.tenant).body
+    return _put(context, request, current, body)
 
 
-def remove_policy(plane: Plane, asked: Asked) -> Reply:
+def remove_policy(context: ServerContext, request: OperationRequest) -> Reply:
     """Take a policy out of force; its versions stay readable."""
-    current = plane.parts.policies.find(asked.path["id"], tenant=asked.tenant)
-    expected = _expected(asked, current)
+    current = context.parts.policies.find(request.path["id"], tenant=request.tenant)
+    expected = _expected(request, current)
     try:
-        removed = plane.parts.policies.remove(current.policy.policy_id, tenant=asked.tenant, by=asked.by, expected=expected)
+        removed = context.parts.policies.remove(current.policy.policy_id, tenant=request.tenant, by=request.by, expected=expected)
     except PolicyConflictError as error:
         raise _changed_meanwhile(error) from error
     return _versioned(removed)
 
 
-def list_versions(plane: Plane, asked: Asked) -> Reply:
+def list_versions(context: ServerContext, request: OperationRequest) -> Reply:
     """Return every version of a policy, also of one that was removed."""
-    return Reply(PolicyVersions(versions=tuple(plane.parts.policies.versions(asked.path["id"], tenant=asked.tenant))))
+    return Reply(PolicyVersions(versions=tuple(context.parts.policies.versions(request.path["id"], tenant=request.tenant))))
 
 
-def push_policies(plane: Plane, asked: Asked) -> Reply:
+def push_policies(context: ServerContext, request: OperationRequest) -> Reply:
     """Put several policies in force by their names, all or none."""
-    pushed: _PushRaw = asked.body
-    results = plane.parts.policies.push(pushed.policies, tenant=asked.tenant, by=asked.by, is_dry=pushed.dry_run)
+    pushed: _PushRaw = request.body
+    results = context.parts.policies.push(pushed.policies, tenant=request.tenant, by=request.by, is_dry=pushed.dry_run)
     return Reply(PushReply(results=tuple(results), dry_run=pushed.dry_run))
 
 
-def list_templates(_: Plane, __: Asked) -> Reply:
+def list_templates(_: ServerContext, __: OperationRequest) -> Reply:
     """Return policies to begin with."""
     return Reply(PolicyTemplates(templates=dict(TEMPLATES)))
 
 
-def show_schema(_: Plane, __: Asked) -> Reply:
+def show_schema(_: ServerContext, __: OperationRequest) -> Reply:
     """Return the JSON Schema of a policy."""
     return Reply(policy_schema())
 
 
-def show_rules_schema(_: Plane, asked: Asked) -> Reply:
+def show_rules_schema(_: ServerContext, request: OperationRequest) -> Reply:
     """Return the JSON Schema of the rules of one category."""
-    category = asked.path["category"]
+    category = request.path["category"]
     if find_category(category) is None:
         raise NotFoundError("category", category)
     return Reply(rules_schema(category))
 
 
-def _put(plane: Plane, asked: Asked, current: StoredPolicy, body: PolicyBody) -> Reply:
-    expected = _expected(asked, current)
+def _put(context: ServerContext, request: OperationRequest, current: StoredPolicy, body: PolicyBody) -> Reply:
+    expected = _expected(request, current)
     policy_id: PolicyId = current.policy.policy_id
     try:
-        stored = plane.parts.policies.put(body, tenant=asked.tenant, by=asked.by, policy_id=policy_id, expected=expected)
+        stored = context.parts.policies.put(body, tenant=request.tenant, by=request.by, policy_id=policy_id, expected=expected)
     except PolicyConflictError as error:
-        newest = plane.parts.policies.find(policy_id, tenant=asked.tenant).policy.version
+        newest = context.parts.policies.find(policy_id, tenant=request.tenant).policy.version
         if expected is not None and newest != expected:
             raise _changed_meanwhile(error) from error
         raise
     return _versioned(stored)
 
 
-def _expected(asked: Asked, current: StoredPolicy) -> int | None:
+def _expected(request: OperationRequest, current: StoredPolicy) -> int | None:
     """Return the version that a change may replace: any without If-Match, else the one in force if it is among those named."""
-    if asked.if_match is None or asked.if_match.strip() == "*":
+    if request.if_match is None or request.if_match.strip() == "*":
         return None
     version = current.policy.version
-    if str(version) not in re.findall(r'"(\d+)"', asked.if_match):
+    if str(version) not in re.findall(r'"(\d+)"', request.if_match):
         raise _changed_meanwhile(PolicyConflictError(current.policy.body.name, f"version {version} is in force"))
     return version
 
 
-def _changed_meanwhile(error: PolicyConflictError) -> Refusal:
-    return Refusal(CHANGED, "version_changed", str(error), hint=error.hint)
+def _changed_meanwhile(error: PolicyConflictError) -> ApiError:
+    return ApiError(CHANGED, "version_changed", str(error), hint=error.hint)
 
 
 def _versioned(stored: StoredPolicy, headers: dict[str, str] | None = None) -> Reply:

@@ -9,7 +9,7 @@ import msgspec
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.engine.checking import request_from
-from evidentia.serving.operations.refusals import shape_refusal
+from evidentia.serving.operations.api_errors import shape_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

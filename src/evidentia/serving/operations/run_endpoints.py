@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 
 from evidentia.contracts.control import (
-    MOST_PUSHED,
+    MAX_PUSHED,
     CallsReply,
     CallsRequest,
     DecisionPage,
@@ -23,17 +23,27 @@ from evidentia.contracts.runs import GroundingEntry, RunFacts, RunId, RunStatus,
 from evidentia.governance.newest_runs import RunFilter, newest_runs
 from evidentia.governance.reading import Position, trace
 from evidentia.policy.calls import check_call
-from evidentia.serving.operations.asking import CURSOR, LIMIT, MINUTES, Asked, Endpoint, QueryField, Reply, decode_cursor, encode_cursor
+from evidentia.serving.operations.api_errors import CONFLICT, FORBIDDEN, NOT_FOUND, TOO_MANY, ApiError, bad_field, nearest, shape_refusal
 from evidentia.serving.operations.decision_endpoints import read_page
+from evidentia.serving.operations.endpoint import (
+    CURSOR,
+    LIMIT,
+    MINUTES,
+    Endpoint,
+    OperationRequest,
+    QueryField,
+    Reply,
+    decode_cursor,
+    encode_cursor,
+)
 from evidentia.serving.operations.open_runs import ShowsPolicies, digest_of
-from evidentia.serving.operations.refusals import CONFLICT, FORBIDDEN, NOT_FOUND, TOO_MANY, Refusal, bad_field, nearest, shape_refusal
 from evidentia.serving.operations.roles import AGENTS, READERS
 from evidentia.serving.operations.run_names import find_run, logged_run, new_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 _FACTS: Final = tuple(field.name for field in msgspec.structs.fields(RunFacts))
 _RUN_ID_BYTES: Final = 12
@@ -42,17 +52,17 @@ _Raw = dict[str, Any]  # Any: whatever was sent; the check of policies says what
 
 class _StartRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     facts: _Raw
-    policies: Annotated[tuple[_Raw, ...], msgspec.Meta(max_length=MOST_PUSHED)] = ()
+    policies: Annotated[tuple[_Raw, ...], msgspec.Meta(max_length=MAX_PUSHED)] = ()
     is_enforced: bool = True
 
 
-def start_run(plane: Plane, asked: Asked) -> Reply:
+def start_run(context: ServerContext, operation: OperationRequest) -> Reply:
     """Begin a run under the policies in force; the same request again is the same run."""
-    request: _StartRaw = asked.body
-    facts = _facts(plane, request.facts, tenant=asked.tenant)
-    governor = plane.parts.governor_of(asked.tenant)
-    opened, is_new = plane.runs.start(
-        asked.tenant,
+    request: _StartRaw = operation.body
+    facts = _facts(context, request.facts, tenant=operation.tenant)
+    governor = context.parts.governor_of(operation.tenant)
+    opened, is_new = context.runs.start(
+        operation.tenant,
         facts.run_id,
         beginning=digest_of(request),
         # The governor checks bodies itself, and says more about what is wrong with a map than with a message.
@@ -64,9 +74,9 @@ def start_run(plane: Plane, asked: Asked) -> Reply:
     return Reply(message, {"location": f"/v1/runs/{run.facts.run_id}"}, status=201 if is_new else 200)
 
 
-def record_calls(plane: Plane, asked: Asked) -> Reply:
+def record_calls(context: ServerContext, operation: OperationRequest) -> Reply:
     """Record calls in order, and return what was decided about each; nothing is recorded when one cannot be right."""
-    request: CallsRequest = asked.body
+    request: CallsRequest = operation.body
     for place, numbered in enumerate(request.calls):
         where = f"calls[{place}].call"
         try:
@@ -75,68 +85,68 @@ def record_calls(plane: Plane, asked: Asked) -> Reply:
             raise bad_field(f"{where}.{error.field}", str(error).partition("': ")[2]) from error
         if isinstance(numbered.call, GroundingEntry) and numbered.call.judgements:
             raise bad_field(f"{where}.judgements", "judgements are made here; leave the field out")
-    return Reply(plane.runs.record(asked.tenant, _run_id(asked), request.calls))
+    return Reply(context.runs.record(operation.tenant, _run_id(operation), request.calls))
 
 
-def end_run(plane: Plane, asked: Asked) -> Reply:
+def end_run(context: ServerContext, operation: OperationRequest) -> Reply:
     """End a run, and return what was decided about all of it."""
-    request: EndRequest = asked.body
+    request: EndRequest = operation.body
     if request.status is RunStatus.RUNNING:
         raise bad_field("status", "a run does not end as running; write success, blocked or error")
-    return Reply(plane.runs.finish(asked.tenant, _run_id(asked), request))
+    return Reply(context.runs.finish(operation.tenant, _run_id(operation), request))
 
 
-def list_runs(plane: Plane, asked: Asked) -> Reply:
+def list_runs(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return runs, the newest first."""
-    query = asked.query
+    query = operation.query
     place = decode_cursor(query["cursor"], (str, int, int))
-    since = None if query["minutes"] is None else plane.parts.clock.now() - timedelta(minutes=query["minutes"])
-    wanted = RunFilter(tenant=asked.tenant, agent=query["agent"], status=query["status"], since=since)
+    since = None if query["minutes"] is None else context.parts.clock.now() - timedelta(minutes=query["minutes"])
+    wanted = RunFilter(tenant=operation.tenant, agent=query["agent"], status=query["status"], since=since)
     after = None if place is None else Position(*place)
-    page = newest_runs(plane.parts.log, wanted, after=after, limit=query["limit"])
+    page = newest_runs(context.parts.log, wanted, after=after, limit=query["limit"])
     return Reply(RunPage(runs=page.runs, next_cursor=None if page.next is None else encode_cursor(page.next)))
 
 
-def show_run(plane: Plane, asked: Asked) -> Reply:
+def show_run(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return one run as a line of the list."""
-    return Reply(_trace(plane, asked).summary)
+    return Reply(_trace(context, operation).summary)
 
 
-def show_trace(plane: Plane, asked: Asked) -> Reply:
+def show_trace(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return one run with its spans."""
-    return Reply(_trace(plane, asked))
+    return Reply(_trace(context, operation))
 
 
-def list_run_decisions(plane: Plane, asked: Asked) -> Reply:
+def list_run_decisions(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return what was decided about one run, in order."""
-    run_id = find_run(plane.parts.log, asked.path["id"], tenant=asked.tenant)
-    found, following = read_page(plane, asked, run_id=run_id, is_newest_first=False)
+    run_id = find_run(context.parts.log, operation.path["id"], tenant=operation.tenant)
+    found, following = read_page(context, operation, run_id=run_id, is_newest_first=False)
     return Reply(DecisionPage(decisions=found, next_cursor=following))
 
 
-def _run_id(asked: Asked) -> RunId:
-    return logged_run(asked.path["id"], tenant=asked.tenant)
+def _run_id(operation: OperationRequest) -> RunId:
+    return logged_run(operation.path["id"], tenant=operation.tenant)
 
 
-def _trace(plane: Plane, asked: Asked) -> RunTrace:
-    return trace(plane.parts.log, find_run(plane.parts.log, asked.path["id"], tenant=asked.tenant))
+def _trace(context: ServerContext, operation: OperationRequest) -> RunTrace:
+    return trace(context.parts.log, find_run(context.parts.log, operation.path["id"], tenant=operation.tenant))
 
 
-def _facts(plane: Plane, given: Mapping[str, Any], *, tenant: str) -> RunFacts:  # Any: as above
+def _facts(context: ServerContext, given: Mapping[str, Any], *, tenant: str) -> RunFacts:  # Any: as above
     """Return the facts of a run in the token's tenant."""
     for name in given:
         if name not in _FACTS:
             raise bad_field(f"facts.{name}", "there is no such fact", suggestion=nearest(name, _FACTS))
     if given.get("tenant", tenant) != tenant:
         message = "the token is for another tenant than the one in 'facts.tenant'"
-        raise Refusal(FORBIDDEN, "wrong_tenant", message, hint="leave the tenant out, or use a token of that tenant")
+        raise ApiError(FORBIDDEN, "wrong_tenant", message, hint="leave the tenant out, or use a token of that tenant")
     try:
         facts = msgspec.convert({"run_id": "", **given, "tenant": tenant}, RunFacts)
     except msgspec.ValidationError as error:
         raise shape_refusal(error, names=_FACTS, within="facts") from error
     if not facts.agent_name:
         raise bad_field("facts.agent_name", "name the agent that runs")
-    name = facts.run_id or f"run-{plane.parts.entropy.take(_RUN_ID_BYTES).hex()}"
+    name = facts.run_id or f"run-{context.parts.entropy.take(_RUN_ID_BYTES).hex()}"
     return msgspec.structs.replace(facts, run_id=new_run(name, tenant=tenant))
 
 

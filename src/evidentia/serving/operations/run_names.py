@@ -13,7 +13,7 @@ from evidentia.contracts.control import NAME_PATTERN
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.runs import RunId
 from evidentia.governance.log_marks import tenants_of
-from evidentia.serving.operations.refusals import bad_field
+from evidentia.serving.operations.api_errors import bad_field
 
 if TYPE_CHECKING:
     from evidentia.governance.kept_logs import KeptLogs

@@ -20,7 +20,7 @@ from evidentia.base.options import ingest_options
 from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.errors import BaseBusyError, DuplicateDocumentError
 from evidentia.contracts.ids import SourceId
-from evidentia.serving.operations.refusals import CONFLICT, Refusal, bad_field
+from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
 from evidentia.serving.operations.sent_paths import checked_paths
 from evidentia.text.names import is_source_name
 from evidentia.wiring.embedded import INBOX_NAME
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.doors import IngestRequest, SentDocument, SentFile
     from evidentia.contracts.reports import IngestReport, SkippedInput
-    from evidentia.serving.operations.office import Office
+    from evidentia.serving.operations.served_base import ServedBase
 
 
 POLL_MS: Final = 20
@@ -40,16 +40,16 @@ _SOURCE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
-async def take_in(office: Office, request: IngestRequest, *, tenant: str) -> IngestReport:
+async def take_in(served_base: ServedBase, request: IngestRequest, *, tenant: str) -> IngestReport:
     """Take in what was sent as documents of a tenant; who comes while another does waits as long as the settings let a writer wait."""
     if not request.documents and not request.files:
         raise bad_field("documents", "there is nothing to take in; send documents or files")
     source = source_of(request.source, tenant=tenant)
     paths = checked_paths(request.files)
-    inbox = office.directory / INBOX_NAME
-    lock = await _locked(inbox, wait_ms=office.settings.storage.writer_wait_ms)
+    inbox = served_base.directory / INBOX_NAME
+    lock = await _locked(inbox, wait_ms=served_base.settings.storage.writer_wait_ms)
     # One thread does the rest and gives the lock back: it goes on when its caller is cancelled, and nobody may stage meanwhile.
-    return await asyncio.to_thread(_take_in, office, request, paths, lock=lock, source=source, tenant=tenant)
+    return await asyncio.to_thread(_take_in, served_base, request, paths, lock=lock, source=source, tenant=tenant)
 
 
 def source_of(name: str, *, tenant: str) -> SourceId:
@@ -90,7 +90,7 @@ def _opened(inbox: Path) -> IO[bytes]:
 
 
 def _take_in(
-    office: Office, request: IngestRequest, paths: list[PurePosixPath], *, lock: IO[bytes], source: SourceId, tenant: str
+    served_base: ServedBase, request: IngestRequest, paths: list[PurePosixPath], *, lock: IO[bytes], source: SourceId, tenant: str
 ) -> IngestReport:
     options = ingest_options(
         source=source,
@@ -101,12 +101,12 @@ def _take_in(
         tags=request.tags,
         prune=False,
     )
-    stages = office.directory / INBOX_NAME / "staged"
+    stages = served_base.directory / INBOX_NAME / "staged"
     with lock:
         _clear(stages)  # of an ingest that did not end
         try:
             staged = _write(stages / options.source, request, paths)
-            report = office.ingest(staged, options, is_embedding=request.embed)
+            report = served_base.ingest(staged, options, is_embedding=request.embed)
         except DuplicateDocumentError as error:
             raise _elsewhere() from error
         finally:
@@ -159,6 +159,6 @@ def _named(entry: SkippedInput) -> SkippedInput:
     return msgspec.structs.replace(entry, path=place, message=message)
 
 
-def _elsewhere() -> Refusal:
+def _elsewhere() -> ApiError:
     message = "a document of this name is in the base from a directory of the server, which still has it"
-    return Refusal(CONFLICT, "document_elsewhere", message, hint="send it to another source, or under another name")
+    return ApiError(CONFLICT, "document_elsewhere", message, hint="send it to another source, or under another name")

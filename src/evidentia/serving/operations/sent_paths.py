@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from evidentia.serving.operations.refusals import bad_field
+from evidentia.serving.operations.api_errors import bad_field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.contracts.doors import SentFile
-    from evidentia.serving.operations.refusals import Refusal
+    from evidentia.serving.operations.api_errors import ApiError
 
-MOST_NAME_BYTES: Final = 255
+MAX_NAME_BYTES: Final = 255
 """Of one part of a path, as file systems have it."""
-MOST_PATH_BYTES: Final = 1_000
+MAX_PATH_BYTES: Final = 1_000
 _PROBLEM: Final = "write a path within the source, such as 'guides/setup.md': no root, no '.' or '..', no hidden or unprintable name"
 
 
@@ -38,10 +38,10 @@ def _checked(text: str, place: int) -> PurePosixPath:
     is_plain = str(path) == text and path.parts and not path.is_absolute() and text.isprintable() and "\\" not in text
     if not is_plain or any(part.startswith(".") for part in path.parts):
         raise _refused(place, _PROBLEM)
-    if len(text.encode()) > MOST_PATH_BYTES or any(len(part.encode()) > MOST_NAME_BYTES for part in path.parts):
-        raise _refused(place, f"write at most {MOST_NAME_BYTES} bytes between two slashes, and {MOST_PATH_BYTES} in all")
+    if len(text.encode()) > MAX_PATH_BYTES or any(len(part.encode()) > MAX_NAME_BYTES for part in path.parts):
+        raise _refused(place, f"write at most {MAX_NAME_BYTES} bytes between two slashes, and {MAX_PATH_BYTES} in all")
     return path
 
 
-def _refused(place: int, problem: str) -> Refusal:
+def _refused(place: int, problem: str) -> ApiError:
     return bad_field(f"files[{place}].path", problem)

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evidentia.contracts.vocabulary import ConnectionKind
-from evidentia.serving.operations.refusals import bad_field
-from evidentia.text.addresses import PUBLIC, REACH, is_public_address
+from evidentia.serving.operations.api_errors import bad_field
+from evidentia.text.ssrf_guard import PUBLIC, REACH, is_public_address
 
 if TYPE_CHECKING:
     from evidentia.contracts.settings import Settings

@@ -12,60 +12,60 @@ from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList, Tr
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.retrieval import SourceTrial
 from evidentia.contracts.sources import SourceConnection, SourceDescriptor
-from evidentia.serving.operations.asking import Asked, Endpoint, Group, Reply
-from evidentia.serving.operations.noting import note
-from evidentia.serving.operations.refusals import BAD_GATEWAY, CONFLICT, NOT_FOUND
+from evidentia.serving.operations.api_errors import BAD_GATEWAY, CONFLICT, NOT_FOUND
+from evidentia.serving.operations.audit import note
+from evidentia.serving.operations.endpoint import Endpoint, Group, OperationRequest, Reply
 from evidentia.serving.operations.roles import AUDITORS, READERS, WRITERS
 from evidentia.serving.operations.source_addresses import reachable
 
 if TYPE_CHECKING:
     from evidentia.contracts.sources import SourceStatus
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 
-async def list_sources(plane: Plane, asked: Asked) -> Reply:
+async def list_sources(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return every source that the asker may know of, with its health; where it is, only to the operator's admins and auditors."""
-    found = await plane.office.base_for(asked.principal).sources()
-    is_operator = asked.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(asked.token.roles))
+    found = await context.served_base.base_for(operation.principal).sources()
+    is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
     return Reply(SourceList(sources=tuple(found if is_operator else map(_without_place, found))))
 
 
-async def list_freshness(plane: Plane, asked: Asked) -> Reply:
+async def list_freshness(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return how old every source's data is beside what it promises; ages are for the operator's admins and auditors."""
-    is_operator = asked.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(asked.token.roles))
-    base = plane.office.base_of(asked.tenant) if is_operator else plane.office.base_for(asked.principal)
+    is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
+    base = context.served_base.base_of(operation.tenant) if is_operator else context.served_base.base_for(operation.principal)
     return Reply(FreshnessList(sources=tuple(await base.source_freshness())))
 
 
-async def add_source(plane: Plane, asked: Asked) -> Reply:
+async def add_source(context: ServerContext, operation: OperationRequest) -> Reply:
     """Register a source outside the base; its address has to be one that the server may speak to."""
-    descriptor: SourceDescriptor = asked.body
-    checked = await reachable(plane.office.settings, descriptor)
-    added = await plane.office.base_of(asked.tenant).add_source(checked)
-    await note(plane, asked, AuditKind.SOURCE, "added", subject=added.source_id)
+    descriptor: SourceDescriptor = operation.body
+    checked = await reachable(context.served_base.settings, descriptor)
+    added = await context.served_base.base_of(operation.tenant).add_source(checked)
+    await note(context, operation, AuditKind.SOURCE, "added", subject=added.source_id)
     return Reply(added)
 
 
-async def remove_source(plane: Plane, asked: Asked) -> Reply:
+async def remove_source(context: ServerContext, operation: OperationRequest) -> Reply:
     """Forget a source outside the base, and what was kept of it."""
-    await plane.office.base_of(asked.tenant).remove_source(asked.path["id"])
-    await note(plane, asked, AuditKind.SOURCE, "removed", subject=asked.path["id"])
-    return Reply(Done(subject=asked.path["id"]))
+    await context.served_base.base_of(operation.tenant).remove_source(operation.path["id"])
+    await note(context, operation, AuditKind.SOURCE, "removed", subject=operation.path["id"])
+    return Reply(Done(subject=operation.path["id"]))
 
 
-async def test_source(plane: Plane, asked: Asked) -> Reply:
+async def test_source(context: ServerContext, operation: OperationRequest) -> Reply:
     """Ask one source outside the base by itself; nothing of it is kept or ranked."""
-    request: TrialRequest = asked.body
-    return Reply(await plane.office.base_of(asked.tenant).test_source(asked.path["id"], request.query, limit=request.limit))
+    request: TrialRequest = operation.body
+    return Reply(await context.served_base.base_of(operation.tenant).test_source(operation.path["id"], request.query, limit=request.limit))
 
 
-async def source_changed(plane: Plane, asked: Asked) -> Reply:
+async def source_changed(context: ServerContext, operation: OperationRequest) -> Reply:
     """Say that a source's data has changed: what was kept of it is forgotten."""
-    base = plane.office.base_of(asked.tenant)
-    if asked.path["id"] not in {each.descriptor.source_id for each in await base.sources()}:
-        raise NotFoundError("source", asked.path["id"])
-    count = await base.source_changed(asked.path["id"])
-    await note(plane, asked, AuditKind.SOURCE, "said to have changed", subject=asked.path["id"])
+    base = context.served_base.base_of(operation.tenant)
+    if operation.path["id"] not in {each.descriptor.source_id for each in await base.sources()}:
+        raise NotFoundError("source", operation.path["id"])
+    count = await base.source_changed(operation.path["id"])
+    await note(context, operation, AuditKind.SOURCE, "said to have changed", subject=operation.path["id"])
     return Reply(Count(count=count))
 
 

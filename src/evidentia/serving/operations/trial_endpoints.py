@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 
 from evidentia.contracts.runs import RunId, RunStarted
-from evidentia.contracts.trials import MOST_TRIAL_MINUTES, MOST_TRIAL_RECORDS, ShadowTrial
+from evidentia.contracts.trials import MAX_TRIAL_MINUTES, MAX_TRIAL_RECORDS, ShadowTrial
 from evidentia.governance.calibrate import Calibration, calibrate
 from evidentia.governance.expanding import micros
 from evidentia.governance.log_scan import scan
@@ -16,8 +16,8 @@ from evidentia.governance.shadow import ShadowReport, shadow_log
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT
 from evidentia.provenance.decision_lines import REDACTED_MARK, decode_details, decode_header
-from evidentia.serving.operations.asking import MINUTES, Asked, Endpoint, QueryField, Reply
-from evidentia.serving.operations.refusals import NOT_FOUND, bad_field
+from evidentia.serving.operations.api_errors import NOT_FOUND, bad_field
+from evidentia.serving.operations.endpoint import MINUTES, Endpoint, OperationRequest, QueryField, Reply
 from evidentia.serving.operations.roles import AUDITORS
 
 if TYPE_CHECKING:
@@ -25,42 +25,42 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogRecord
     from evidentia.provenance.decision_lines import Header
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 WEEK_MINUTES: Final = 60 * 24 * 7
 
 
 class _TrialRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     policy: dict[str, Any]  # Any: whatever was sent; the check of policies says what is wrong with it
-    minutes: Annotated[int, msgspec.Meta(ge=1, le=MOST_TRIAL_MINUTES)] = WEEK_MINUTES
+    minutes: Annotated[int, msgspec.Meta(ge=1, le=MAX_TRIAL_MINUTES)] = WEEK_MINUTES
     is_whole: bool = False
 
 
-def try_policy(plane: Plane, asked: Asked) -> Reply:
+def try_policy(context: ServerContext, request: OperationRequest) -> Reply:
     """Return what a policy would have changed in the tenant's runs, had it been in force."""
-    trial: _TrialRaw = asked.body
-    candidate = check_policy(trial.policy, tenant=asked.tenant)
-    since_us = _since_us(plane, trial.minutes)
-    lines = _Lines(asked.tenant, since_us=since_us)
-    report = shadow_log(plane.parts.log, [candidate], is_whole=trial.is_whole, since_us=since_us, counted=lines.of)
+    trial: _TrialRaw = request.body
+    candidate = check_policy(trial.policy, tenant=request.tenant)
+    since_us = _since_us(context, trial.minutes)
+    lines = _Lines(request.tenant, since_us=since_us)
+    report = shadow_log(context.parts.log, [candidate], is_whole=trial.is_whole, since_us=since_us, counted=lines.of)
     return Reply(report)
 
 
-def calibrate_rule(plane: Plane, asked: Asked) -> Reply:
+def calibrate_rule(context: ServerContext, request: OperationRequest) -> Reply:
     """Return where the threshold of a rule belongs by the tenant's good runs, and how often it would trigger."""
-    query = asked.query
+    query = request.query
     if query["rule"] is None:
         raise bad_field("rule", "name the rule whose threshold is wanted")
     name = query["policy"]
-    policy = None if name is None else plane.parts.policies.find(name, tenant=asked.tenant).policy
-    since_us = _since_us(plane, query["minutes"])
+    policy = None if name is None else context.parts.policies.find(name, tenant=request.tenant).policy
+    since_us = _since_us(context, query["minutes"])
     counted = _Counted()
 
     def is_wanted(_: str, header: Header) -> bool:
         return header.kind != "policies" and header.at_us >= since_us and counted.one()
 
-    records: Iterator[LogRecord] = scan(plane.parts.log, is_wanted)
-    found = calibrate(records, query["rule"], policy=policy, tenant=asked.tenant, agent=query["agent"], since_us=since_us)
+    records: Iterator[LogRecord] = scan(context.parts.log, is_wanted)
+    found = calibrate(records, query["rule"], policy=policy, tenant=request.tenant, agent=query["agent"], since_us=since_us)
     return Reply(found)
 
 
@@ -73,8 +73,8 @@ class _Counted:
     def one(self) -> bool:
         """Count one record."""
         self._read += 1
-        if self._read > MOST_TRIAL_RECORDS:
-            raise bad_field("minutes", f"more than {MOST_TRIAL_RECORDS} records were written in that time; name a shorter one")
+        if self._read > MAX_TRIAL_RECORDS:
+            raise bad_field("minutes", f"more than {MAX_TRIAL_RECORDS} records were written in that time; name a shorter one")
         return True
 
 
@@ -110,8 +110,8 @@ class _Lines:
         return header.run_id in self._own
 
 
-def _since_us(plane: Plane, minutes: int) -> int:
-    return micros(plane.parts.clock.now() - timedelta(minutes=minutes), field="minutes")
+def _since_us(context: ServerContext, minutes: int) -> int:
+    return micros(context.parts.clock.now() - timedelta(minutes=minutes), field="minutes")
 
 
 _RULE: Final = QueryField("rule", "The rule whose threshold is wanted, such as min_relevance_score.")

@@ -12,76 +12,76 @@ from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport
 from evidentia.contracts.retrieval import WarmReport
 from evidentia.contracts.telemetry import RequestTrace
 from evidentia.contracts.vectors import EmbedReport
-from evidentia.serving.operations.asking import LIMIT, Asked, Endpoint, Group, QueryField, Reply
-from evidentia.serving.operations.noting import note
-from evidentia.serving.operations.refusals import NOT_FOUND
+from evidentia.serving.operations.api_errors import NOT_FOUND
+from evidentia.serving.operations.audit import note
+from evidentia.serving.operations.endpoint import LIMIT, Endpoint, Group, OperationRequest, QueryField, Reply
 from evidentia.serving.operations.roles import AUDITORS, READERS, WRITERS
 
 if TYPE_CHECKING:
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 
-async def show_head(plane: Plane, asked: Asked) -> Reply:
+async def show_head(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the newest version."""
-    return Reply(await plane.office.base_for(asked.principal).head())
+    return Reply(await context.served_base.base_for(operation.principal).head())
 
 
-async def show_consistency(plane: Plane, asked: Asked) -> Reply:
+async def show_consistency(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the proof that an earlier event log is a prefix of the present one."""
-    return Reply(await plane.office.base_for(asked.principal).consistency(asked.query["first_size"]))
+    return Reply(await context.served_base.base_for(operation.principal).consistency(operation.query["first_size"]))
 
 
-async def verify_base(plane: Plane, asked: Asked) -> Reply:
+async def verify_base(context: ServerContext, operation: OperationRequest) -> Reply:
     """Recompute the custody of the whole base."""
-    return Reply(await plane.office.base_of(asked.tenant).verify())
+    return Reply(await context.served_base.base_of(operation.tenant).verify())
 
 
-async def doctor(plane: Plane, asked: Asked) -> Reply:
+async def doctor(context: ServerContext, operation: OperationRequest) -> Reply:
     """Check the installation and the base, quickly."""
-    return Reply(await plane.office.base_of(asked.tenant).doctor())
+    return Reply(await context.served_base.base_of(operation.tenant).doctor())
 
 
-async def list_traces(plane: Plane, asked: Asked) -> Reply:
+async def list_traces(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the newest requests with what took how long."""
-    return Reply(TraceList(traces=tuple(await plane.office.base_of(asked.tenant).traces(limit=asked.query["limit"]))))
+    return Reply(TraceList(traces=tuple(await context.served_base.base_of(operation.tenant).traces(limit=operation.query["limit"]))))
 
 
-async def show_request(plane: Plane, asked: Asked) -> Reply:
+async def show_request(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return one request by its id, the beginning of it, or its receipt."""
-    return Reply(await plane.office.base_of(asked.tenant).trace(asked.path["id"]))
+    return Reply(await context.served_base.base_of(operation.tenant).trace(operation.path["id"]))
 
 
-async def show_cache(plane: Plane, asked: Asked) -> Reply:
+async def show_cache(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return what is kept of what sources said, and how often it served."""
-    return Reply(await plane.office.base_of(asked.tenant).cache_stats())
+    return Reply(await context.served_base.base_of(operation.tenant).cache_stats())
 
 
-async def flush_cache(plane: Plane, asked: Asked) -> Reply:
+async def flush_cache(context: ServerContext, operation: OperationRequest) -> Reply:
     """Forget what was kept, of one source or of all."""
-    request: FlushRequest = asked.body
-    count = await plane.office.base_of(asked.tenant).flush_cache(request.source_id)
-    await note(plane, asked, AuditKind.BASE, "flushed", subject=request.source_id or "cache")
+    request: FlushRequest = operation.body
+    count = await context.served_base.base_of(operation.tenant).flush_cache(request.source_id)
+    await note(context, operation, AuditKind.BASE, "flushed", subject=request.source_id or "cache")
     return Reply(Count(count=count))
 
 
-async def warm_cache(plane: Plane, asked: Asked) -> Reply:
+async def warm_cache(context: ServerContext, operation: OperationRequest) -> Reply:
     """Ask questions ahead of time, so that what sources say is kept."""
-    request: WarmRequest = asked.body
-    return Reply(await plane.office.base_of(asked.tenant).warm(request.questions))
+    request: WarmRequest = operation.body
+    return Reply(await context.served_base.base_of(operation.tenant).warm(request.questions))
 
 
-async def embed(plane: Plane, asked: Asked) -> Reply:
+async def embed(context: ServerContext, operation: OperationRequest) -> Reply:
     """Give every chunk that lacks one its vector."""
-    report = await plane.office.base_of(asked.tenant).embed()
-    await note(plane, asked, AuditKind.BASE, "embedded", subject="vectors")
+    report = await context.served_base.base_of(operation.tenant).embed()
+    await note(context, operation, AuditKind.BASE, "embedded", subject="vectors")
     return Reply(report)
 
 
-async def collect(plane: Plane, asked: Asked) -> Reply:
+async def collect(context: ServerContext, operation: OperationRequest) -> Reply:
     """Remove all but the newest versions."""
-    request: GcRequest = asked.body
-    report = await plane.office.base_of(asked.tenant).gc(keep_versions=request.keep_versions)
-    await note(plane, asked, AuditKind.BASE, "collected", subject="versions")
+    request: GcRequest = operation.body
+    report = await context.served_base.base_of(operation.tenant).gc(keep_versions=request.keep_versions)
+    await note(context, operation, AuditKind.BASE, "collected", subject="versions")
     return Reply(report)
 
 

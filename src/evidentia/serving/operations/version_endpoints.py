@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.doors import VersionList
 from evidentia.contracts.versions import VersionDiff
-from evidentia.serving.operations.asking import LIMIT, Asked, Endpoint, Group, QueryField, Reply
+from evidentia.serving.operations.api_errors import NOT_FOUND
+from evidentia.serving.operations.endpoint import LIMIT, Endpoint, Group, OperationRequest, QueryField, Reply
 from evidentia.serving.operations.evidence_endpoints import needed
-from evidentia.serving.operations.refusals import NOT_FOUND
 from evidentia.serving.operations.roles import READERS
 
 if TYPE_CHECKING:
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 
-async def list_versions(plane: Plane, asked: Asked) -> Reply:
+async def list_versions(context: ServerContext, request: OperationRequest) -> Reply:
     """Return the newest versions with what each holds."""
-    found = await plane.office.base_for(asked.principal).versions(limit=asked.query["limit"])
+    found = await context.served_base.base_for(request.principal).versions(limit=request.query["limit"])
     return Reply(VersionList(versions=tuple(found)))
 
 
-async def show_diff(plane: Plane, asked: Asked) -> Reply:
+async def show_diff(context: ServerContext, request: OperationRequest) -> Reply:
     """Return what differs between two versions."""
-    older, newer = needed(asked, "older"), needed(asked, "newer")
-    return Reply(await plane.office.base_for(asked.principal).diff(older, newer, limit=asked.query["limit"]))
+    older, newer = needed(request, "older"), needed(request, "newer")
+    return Reply(await context.served_base.base_for(request.principal).diff(older, newer, limit=request.query["limit"]))
 
 
 _OLDER: Final = QueryField("older", "The version to begin with: its number, a hash such as its `corpus_version`, or its beginning.")

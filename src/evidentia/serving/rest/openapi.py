@@ -8,7 +8,7 @@ import msgspec
 
 from evidentia.contracts.control import NAME_PATTERN, FaultReply, Health
 from evidentia.contracts.vocabulary import Vocabulary
-from evidentia.serving.operations.refusals import (
+from evidentia.serving.operations.api_errors import (
     FORBIDDEN,
     INTERNAL,
     MALFORMED,
@@ -24,7 +24,7 @@ from evidentia.serving.rest.streaming import EVENTS, LINES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.serving.operations.asking import Endpoint, QueryField
+    from evidentia.serving.operations.endpoint import Endpoint, QueryField
 
 Part = dict[str, Any]  # Any: a part of an OpenAPI document
 

@@ -12,7 +12,7 @@ from evidentia.contracts.control import FaultReply
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evidentia.serving.operations.refusals import Refusal
+    from evidentia.serving.operations.api_errors import ApiError
 
 HEADERS: Final = {
     "cache-control": "no-store",
@@ -29,6 +29,6 @@ def json_response(status: int, content: bytes, headers: Mapping[str, str]) -> Re
     return Response(content, status, headers={**HEADERS, **headers}, media_type="application/json")
 
 
-def refused(refusal: Refusal) -> Response:
+def refused(refusal: ApiError) -> Response:
     """Return the reply of a refusal."""
     return json_response(refusal.status, encode(FaultReply(error=refusal.fault)), refusal.headers)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import StreamingResponse
 
 from evidentia.contracts.control import FaultReply
+from evidentia.serving.operations.api_errors import ApiError
 from evidentia.serving.operations.performing import perform_stream
-from evidentia.serving.operations.refusals import Refusal
 from evidentia.serving.rest.responding import HEADERS, encode
 
 if TYPE_CHECKING:
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evidentia.serving.operations.asking import Asked, Endpoint
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.endpoint import Endpoint, OperationRequest
+    from evidentia.serving.operations.server_context import ServerContext
 
 LINES: Final = "application/x-ndjson"
 EVENTS: Final = "text/event-stream"
 
 
-async def streamed(plane: Plane, endpoint: Endpoint, ask: Callable[[], Asked], request: Request) -> Response:
+async def streamed(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest], request: Request) -> Response:
     """Return the reply that sends each part as it comes."""
     is_events = EVENTS in request.headers.get("accept", "")
-    parts = perform_stream(plane, endpoint, ask)
+    parts = perform_stream(context, endpoint, ask)
     first = await anext(parts, None)
     shown = _event if is_events else _line
 
@@ -40,7 +40,7 @@ async def streamed(plane: Plane, endpoint: Endpoint, ask: Callable[[], Asked], r
                 yield shown(encode(first))
             async for part in parts:
                 yield shown(encode(part))
-        except Refusal as refusal:
+        except ApiError as refusal:
             yield shown(encode({"event": "error", **_plain(refusal)}))
         finally:
             await parts.aclose()
@@ -56,5 +56,5 @@ def _event(content: bytes) -> bytes:
     return b"data: " + content + b"\n\n"
 
 
-def _plain(refusal: Refusal) -> dict[str, object]:
+def _plain(refusal: ApiError) -> dict[str, object]:
     return {"error": FaultReply(error=refusal.fault).error}

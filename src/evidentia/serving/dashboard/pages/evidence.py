@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evidentia.provenance.chain import stored_chain
-from evidentia.serving.dashboard.desk import NavEntry, PageRoute, problems_of
+from evidentia.serving.dashboard.dashboard_app import NavEntry, PageRoute, problems_of
 from evidentia.serving.dashboard.source_view import view_sources
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.api_errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evidentia.serving.dashboard.desk import Desk
+    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 NAV: Final = NavEntry("evidence", "Evidence", "/dashboard/evidence", "list_sources")
 PAGE: Final = 50
-MOST_COUNTED: Final = 500
+MAX_COUNTED: Final = 500
 """Documents that are counted by source; of a base that has more, sources are shown without."""
-MOST_VERSIONS: Final = 50
-MOST_DIFFERENT: Final = 200
+MAX_VERSIONS: Final = 50
+MAX_DIFFERENT: Final = 200
 TABS: Final = (
     ("Sources", NAV.path),
     ("Documents", f"{NAV.path}/documents"),
@@ -39,7 +39,7 @@ KINDS: Final = (
 )
 
 
-def routes(_: Desk) -> Sequence[PageRoute]:
+def routes(_: DashboardApp) -> Sequence[PageRoute]:
     """Return what this page answers."""
     return [
         PageRoute(NAV.path, show_sources),
@@ -49,42 +49,42 @@ def routes(_: Desk) -> Sequence[PageRoute]:
     ]
 
 
-async def show_sources(desk: Desk, request: Request) -> Response:
+async def show_sources(app: DashboardApp, request: Request) -> Response:
     """Show every source that the asker may know of."""
-    identity = desk.signed_in(request).identity
-    statuses = await desk.call(identity, "list_sources")
-    reports = await desk.call(identity, "list_freshness")
-    counts = await _counted(desk, identity)
-    return desk.render(request, "evidence/sources.html", tabs=TABS, sources=view_sources(statuses.sources, reports.sources, counts))
+    identity = app.signed_in(request).identity
+    statuses = await app.call(identity, "list_sources")
+    reports = await app.call(identity, "list_freshness")
+    counts = await _counted(app, identity)
+    return app.render(request, "evidence/sources.html", tabs=TABS, sources=view_sources(statuses.sources, reports.sources, counts))
 
 
-async def show_documents(desk: Desk, request: Request) -> Response:
+async def show_documents(app: DashboardApp, request: Request) -> Response:
     """Show the documents that the asker may see, page by page."""
     cursor = request.query_params.get("cursor") or None
-    page = await desk.call(desk.signed_in(request).identity, "list_documents", limit=PAGE, cursor=cursor)
-    return desk.render(request, "evidence/documents.html", tabs=TABS, page=page, cursor=cursor)
+    page = await app.call(app.signed_in(request).identity, "list_documents", limit=PAGE, cursor=cursor)
+    return app.render(request, "evidence/documents.html", tabs=TABS, page=page, cursor=cursor)
 
 
-async def show_document(desk: Desk, request: Request) -> Response:
+async def show_document(app: DashboardApp, request: Request) -> Response:
     """Show a document chunk by chunk."""
     document_id = request.query_params.get("id", "")
-    found = await desk.call(desk.signed_in(request).identity, "list_chunks", document=document_id)
+    found = await app.call(app.signed_in(request).identity, "list_chunks", document=document_id)
     chunks = [(chunk, stored_chain(chunk)) for chunk in found.chunks]
-    return desk.render(request, "evidence/document.html", tabs=TABS, document_id=document_id, chunks=chunks)
+    return app.render(request, "evidence/document.html", tabs=TABS, document_id=document_id, chunks=chunks)
 
 
-async def show_versions(desk: Desk, request: Request) -> Response:
+async def show_versions(app: DashboardApp, request: Request) -> Response:
     """Show the newest versions, and what differs between two when two are named."""
-    identity = desk.signed_in(request).identity
+    identity = app.signed_in(request).identity
     older, newer = (request.query_params.get(name, "").strip() for name in ("older", "newer"))
-    versions = (await desk.call(identity, "list_versions", limit=MOST_VERSIONS)).versions
+    versions = (await app.call(identity, "list_versions", limit=MAX_VERSIONS)).versions
     diff, fault = None, None
     if older or newer:
         try:
-            diff = await desk.call(identity, "show_diff", older=older or None, newer=newer or None, limit=MOST_DIFFERENT)
-        except Refusal as refusal:
+            diff = await app.call(identity, "show_diff", older=older or None, newer=newer or None, limit=MAX_DIFFERENT)
+        except ApiError as refusal:
             fault = refusal
-    return desk.render(
+    return app.render(
         request,
         "evidence/versions.html",
         status=200 if fault is None else fault.status,
@@ -99,9 +99,9 @@ async def show_versions(desk: Desk, request: Request) -> Response:
     )
 
 
-async def _counted(desk: Desk, identity: Identity) -> Mapping[str, int] | None:
+async def _counted(app: DashboardApp, identity: Identity) -> Mapping[str, int] | None:
     """Return how many documents the asker may see of each source; None for bases with too many to list here."""
-    page = await desk.call(identity, "list_documents", limit=MOST_COUNTED)
+    page = await app.call(identity, "list_documents", limit=MAX_COUNTED)
     if page.next_cursor is not None:
         return None
     return Counter(each.document_id.partition(":")[0] for each in page.documents)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evidentia.serving.dashboard.desk import NavEntry, PageRoute
+from evidentia.serving.dashboard.dashboard_app import NavEntry, PageRoute
 from evidentia.serving.dashboard.guarding import form_of
 from evidentia.serving.dashboard.pages import governance_editing, governance_events, governance_trials
 from evidentia.serving.dashboard.pages.governance_view import actions_of, differences, rule_lines, scope_in_words, tone_of
-from evidentia.serving.operations.refusals import NOT_FOUND, Refusal, bad_field
+from evidentia.serving.operations.api_errors import NOT_FOUND, ApiError, bad_field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from evidentia.contracts.policies import StoredPolicy
-    from evidentia.serving.dashboard.desk import Desk
+    from evidentia.serving.dashboard.dashboard_app import DashboardApp
 
 NAV: Final = NavEntry("governance", "Governance", "/dashboard/governance", "list_policies")
 POLICIES: Final = f"{NAV.path}/policies"
 PAGE: Final = 100
 
 
-def routes(_: Desk) -> Sequence[PageRoute]:
+def routes(_: DashboardApp) -> Sequence[PageRoute]:
     """Return what this page answers."""
     return [
         PageRoute(NAV.path, list_policies),
@@ -38,11 +38,11 @@ def routes(_: Desk) -> Sequence[PageRoute]:
     ]
 
 
-async def list_policies(desk: Desk, request: Request) -> Response:
+async def list_policies(app: DashboardApp, request: Request) -> Response:
     """Show every policy by priority and name."""
     cursor = request.query_params.get("cursor") or None
-    page = await desk.call(desk.signed_in(request).identity, "list_policies", limit=PAGE, cursor=cursor)
-    return desk.render(
+    page = await app.call(app.signed_in(request).identity, "list_policies", limit=PAGE, cursor=cursor)
+    return app.render(
         request,
         "governance/policies.html",
         page=page,
@@ -53,18 +53,18 @@ async def list_policies(desk: Desk, request: Request) -> Response:
     )
 
 
-async def show_policy(desk: Desk, request: Request) -> Response:
+async def show_policy(app: DashboardApp, request: Request) -> Response:
     """Show a policy, its versions, and what differs between two of them."""
-    identity = desk.signed_in(request).identity
+    identity = app.signed_in(request).identity
     policy_id = request.path_params["id"]
-    versions = (await desk.call(identity, "list_policy_versions", id=policy_id)).versions
+    versions = (await app.call(identity, "list_policy_versions", id=policy_id)).versions
     if not versions:
-        raise Refusal(NOT_FOUND, "not_found", "there is no such policy", hint="see the list of policies")
+        raise ApiError(NOT_FOUND, "not_found", "there is no such policy", hint="see the list of policies")
     newest = versions[-1]
     older, newer = (_version(request, versions, name) for name in ("older", "newer"))
-    schema = await desk.call(identity, "show_rules_schema", category=newest.policy.body.category)
+    schema = await app.call(identity, "show_rules_schema", category=newest.policy.body.category)
     found = None if older is None or newer is None else differences(older.policy.body, newer.policy.body)
-    return desk.render(
+    return app.render(
         request,
         "governance/policy.html",
         stored=newest,
@@ -77,13 +77,13 @@ async def show_policy(desk: Desk, request: Request) -> Response:
     )
 
 
-async def enable(desk: Desk, request: Request) -> Response:
+async def enable(app: DashboardApp, request: Request) -> Response:
     """Enable or disable a policy, as a new version."""
     form = await form_of(request)
     is_enabled = form.get("enabled") == "true"
     version = str(form.get("version", ""))
-    stored = await desk.call(
-        desk.signed_in(request).identity,
+    stored = await app.call(
+        app.signed_in(request).identity,
         "change_policy",
         id=request.path_params["id"],
         enabled=is_enabled,
@@ -91,22 +91,22 @@ async def enable(desk: Desk, request: Request) -> Response:
     )
     body = stored.policy.body
     word = "enabled" if is_enabled else "disabled"
-    return desk.redirect(request, NAV.path, done=f"'{body.name}' is {word}, as version {stored.policy.version}")
+    return app.redirect(request, NAV.path, done=f"'{body.name}' is {word}, as version {stored.policy.version}")
 
 
-async def ask_to_remove(desk: Desk, request: Request) -> Response:
+async def ask_to_remove(app: DashboardApp, request: Request) -> Response:
     """Ask whether a policy is really to be removed."""
-    stored = await desk.call(desk.signed_in(request).identity, "show_policy", id=request.path_params["id"])
-    return desk.render(request, "governance/remove.html", stored=stored, scope_in_words=scope_in_words)
+    stored = await app.call(app.signed_in(request).identity, "show_policy", id=request.path_params["id"])
+    return app.render(request, "governance/remove.html", stored=stored, scope_in_words=scope_in_words)
 
 
-async def remove(desk: Desk, request: Request) -> Response:
+async def remove(app: DashboardApp, request: Request) -> Response:
     """Take a policy out of force."""
     form = await form_of(request)
     if form.get("confirm") != "yes":
         raise bad_field("confirm", "say that the policy is to be removed")
-    removed = await desk.call(desk.signed_in(request).identity, "remove_policy", id=request.path_params["id"])
-    return desk.redirect(request, NAV.path, done=f"'{removed.policy.body.name}' is removed; its versions stay readable")
+    removed = await app.call(app.signed_in(request).identity, "remove_policy", id=request.path_params["id"])
+    return app.redirect(request, NAV.path, done=f"'{removed.policy.body.name}' is removed; its versions stay readable")
 
 
 def _version(request: Request, versions: Sequence[StoredPolicy], name: str) -> StoredPolicy | None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evidentia.contracts.policies import PolicyAction
-from evidentia.serving.dashboard.desk import PageRoute
+from evidentia.serving.dashboard.dashboard_app import PageRoute
 from evidentia.serving.dashboard.live import stream
 from evidentia.serving.dashboard.pages.governance_view import tone_of
 from evidentia.serving.dashboard.pages.traces_view import facts_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from evidentia.contracts.decisions import PolicyDecision
-    from evidentia.serving.dashboard.desk import Desk
+    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 PAGE: Final = 50
@@ -48,11 +48,11 @@ def routes(path: str) -> Sequence[PageRoute]:
     return [PageRoute(path, show), PageRoute(f"{path}/live", live)]
 
 
-async def show(desk: Desk, request: Request) -> Response:
+async def show(app: DashboardApp, request: Request) -> Response:
     """Show events, page by page; the first page keeps itself up to date."""
     wanted = wanted_of(request.query_params)
-    events = await _read(desk, desk.call, desk.signed_in(request).identity, wanted)
-    return desk.render(
+    events = await _read(app, app.call, app.signed_in(request).identity, wanted)
+    return app.render(
         request,
         "governance/events.html",
         wanted=wanted,
@@ -62,22 +62,22 @@ async def show(desk: Desk, request: Request) -> Response:
     )
 
 
-async def live(desk: Desk, request: Request) -> Response:
+async def live(app: DashboardApp, request: Request) -> Response:
     """Send the newest events again whenever there is another; a look at the end of the log tells."""
     wanted = wanted_of(request.query_params)._replace(cursor="")
     kept: dict[tuple[object, ...], str] = {}
 
     async def part(identity: Identity) -> str:
-        newest = (await desk.poll(identity, "list_decisions", limit=1)).decisions
-        minute = desk.plane.parts.clock.now().replace(second=0, microsecond=0)
+        newest = (await app.poll(identity, "list_decisions", limit=1)).decisions
+        minute = app.context.parts.clock.now().replace(second=0, microsecond=0)
         mark = (minute, *((each.log, each.seq, each.part) for each in newest))
         if mark not in kept:
             kept.clear()
-            events = await _read(desk, desk.poll, identity, wanted)
-            kept[mark] = desk.part("governance/events_table.html", identity, wanted=wanted, **_told(events))
+            events = await _read(app, app.poll, identity, wanted)
+            kept[mark] = app.part("governance/events_table.html", identity, wanted=wanted, **_told(events))
         return kept[mark]
 
-    return stream(desk, request, part)
+    return stream(app, request, part)
 
 
 def wanted_of(query: Mapping[str, str]) -> Wanted:
@@ -89,11 +89,13 @@ def wanted_of(query: Mapping[str, str]) -> Wanted:
     return Wanted(min(max(1, number), int(MINUTES[-1][0])), filters, query.get("cursor", ""))
 
 
-async def _read(desk: Desk, ask: Callable[..., Awaitable[Any]], identity: Identity, wanted: Wanted) -> Events:  # Any: as `Desk.call`
+async def _read(
+    app: DashboardApp, ask: Callable[..., Awaitable[Any]], identity: Identity, wanted: Wanted
+) -> Events:  # Any: as `DashboardApp.call`
     """Return events from the newest on, up to the time that is asked for: that never reads further back than a page."""
     filters = {name: value or None for name, value in wanted.filters.items()}
     page = await ask(identity, "list_decisions", **filters, limit=PAGE, cursor=wanted.cursor or None)
-    since = desk.plane.parts.clock.now() - timedelta(minutes=wanted.minutes)
+    since = app.context.parts.clock.now() - timedelta(minutes=wanted.minutes)
     shown = tuple(each for each in page.decisions if each.at >= since)
     is_over = len(shown) < len(page.decisions)
     return Events(shown, None if is_over else page.next_cursor)

@@ -31,7 +31,7 @@ POSTURES: Final = (
 COMPATS: Final = ((Compat.RESOLVED.value, "resolved"), (Compat.LITERAL.value, "literal"))
 _INDEX: Final = re.compile(r"\[\d+\].*$")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_MOST_CHARS: Final = 40
+_MAX_CHARS: Final = 40
 
 
 class FormField(NamedTuple):
@@ -216,7 +216,7 @@ def _json(text: str) -> Json:
 
 def _number(text: str) -> Json:
     """Return a number that was typed; anything else as it stands, so that the server can say what is wrong with it."""
-    if not _NUMBER.fullmatch(text) or len(text) > _MOST_CHARS:
+    if not _NUMBER.fullmatch(text) or len(text) > _MAX_CHARS:
         return text
     return int(text) if text.lstrip("+-").isdecimal() else float(text)
 

@@ -8,10 +8,10 @@ import msgspec
 
 from evidentia.governance.calibrate_values import MEASURES
 from evidentia.serving.dashboard import plots
-from evidentia.serving.dashboard.desk import PageRoute
+from evidentia.serving.dashboard.dashboard_app import PageRoute
 from evidentia.serving.dashboard.guarding import form_of
 from evidentia.serving.dashboard.pages.governance_editing import read_body, show_form
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.api_errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from evidentia.contracts.policies import StoredPolicy
     from evidentia.governance.calibrate import Calibration
     from evidentia.governance.shadow import ShadowReport
-    from evidentia.serving.dashboard.desk import Desk
+    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 WEEK: Final = "10080"
 MINUTES: Final = (("60", "last hour"), ("1440", "last day"), (WEEK, "last week"), ("43200", "last month"), ("527040", "last year"))
-MOST_POLICIES: Final = 500
-MOST_GROUPS: Final = 20
+MAX_POLICIES: Final = 500
+MAX_GROUPS: Final = 20
 CHANGES: Final = (
     ("newly_blocked", "Newly blocked", "bad"),
     ("newly_allowed", "Newly allowed", "good"),
@@ -48,53 +48,53 @@ def routes(path: str) -> Sequence[PageRoute]:
     ]
 
 
-async def show_shadow(desk: Desk, request: Request) -> Response:
+async def show_shadow(app: DashboardApp, request: Request) -> Response:
     """Try a policy that is kept, or a template, over recorded runs."""
-    identity = desk.signed_in(request).identity
-    kept = await _kept(desk, identity)
-    templates = (await desk.call(identity, "list_templates")).templates
+    identity = app.signed_in(request).identity
+    kept = await _kept(app, identity)
+    templates = (await app.call(identity, "list_templates")).templates
     name, minutes = request.query_params.get("policy", ""), request.query_params.get("minutes", WEEK)
     bodies = {f"template: {each}": body for each, body in templates.items()} | {each.policy.body.name: each.policy.body for each in kept}
     report, fault = None, None
     if name in bodies:
         try:
-            report = await _tried(desk, identity, msgspec.to_builtins(bodies[name]), minutes)
-        except Refusal as refusal:
+            report = await _tried(app, identity, msgspec.to_builtins(bodies[name]), minutes)
+        except ApiError as refusal:
             fault = refusal.fault
-    return _shadow_page(desk, request, names=list(bodies), name=name, minutes=minutes, report=report, fault=fault)
+    return _shadow_page(app, request, names=list(bodies), name=name, minutes=minutes, report=report, fault=fault)
 
 
-async def try_form(desk: Desk, request: Request) -> Response:
+async def try_form(app: DashboardApp, request: Request) -> Response:
     """Try what stands in the form of a policy; what is wrong with it is shown in the form."""
-    identity = desk.signed_in(request).identity
+    identity = app.signed_in(request).identity
     form = await form_of(request)
-    body = await read_body(desk, request)
+    body = await read_body(app, request)
     minutes = str(form.get("minutes", WEEK))
     try:
-        report = await _tried(desk, identity, body, minutes)
-    except Refusal as refusal:
+        report = await _tried(app, identity, body, minutes)
+    except ApiError as refusal:
         policy_id, version = str(form.get("policy_id", "")), str(form.get("version", ""))
-        return await show_form(desk, request, body=body, policy_id=policy_id, version=version, refusal=refusal)
-    return _shadow_page(desk, request, names=[], name=body["name"], minutes=minutes, report=report, fault=None)
+        return await show_form(app, request, body=body, policy_id=policy_id, version=version, refusal=refusal)
+    return _shadow_page(app, request, names=[], name=body["name"], minutes=minutes, report=report, fault=None)
 
 
-async def show_calibration(desk: Desk, request: Request) -> Response:
+async def show_calibration(app: DashboardApp, request: Request) -> Response:
     """Propose a threshold, with the values it rests on as plots and tables."""
-    identity = desk.signed_in(request).identity
+    identity = app.signed_in(request).identity
     query = request.query_params
     wanted = {name: query.get(name, "").strip() for name in ("rule", "policy", "agent")}
     minutes = query.get("minutes", WEEK)
-    kept = await _kept(desk, identity)
+    kept = await _kept(app, identity)
     found: Calibration | None = None
     fault: Fault | None = None
     if wanted["rule"]:
         asked = {name: value or None for name, value in wanted.items()}
         try:
-            found = await desk.call(identity, "calibrate_rule", **asked, minutes=_whole(minutes))
-        except Refusal as refusal:
+            found = await app.call(identity, "calibrate_rule", **asked, minutes=_whole(minutes))
+        except ApiError as refusal:
             fault = refusal.fault
     own = next((each for each in kept if wanted["policy"] in (each.policy.body.name, each.policy.policy_id)), None)
-    return desk.render(
+    return app.render(
         request,
         "governance/calibrate.html",
         wanted=wanted,
@@ -112,21 +112,21 @@ async def show_calibration(desk: Desk, request: Request) -> Response:
     )
 
 
-async def _tried(desk: Desk, identity: Identity, body: dict[str, Any], minutes: str) -> ShadowReport:  # Any: a policy's body
-    report: ShadowReport = await desk.call(identity, "try_policy", policy=body, minutes=_whole(minutes))
+async def _tried(app: DashboardApp, identity: Identity, body: dict[str, Any], minutes: str) -> ShadowReport:  # Any: a policy's body
+    report: ShadowReport = await app.call(identity, "try_policy", policy=body, minutes=_whole(minutes))
     return report
 
 
-async def _kept(desk: Desk, identity: Identity) -> tuple[StoredPolicy, ...]:
-    found: tuple[StoredPolicy, ...] = (await desk.call(identity, "list_policies", limit=MOST_POLICIES)).policies
+async def _kept(app: DashboardApp, identity: Identity) -> tuple[StoredPolicy, ...]:
+    found: tuple[StoredPolicy, ...] = (await app.call(identity, "list_policies", limit=MAX_POLICIES)).policies
     return found
 
 
 def _shadow_page(
-    desk: Desk, request: Request, *, names: Sequence[str], name: str, minutes: str, report: ShadowReport | None, fault: Fault | None
+    app: DashboardApp, request: Request, *, names: Sequence[str], name: str, minutes: str, report: ShadowReport | None, fault: Fault | None
 ) -> Response:
     changes = [] if report is None else [(label, getattr(report.changes, field), tone) for field, label, tone in CHANGES]
-    return desk.render(
+    return app.render(
         request,
         "governance/shadow.html",
         names=names,
@@ -136,7 +136,7 @@ def _shadow_page(
         report=report,
         fault=fault,
         changes=changes,
-        most_groups=MOST_GROUPS,
+        max_groups=MAX_GROUPS,
         bar=plots.time_bar,
         axis=plots.AXIS,
     )

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import RunSpan, RunSummary, RunTrace
     from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 
-MOST_DEPTH: Final = 6
+MAX_DEPTH: Final = 6
 """Deeper spans are not set in any further."""
-MOST_SPANS: Final = 2_000
+MAX_SPANS: Final = 2_000
 """Rows of one page."""
-LONGEST_VALUE: Final = 500
+MAX_VALUE_LENGTH: Final = 500
 FAR_TIMES: Final = 4
 """A deadline of more than so many times the answer's time lies far beyond it."""
 MICROS: Final = 1_000_000
@@ -119,10 +119,10 @@ def view_run(trace: RunTrace, decisions: Sequence[PolicyDecision]) -> RunView:
         by_seq.setdefault(decision.seq, []).append(decision)
     whole_us = max((span.start_us + span.duration_us for span in trace.spans), default=0)
     ordered = _tree(trace.spans)
-    rows = tuple(_span_row(span, depth, by_seq, whole_us) for span, depth in ordered[:MOST_SPANS])
+    rows = tuple(_span_row(span, depth, by_seq, whole_us) for span, depth in ordered[:MAX_SPANS])
     placed = {(each.log, each.seq, each.part) for row in rows for each in row.decisions}
     unplaced = tuple(each for each in decisions if (each.log, each.seq, each.part) not in placed)
-    return RunView(rows, spent(trace.spans), whole_us / 1_000, max(0, len(ordered) - MOST_SPANS), unplaced)
+    return RunView(rows, spent(trace.spans), whole_us / 1_000, max(0, len(ordered) - MAX_SPANS), unplaced)
 
 
 def spent(spans: Iterable[RunSpan]) -> Spent:
@@ -194,7 +194,7 @@ def _span_row(span: RunSpan, depth: int, by_seq: Mapping[int, Sequence[PolicyDec
         record=_record(span.span_id),
         name=_NAMES.get(span.kind, span.name) or span.kind,
         kind=span.kind,
-        depth=min(depth, MOST_DEPTH),
+        depth=min(depth, MAX_DEPTH),
         start_ms=span.start_us / 1_000,
         duration_ms=span.duration_us / 1_000,
         bar=time_bar(span.start_us, span.duration_us, whole_us),
@@ -252,4 +252,4 @@ def _whole(value: object) -> int:
 
 def _text(value: Any) -> str:  # noqa: ANN401 - JSON
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"

@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from evidentia.serving.dashboard import cookies
 from evidentia.serving.dashboard.headers import HEADERS
 from evidentia.serving.dashboard.rendering import environment
+from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError
 from evidentia.serving.operations.flat import asked_flat
 from evidentia.serving.operations.performing import perform
-from evidentia.serving.operations.refusals import UNAUTHORIZED, Refusal
 from evidentia.serving.operations.registry import ENDPOINTS
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from evidentia.serving.identity.admission import Identity
     from evidentia.serving.identity.links import Links
     from evidentia.serving.identity.sessions import Session, SessionStore
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 HOME: Final = "/dashboard"
 SIGN_IN: Final = "/dashboard/sign-in"
 OPERATIONS: Final = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
-MOST_FORM_BYTES: Final = 256 << 10
+MAX_FORM_BYTES: Final = 256 << 10
 _SEE_OTHER: Final = 303
 
 
@@ -54,25 +54,25 @@ class PageRoute:
     def __init__(
         self,
         path: str,
-        answer: Callable[[Desk, Request], Awaitable[Response]],
+        answer: Callable[[DashboardApp, Request], Awaitable[Response]],
         *,
         methods: Sequence[str] = ("GET",),
-        most_bytes: int = MOST_FORM_BYTES,
+        max_bytes: int = MAX_FORM_BYTES,
         is_use: bool = True,
     ) -> None:
         self.path = path
         self.answer = answer
         self.methods = tuple(methods)
-        self.most_bytes = most_bytes
+        self.max_bytes = max_bytes
         self.is_use = is_use
         """Whether asking for it keeps a session alive."""
 
 
-class Desk:
+class DashboardApp:
     """Serves every page of one plane."""
 
-    def __init__(self, plane: Plane, *, sessions: SessionStore, links: Links, live: LiveStreams) -> None:
-        self.plane = plane
+    def __init__(self, context: ServerContext, *, sessions: SessionStore, links: Links, live: LiveStreams) -> None:
+        self.context = context
         self.sessions = sessions
         self.links = links
         self.live = live
@@ -85,18 +85,18 @@ class Desk:
         Raises:
             Refusal: They may not ask for it, or something is wrong with what they ask.
         """
-        self.plane.admission.allow(identity, OPERATIONS[operation])
+        self.context.admission.allow(identity, OPERATIONS[operation])
         return await self._performed(identity, operation, params)
 
     async def poll(self, identity: Identity, operation: str, **params: object) -> Any:  # noqa: ANN401 - likewise
         """Return the same as `call`, asked by a page that keeps itself up to date: it counts against nobody's limits."""
-        self.plane.admission.check(identity, OPERATIONS[operation])
+        self.context.admission.check(identity, OPERATIONS[operation])
         return await self._performed(identity, operation, params)
 
     async def _performed(self, identity: Identity, operation: str, params: Mapping[str, object]) -> Any:  # noqa: ANN401 - likewise
         endpoint = OPERATIONS[operation]
         raw = msgspec.json.encode({name: value for name, value in params.items() if value is not None})
-        return (await perform(self.plane, endpoint, lambda: asked_flat(endpoint, raw, identity))).message
+        return (await perform(self.context, endpoint, lambda: asked_flat(endpoint, raw, identity))).message
 
     def may(self, identity: Identity, operation: str) -> bool:
         """Tell whether somebody may ask for an operation; what they may not is left out of pages."""
@@ -104,8 +104,8 @@ class Desk:
         if endpoint is None:
             return False
         try:
-            self.plane.admission.check(identity, endpoint)
-        except Refusal:
+            self.context.admission.check(identity, endpoint)
+        except ApiError:
             return False
         return True
 
@@ -115,7 +115,7 @@ class Desk:
         return session
 
     def render(
-        self, request: Request, template: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **context: object
+        self, request: Request, template: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **values: object
     ) -> Response:
         """Return a page, or a part of one; everything that is not markup of a template is escaped."""
         session: Session | None = getattr(request.state, "session", None)
@@ -128,9 +128,9 @@ class Desk:
             "here": request.url.path,
             "flash": flash,
             "may": (lambda operation: session is not None and self.may(session.identity, operation)),
-            "version": self.plane.parts.version,
-            "now": self.plane.parts.clock.now(),
-            **context,
+            "version": self.context.parts.version,
+            "now": self.context.parts.clock.now(),
+            **values,
         }
         content = self._templates.get_template(template).render(told)
         response = HTMLResponse(content, status, headers={**HEADERS, "vary": "HX-Request", **(headers or {})})
@@ -138,9 +138,9 @@ class Desk:
             cookies.drop_flash(response, request)
         return response
 
-    def part(self, template: str, identity: Identity, **context: object) -> str:
+    def part(self, template: str, identity: Identity, **values: object) -> str:
         """Return a part of a page for somebody, to be sent by itself."""
-        told = {"may": (lambda operation: self.may(identity, operation)), **context}
+        told = {"may": (lambda operation: self.may(identity, operation)), **values}
         return self._templates.get_template(template).render(told)
 
     def redirect(self, request: Request, path: str, *, done: str = "", problem: str = "") -> Response:
@@ -154,7 +154,7 @@ class Desk:
             cookies.keep_flash(response, request, session, cookies.Flash("problem" if problem else "done", problem or done))
         return response
 
-    def refused(self, request: Request, refusal: Refusal) -> Response:
+    def refused(self, request: Request, refusal: ApiError) -> Response:
         """Show a refusal: as a page, or within one."""
         template = "refusal_part.html" if is_partial(request) else "refusal.html"
         headers = {name: value for name, value in refusal.headers.items() if name != "www-authenticate"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evidentia.text.disguises import INVISIBLE
+from evidentia.text.confusables import INVISIBLE
 
 INSTRUCTION_LIKE: Final = "instruction_like"
 ACTIVE_MARKUP: Final = "active_markup"
@@ -272,7 +272,7 @@ _TELLING: Final = frozenset(_KINDS_OF)
 _LETTERS: Final = bytes(letter if chr(letter).isalpha() and letter < 128 else 32 for letter in range(256))  # noqa: PLR2004 - ASCII
 _UNSEEN: Final = re.compile(f"[{INVISIBLE}]")
 _SPACES: Final = re.compile(r"[^\S\n]+")
-_LONGEST: Final = 200_000
+_MAX_LENGTH: Final = 200_000
 
 
 def instruction_marks(text: str) -> tuple[str, ...]:
@@ -289,7 +289,7 @@ def hostile_flags(text: str) -> tuple[str, ...]:
     """Return the flags a fragment with this text carries."""
     marks = instruction_marks(text)
     is_hinted = "<" in text or "](" in text or (":" in text and any(word in text.lower() for word in ("script", "text/html")))
-    is_active = is_hinted and _ACTIVE.search(text[:_LONGEST]) is not None
+    is_active = is_hinted and _ACTIVE.search(text[:_MAX_LENGTH]) is not None
     return ((INSTRUCTION_LIKE,) if marks else ()) + ((ACTIVE_MARKUP,) if is_active else ())
 
 
@@ -298,7 +298,7 @@ def _likely(text: str) -> set[str]:
 
     What is not ASCII is passed over, and with it every invisible character that could part a word.
     """
-    letters = text[:_LONGEST].lower().encode("ascii", "ignore")
+    letters = text[:_MAX_LENGTH].lower().encode("ascii", "ignore")
     words = letters.translate(_LETTERS).split()
     signs = {kind for sign, kind in _SIGNS.items() if sign in letters}
     return signs if _TELLING.isdisjoint(words) else signs.union(*(_KINDS_OF[word] for word in _TELLING.intersection(words)))
@@ -310,5 +310,5 @@ def _is_hinted(kind: str, lowered: str) -> bool:
 
 def _even(text: str) -> str:
     """Return the text without what cannot be seen, with plain quotes and single spaces within lines."""
-    visible = text[:_LONGEST] if text.isascii() else _UNSEEN.sub("", text[:_LONGEST]).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    visible = text[:_MAX_LENGTH] if text.isascii() else _UNSEEN.sub("", text[:_MAX_LENGTH]).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return visible if "  " not in visible and "\t" not in visible else _SPACES.sub(" ", visible)

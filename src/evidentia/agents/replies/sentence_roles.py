@@ -50,8 +50,8 @@ _OPENERS: Final = frozenset(
     "this these based according".split()
 )
 """The first words of all that the two patterns find: most sentences are done with them."""
-_LONGEST_LEAD: Final = 16
-_LONGEST_ATTRIBUTION: Final = 8
+_MAX_LEAD_LENGTH: Final = 16
+_MAX_ATTRIBUTION_LENGTH: Final = 8
 _COUNT_WORD: Final = re.compile(
     r"\b(?:totals?|display|displayed|displaying|shown|showing|shows?|omit|omits|omitted|omitting|left out|leav(?:e|es|ing) out|truncated"
     r"|not (?:shown|displayed|listed|included)|remaining|match|matches|matching|list|lists|listed|hidden|in all|altogether|cut off|out of"
@@ -114,7 +114,7 @@ def _act_of(sentence: str, terms: Terms) -> Act:
         return Act.POLITE
     if bare.endswith((":", "\uff1a")) or (opens and _is_lead(bare)):
         return Act.LEAD
-    is_attribution = bare.startswith(("\u2014", "\u2013", "-- ")) and len(bare.split()) <= _LONGEST_ATTRIBUTION
+    is_attribution = bare.startswith(("\u2014", "\u2013", "-- ")) and len(bare.split()) <= _MAX_ATTRIBUTION_LENGTH
     return Act.NOTHING if is_attribution else _act_of_statement(bare, terms)
 
 
@@ -127,6 +127,6 @@ def _act_of_statement(bare: str, terms: Terms) -> Act:
 
 def _is_lead(bare: str) -> bool:
     """Tell whether a short sentence without numbers only leads to what follows."""
-    if _LEAD.match(bare) is None or len(bare.split()) > _LONGEST_LEAD:
+    if _LEAD.match(bare) is None or len(bare.split()) > _MAX_LEAD_LENGTH:
         return False
     return "," not in bare and not _DIGIT.search(bare)

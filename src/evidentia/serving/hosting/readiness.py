@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Standing:
+class Readiness:
     """Whether this process is stopping. Belongs to its event loop."""
 
     def __init__(self) -> None:

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.reports import IngestReport
     from evidentia.contracts.settings import Settings
-    from evidentia.wiring.control import Control
-    from evidentia.wiring.embedded import EmbeddedParts
+    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 DEFAULT_PROFILE = "first_call"
 
 
-class Office:
+class ServedBase:
     """One open base for any number of principals."""
 
-    def __init__(self, parts: EmbeddedParts, *, profile: Profile | None = None) -> None:
+    def __init__(self, parts: BaseComponents, *, profile: Profile | None = None) -> None:
         self.profile = profile or profile_of(DEFAULT_PROFILE)
         """What replies are checked against."""
         self._parts = parts
@@ -43,7 +43,7 @@ class Office:
         self._owner = AsyncBase(parts, principal=local_owner())
 
     @classmethod
-    def open(cls, directory: Path, *, profile: Profile | None = None, control: Control | None = None) -> Office:
+    def open(cls, directory: Path, *, profile: Profile | None = None, control: GovernanceRuntime | None = None) -> ServedBase:
         """Open the base in a directory, governed by what is open already where that is given; whoever asks for it closes it."""
         if control is None:
             return cls(open_parts(directory), profile=profile)

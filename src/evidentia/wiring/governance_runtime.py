@@ -56,7 +56,7 @@ class BaseTexts:
         return "\n".join(each.content for each in chunks)
 
 
-class Control:
+class GovernanceRuntime:
     """The parts that govern one base; implements `Governor` for every tenant of it. Thread safe.
 
     A judge's key is a secret of the tenant, else a variable of the environment. `judge_urls` puts another address in the place of a
@@ -166,9 +166,9 @@ class Control:
         return EmbeddedReader(self.directory)
 
 
-def open_control(directory: Path, *, is_durable: bool = False) -> Control:
+def open_control(directory: Path, *, is_durable: bool = False) -> GovernanceRuntime:
     """Open what governs the base in a directory, its runs included; whoever asks for it closes it."""
-    return Control(directory, is_durable=is_durable)
+    return GovernanceRuntime(directory, is_durable=is_durable)
 
 
 def remote_governor(url: str, *, token: str) -> RemoteGovernor:

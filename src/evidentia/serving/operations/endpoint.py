@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import msgspec
 
 from evidentia.contracts.vocabulary import Vocabulary
-from evidentia.serving.operations.refusals import bad_field, nearest
+from evidentia.serving.operations.api_errors import bad_field, nearest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.control import Role, TokenInfo
     from evidentia.serving.identity.admission import Identity
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
-MOST_LIMIT: Final = 500
-MOST_BYTES: Final = 1 << 20
-_LONGEST_NUMBER: Final = 15
+MAX_LIMIT: Final = 500
+MAX_BYTES: Final = 1 << 20
+_MAX_NUMBER_LENGTH: Final = 15
 _IN_BRACES: Final = re.compile(r"{(\w+)}")
 _TRUTHS: Final = {"true": True, "false": False}
 
@@ -36,7 +36,7 @@ class QueryField(NamedTuple):
     """str, int, bool, or the vocabulary whose words are taken."""
     default: int | None = None
     least: int = 1
-    most: int = MOST_LIMIT
+    most: int = MAX_LIMIT
     most_chars: int = 500
 
 
@@ -45,7 +45,7 @@ CURSOR: Final = QueryField("cursor", "The `next_cursor` of the page before.")
 MINUTES: Final = QueryField("minutes", "Only what happened in the last minutes.", int, least=1, most=60 * 24 * 366)
 
 
-class Asked(NamedTuple):
+class OperationRequest(NamedTuple):
     """What somebody wants, checked as far as its form goes."""
 
     identity: Identity
@@ -113,7 +113,7 @@ class Endpoint(NamedTuple):
     path: str
     about: str
     roles: tuple[Role, ...]
-    answer: Callable[[Plane, Asked], Reply | Awaitable[Reply] | AsyncGenerator[object, None]]
+    answer: Callable[[ServerContext, OperationRequest], Reply | Awaitable[Reply] | AsyncGenerator[object, None]]
     """Sync for work that blocks, async for the engine's, an async generator where the answer comes in parts."""
     reply: object
     """The type of the answer, or of each part of it; None for any JSON object."""
@@ -132,7 +132,7 @@ class Endpoint(NamedTuple):
     is_base_wide: bool = False
     """Whether it is about the whole base, which only tokens of the operator's tenant are for."""
     is_stream: bool = False
-    most_bytes: int = MOST_BYTES
+    max_bytes: int = MAX_BYTES
     """Of a body."""
 
     @property
@@ -141,7 +141,7 @@ class Endpoint(NamedTuple):
         return tuple(_IN_BRACES.findall(self.path))
 
 
-def read_query(given: Sequence[tuple[str, str]], fields: Sequence[QueryField]) -> dict[str, Any]:  # Any: as in `Asked.query`
+def read_query(given: Sequence[tuple[str, str]], fields: Sequence[QueryField]) -> dict[str, Any]:  # Any: as in `OperationRequest.query`
     """Return the parameters by name, each of its kind; unknown ones, and ones given twice, are refused."""
     known = {field.name: field for field in fields}
     values: dict[str, Any] = {field.name: field.default for field in fields}
@@ -192,7 +192,7 @@ def _read_value(text: str, field: QueryField) -> object:
 
 
 def _read_number(text: str, field: QueryField) -> int:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_NUMBER_LENGTH
     number = int(text) if is_number else -1
     if not is_number or not field.least <= number <= field.most:
         raise bad_field(field.name, f"write a whole number between {field.least} and {field.most}")

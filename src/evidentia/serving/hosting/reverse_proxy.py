@@ -11,7 +11,7 @@ import msgspec
 
 from evidentia.serving.hosting.inner_client import writer_lost
 from evidentia.serving.identity.refusing import refusal_response
-from evidentia.serving.operations.refusals import Refusal
+from evidentia.serving.operations.api_errors import ApiError
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -33,7 +33,7 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
 
-class Passing:
+class ReverseProxy:
     """An ASGI application that has the writing process answer."""
 
     def __init__(self, writers: Writers) -> None:
@@ -45,7 +45,7 @@ class Passing:
         try:
             async with self._writers.present.connection() as connection:
                 await exchange.run(connection)
-        except Refusal as refusal:
+        except ApiError as refusal:
             if exchange.is_begun:
                 raise ConnectionAbortedError from refusal  # the answer has no end, and the client has to see that
             await refusal_response(refusal)(scope, receive, send)

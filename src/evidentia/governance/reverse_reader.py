@@ -61,7 +61,7 @@ class Wanted(NamedTuple):
 
 _known: Final[WeakKeyDictionary[KeptLogs, dict[Sha256, LogRecord]]] = WeakKeyDictionary()
 """Policies by their digests, of logs that are open: most records stand under policies that were stated long before them."""
-_MOST_KNOWN: Final = 256
+_MAX_KNOWN: Final = 256
 
 
 class Kept:
@@ -212,7 +212,7 @@ class Backwards:
         for record in policies:
             self.digests.add(record.entry.policies)
             self._expander.learn(record)
-            while len(known) >= _MOST_KNOWN:
+            while len(known) >= _MAX_KNOWN:
                 known.pop(next(iter(known)), None)
             known[record.entry.policies] = record
         return self.digests

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evidentia.contracts.ports import Aside
+    from evidentia.contracts.ports import Offloader
 
 Answer = TypeVar("Answer")
 
 
-class _InPlace:
-    """Implements `Aside`: all work is done when it is waited for, by whoever waits."""
+class InlineOffloader:
+    """Implements `Offloader`: all work is done when it is waited for, by whoever waits."""
 
-    def begin(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
+    def submit(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
         """Return the work itself."""
         return work
 
 
-IN_PLACE: Final[Aside] = _InPlace()
+INLINE: Final[Offloader] = InlineOffloader()

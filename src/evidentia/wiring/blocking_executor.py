@@ -18,8 +18,8 @@ Told = TypeVar("Told")
 _NAME = "evidentia-engine"
 
 
-class ThreadWorkers:
-    """Implements `Workers` on a pool of threads of its own, which are started when they are needed."""
+class ThreadPoolBlockingExecutor:
+    """Implements `BlockingExecutor` on a pool of threads of its own, which are started when they are needed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

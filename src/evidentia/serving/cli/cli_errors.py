@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WRONG_USAGE = 2
-LONGEST_MESSAGE = 600
+MAX_MESSAGE_LENGTH = 600
 """Characters of a message that are shown; some repeat what was typed, which may be anything."""
 
 
-class MistakeError(typer.TyperException):
+class UsageError(typer.TyperException):
     """What was typed cannot be done; the door's own kind of error, like the parser's."""
 
     exit_code = WRONG_USAGE
@@ -29,7 +29,7 @@ class MistakeError(typer.TyperException):
         self.hint = hint
 
 
-class Complaint(NamedTuple):
+class CliError(NamedTuple):
     """An error in the terms of the command line."""
 
     code: str
@@ -38,17 +38,17 @@ class Complaint(NamedTuple):
     exit_code: int
 
 
-def complaint_of(error: EvidentiaError | typer.TyperException | OSError) -> Complaint:
+def complaint_of(error: EvidentiaError | typer.TyperException | OSError) -> CliError:
     """Return what to tell the user about an error."""
     if isinstance(error, EvidentiaError):
-        return Complaint(code=error.code, message=_shortened(str(error)), hint=error.hint, exit_code=error.exit_code)
+        return CliError(code=error.code, message=_shortened(str(error)), hint=error.hint, exit_code=error.exit_code)
     if isinstance(error, OSError):
-        return Complaint(code="operating_system", message=_os_message(error), hint="check the path and its permissions", exit_code=2)
+        return CliError(code="operating_system", message=_os_message(error), hint="check the path and its permissions", exit_code=2)
     message = _shortened(_sentence(error.format_message()))
-    return Complaint(code="usage", message=message, hint=_usage_hint(error), exit_code=WRONG_USAGE)
+    return CliError(code="usage", message=message, hint=_usage_hint(error), exit_code=WRONG_USAGE)
 
 
-def complain(complaint: Complaint, *, is_json: bool) -> None:
+def complain(complaint: CliError, *, is_json: bool) -> None:
     """Print a complaint on stderr and, when JSON was asked for, as JSON on stdout too."""
     print(f"evidentia: {printable(complaint.message)}", file=sys.stderr)  # noqa: T201 - a command line prints
     print(f"hint: {printable(complaint.hint)}", file=sys.stderr)  # noqa: T201
@@ -77,11 +77,11 @@ def _os_message(error: OSError) -> str:
 
 
 def _shortened(message: str) -> str:
-    return message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"
+    return message if len(message) <= MAX_MESSAGE_LENGTH else f"{message[: MAX_MESSAGE_LENGTH - 1]}…"
 
 
 def _usage_hint(error: typer.TyperException) -> str:
-    if isinstance(error, MistakeError):
+    if isinstance(error, UsageError):
         return error.hint
     context: object = getattr(error, "ctx", None)
     return f"see `{getattr(context, 'command_path', 'evidentia')} --help`"

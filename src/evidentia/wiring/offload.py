@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 Answer = TypeVar("Answer")
-MOST_HELPERS: Final = 4
+MAX_HELPERS: Final = 4
 HAND_OVER_S: Final = 0.000_5
 """How long whoever asks stands aside for a helper to begin: until it does, Python runs one thread alone, and nothing happens beside it."""
 _NAME: Final = "evidentia-aside"
 
 
-class ThreadAside:
-    """Implements `Aside` on as many threads as there are processors beside the answering one, started when they are needed.
+class ThreadPoolOffloader:
+    """Implements `Offloader` on as many threads as there are processors beside the answering one, started when they are needed.
 
     Work never waits in a line: where all threads are busy, or too slow to begin, whoever asked does it by itself. Thread safe.
     """
 
     def __init__(self, *, helpers: int | None = None) -> None:
-        most = min(MOST_HELPERS, (os.cpu_count() or 1) - 1) if helpers is None else helpers
+        most = min(MAX_HELPERS, (os.cpu_count() or 1) - 1) if helpers is None else helpers
         self._free = threading.Semaphore(most)
         self._pool = ThreadPoolExecutor(max(1, most), thread_name_prefix=_NAME)
 
-    def begin(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
+    def submit(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
         """Have the work begun by a thread that is free, and return what waits for it; else return the work."""
         if not self._free.acquire(blocking=False):
             return work

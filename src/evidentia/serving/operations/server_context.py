@@ -9,26 +9,26 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from evidentia.serving.identity.admission import Admission
-    from evidentia.serving.operations.asking import Asked, Endpoint, Reply
-    from evidentia.serving.operations.office import Office
+    from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply
     from evidentia.serving.operations.open_runs import OpenRuns
     from evidentia.serving.operations.parts import ControlParts
+    from evidentia.serving.operations.served_base import ServedBase
 
 
 class Forwarding(Protocol):
     """Hands what only one process may do to that process."""
 
-    async def forward(self, endpoint: Endpoint, asked: Asked) -> Reply:
+    async def forward(self, endpoint: Endpoint, request: OperationRequest) -> Reply:
         """Return what the writing process answers; its refusals are raised here."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plane:
+class ServerContext:
     """What every endpoint is handed."""
 
     parts: ControlParts
-    office: Office
+    served_base: ServedBase
     runs: OpenRuns
     admission: Admission
     writer: Forwarding | None = None

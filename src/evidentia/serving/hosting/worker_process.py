@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MODULE: Final = "evidentia.serving.hosting.worker"
 
 
-class Member:
+class WorkerProcess:
     """One process, from its start to its end."""
 
     def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -30,11 +30,11 @@ class Member:
         self._writer = writer
 
     @classmethod
-    async def start(cls, assignment: Assignment, *, counting: Path) -> Member:
+    async def start(cls, assignment: Assignment, *, counting: Path) -> WorkerProcess:
         """Start a fresh interpreter with the sockets it needs and nothing else; `counting` is where it counts together with others."""
         ours, theirs = socket.socketpair()
         with theirs:
-            process = await asyncio.create_subprocess_exec(
+            started = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 MODULE,
@@ -43,9 +43,9 @@ class Member:
                 pass_fds=(theirs.fileno(), *assignment.listening),
                 env={**os.environ, TOGETHER: str(counting)},
             )
-        member = cls(process, *await asyncio.open_connection(sock=ours))
-        member._say(line_of(assignment))
-        return member
+        worker = cls(started, *await asyncio.open_connection(sock=ours))
+        worker._say(line_of(assignment))
+        return worker
 
     @property
     def pid(self) -> int:

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.serving.hosting.forwarding import Writers
-    from evidentia.serving.operations.plane import Plane
+    from evidentia.serving.operations.server_context import ServerContext
 
 
-class Crew(NamedTuple):
+class ProcessRole(NamedTuple):
     """How many processes there are, where the writing ones are, and whether this is one of them."""
 
     workers: int = 1
@@ -27,13 +27,13 @@ class Crew(NamedTuple):
         """Tell whether another process writes."""
         return self.writers is not None and self.own is None
 
-    def writer_for(self, plane: Plane, *, timeout_s: float) -> Forwarder | OwnWriter | None:
+    def writer_for(self, context: ServerContext, *, timeout_s: float) -> Forwarder | OwnWriter | None:
         """Return who does what changes something on a plane; None when that is simply done."""
         if self.writers is None:
             return None
         if self.own is None:
             return Forwarder(self.writers, timeout_s=timeout_s)
-        return OwnWriter(plane, self.writers, own=self.own, timeout_s=timeout_s)
+        return OwnWriter(context, self.writers, own=self.own, timeout_s=timeout_s)
 
 
-ALONE: Final = Crew()
+ALONE: Final = ProcessRole()

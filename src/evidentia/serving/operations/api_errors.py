@@ -40,7 +40,7 @@ INTERNAL: Final = 500
 BAD_GATEWAY: Final = 502
 UNAVAILABLE: Final = 503
 
-_LONGEST: Final = 500
+_MAX_LENGTH: Final = 500
 _STATUS: Final[tuple[tuple[type[EvidentiaError], int], ...]] = (
     (PolicyInvalidError, UNPROCESSABLE),
     (InvalidFieldError, UNPROCESSABLE),
@@ -55,7 +55,7 @@ _STATUS: Final[tuple[tuple[type[EvidentiaError], int], ...]] = (
 """The first that fits, so the special ones stand first."""
 
 
-class Refusal(Exception):  # noqa: N818 - it is an answer, and its name is the house's word for it
+class ApiError(Exception):
     """A request that is answered with something other than what it asked for."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, and its name is the h
         self.headers = dict(headers or {})
 
 
-def refusal_of(error: EvidentiaError) -> Refusal:
+def refusal_of(error: EvidentiaError) -> ApiError:
     """Return what to answer when a part of the plane raises."""
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), INTERNAL)
     problems: Sequence[FieldFault] = ()
@@ -83,24 +83,24 @@ def refusal_of(error: EvidentiaError) -> Refusal:
     elif isinstance(error, InvalidFieldError):
         problems = [FieldFault(path=error.field, problem=str(error))]
     headers = {"retry-after": "1"} if status == UNAVAILABLE else {}
-    refusal = Refusal(status, error.code, str(error), hint=error.hint, problems=problems, headers=headers)
+    refusal = ApiError(status, error.code, str(error), hint=error.hint, problems=problems, headers=headers)
     if isinstance(error, PolicyViolationError):
         refusal.fault = StoppedFault(code=error.code, message=refusal.fault.message, hint=error.hint, decision=error.decision)
     return refusal
 
 
-def bad_field(path: str, problem: str, *, suggestion: str = "") -> Refusal:
+def bad_field(path: str, problem: str, *, suggestion: str = "") -> ApiError:
     """Return the refusal for one field that cannot be right."""
     fault = FieldFault(path=path, problem=problem, suggestion=suggestion)
-    return Refusal(UNPROCESSABLE, "invalid_field", f"field '{path}': {problem}", hint="correct the field and try again", problems=(fault,))
+    return ApiError(UNPROCESSABLE, "invalid_field", f"field '{path}': {problem}", hint="correct the field and try again", problems=(fault,))
 
 
-def too_large(what: str, *, most_bytes: int, headers: Mapping[str, str] | None = None) -> Refusal:
+def too_large(what: str, *, max_bytes: int, headers: Mapping[str, str] | None = None) -> ApiError:
     """Return the refusal for something that is sent and longer than is taken."""
-    return Refusal(TOO_LARGE, "body_too_large", f"the {what} larger than {most_bytes} bytes", hint="send less at once", headers=headers)
+    return ApiError(TOO_LARGE, "body_too_large", f"the {what} larger than {max_bytes} bytes", hint="send less at once", headers=headers)
 
 
-def shape_refusal(error: msgspec.ValidationError, *, names: Sequence[str], within: str = "") -> Refusal:
+def shape_refusal(error: msgspec.ValidationError, *, names: Sequence[str], within: str = "") -> ApiError:
     """Return the refusal for JSON that does not have the shape of the message; `names` are those the message knows."""
     problem, _, where = str(error).partition(" - at `")
     steps = [within, where.removesuffix("`").removeprefix("$").removeprefix(".")]
@@ -117,4 +117,4 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def _shortened(message: str) -> str:
-    return message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…"
+    return message if len(message) <= _MAX_LENGTH else f"{message[: _MAX_LENGTH - 1]}…"

@@ -12,7 +12,7 @@ from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotF
 from evidentia.contracts.receipts import EngineConfig
 from evidentia.engine.outside import Models
 from evidentia.engine.pipeline import ENGINE
-from evidentia.query.synonym_file import LONGEST_FILE, parse_synonyms
+from evidentia.query.synonym_file import MAX_FILE_LENGTH, parse_synonyms
 from evidentia.ranking.merging import FEATURES, FEATURES_IDENTITY
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.encoders import encoder_of
@@ -28,7 +28,7 @@ SYNONYMS_NAME = "synonyms"
 """The folder in which a base keeps every version of the synonyms that it answered with, by hash."""
 
 
-class ModelShelf:
+class ModelRegistry:
     """What one base's settings name besides its index. Thread safe."""
 
     def __init__(self, directory: Path, *, settings: Settings, clock: Clock) -> None:
@@ -128,7 +128,7 @@ class ModelShelf:
         path = self._directory / self._settings.query.synonyms
         try:
             with path.open("rb") as file:
-                content = file.read(4 * LONGEST_FILE)  # a character has four bytes at most
+                content = file.read(4 * MAX_FILE_LENGTH)  # a character has four bytes at most
             parse_synonyms(content.decode(), file=path.name, tokeniser=Tokeniser(self._settings.text.language))
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidFieldError("query.synonyms", f"'{path}' cannot be read ({error})") from error
