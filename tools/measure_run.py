@@ -4,7 +4,7 @@
 
 `base` fills a base with the corpus and its vectors. `search` counts the files and functions of the package that `evidentia search`
 executes: functions, methods and lambdas, not the bodies of modules and classes, which importing runs. `threads` counts the threads that
-are there after one question to a base that has no source but its own documents. REPORT is written as JSON.
+are there after a few questions to a base that has no source but its own documents. REPORT is written as JSON.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 QUESTION = "how often are the signing keys rotated?"
+ASKED = 20
+"""A pool starts a thread when none of its threads happens to be free, so that one question does not always start them all."""
 INLINED = {"<listcomp>", "<setcomp>", "<dictcomp>"}
 """Functions of their own in one version of Python and not in the next, so that they are counted in neither."""
 
@@ -56,8 +58,8 @@ def trace_search(base: Path, package: Path) -> dict[str, Any]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    if exit_code:
-        sys.exit(f"the search ended with {exit_code}")
+    if exit_code or not ran:
+        sys.exit(f"the search ended with {exit_code}, and the Python that ran it has evidentia from '{evidentia.__file__}'")
     files = {file for file, _ in ran}
     loaded = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
     imported = {file.removeprefix(inside) for file in loaded if file.startswith(inside)}
@@ -71,9 +73,10 @@ def trace_search(base: Path, package: Path) -> dict[str, Any]:
 
 
 def count_threads(base: Path) -> dict[str, Any]:
-    """Ask once, and count the threads while the base is open."""
+    """Ask a few times, and count the threads while the base is open."""
     with evidentia.connect(base) as opened:
-        opened.retrieve(QUESTION)
+        for _ in range(ASKED):
+            opened.retrieve(QUESTION)
         names = sorted(thread.name for thread in threading.enumerate())
     return {"idle_threads": len(names), "names_of_idle_threads": names}
 
