@@ -14,21 +14,17 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
 import pytest
 import yaml
 
-from evidentia import EvidentiaError, Principal, connect
 from evidentia.serving.cli import main
-from served_doors import AGENT, VISITOR, Grpc, JsonRpc, Mcp, Rest, served
+from scenario_bases import Answer, InProcess, change_base, listed, make_scenario_base, question_of
+from served_doors import Grpc, JsonRpc, Mcp, Rest, served
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.yaml"))
-ASKED = {"as_of": "2026-01-01T00:00:00Z", "agent_name": AGENT, "latency_deadline_ms": 20_000}
-"""What every search says unless its scenario says otherwise: scenarios are about answers, not about how busy a machine is."""
-"""When nothing else is said; without it two doors would ask at two moments, which are two questions."""
 OPTIONS = {
     "limit": "--limit",
     "token_budget": "--tokens",
@@ -48,8 +44,6 @@ OPTIONS = {
     "source": "--source",
 }
 
-Answer = dict[str, Any]  # JSON: an EvidenceResponse, a ReplayReport, or {"error": ...}
-
 
 class Door(Protocol):
     """A way to ask a base."""
@@ -61,26 +55,6 @@ class Door(Protocol):
     def replay(self, receipt_id: str) -> Answer:
         """Return the report of a replay by the owner."""
         ...
-
-
-class InProcess:
-    """The Python door."""
-
-    def __init__(self, base: Path) -> None:
-        self._base = base
-
-    def search(self, query: str, fields: Mapping[str, Any], caller: tuple[str, Mapping[str, Any]]) -> Answer:
-        principal = msgspec.convert({"principal_id": caller[0], **caller[1]}, Principal)
-        try:
-            with connect(self._base, principal=principal) as base:
-                return base.retrieve(query, **fields).to_dict()
-        except EvidentiaError as error:
-            return {"error": {"code": error.code, "message": str(error)}}
-
-    def replay(self, receipt_id: str) -> Answer:
-        with connect(self._base) as base:
-            report: Answer = msgspec.to_builtins(base.replay(receipt_id))
-            return report
 
 
 class CommandLine:
@@ -128,11 +102,8 @@ DOORS = ("python", "cli", "rest", "jsonrpc", "grpc", "mcp")
 def test_scenario(path: Path, tmp_path: Path) -> None:
     scenario = yaml.safe_load(path.read_text(encoding="utf-8"))
     base, folder = tmp_path / "base", tmp_path / "documents"
-    connect(base, init=True).close()
-    _configure(base, scenario["given"].get("settings", {}))
-    _ingest(base, scenario["given"]["documents"], folder=folder)
-    _connect_sources(base, scenario["given"], folder=folder)
-    steps, expectations = _listed(scenario["when"]), _listed(scenario["then"])
+    make_scenario_base(base, scenario["given"], folder=folder)
+    steps, expectations = listed(scenario["when"]), listed(scenario["then"])
     assert len(steps) == len(expectations)
 
     earlier: list[Answer] = []
@@ -155,46 +126,6 @@ def test_there_are_scenarios() -> None:
     assert len(SCENARIOS) >= 20
 
 
-def _listed(part: Any) -> list[Any]:
-    return part if isinstance(part, list) else [part]
-
-
-def _configure(base: Path, settings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write settings as they would be written by hand; JSON's words and numbers are TOML's."""
-    lines = [
-        line
-        for table, values in settings.items()
-        for line in (f"[{table}]", *(f"{name} = {json.dumps(each)}" for name, each in values.items()))
-    ]
-    if lines:
-        (base / "evidentia.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _ingest(base: Path, documents: list[dict[str, Any]], *, folder: Path) -> None:
-    with connect(base) as opened:
-        for document in documents:
-            options = {name: value for name, value in document.items() if name not in {"name", "text"}}
-            file = folder / options.get("source", "documents") / document["name"]
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(document["text"], encoding="utf-8")
-            report = opened.ingest([file], **options)
-            assert 1 == report.added + report.changed, report
-
-
-def _connect_sources(base: Path, given: Mapping[str, Any], *, folder: Path) -> None:
-    """Make the other bases, register the sources, whose addresses are beside the base, and write the notes."""
-    for name, documents in given.get("other_bases", {}).items():
-        connect(base.parent / name, init=True).close()
-        _ingest(base.parent / name, documents, folder=folder / name)
-    with connect(base) as opened:
-        for descriptor in given.get("sources", []):
-            opened.add_source(descriptor)
-    for note in given.get("notes", []):
-        writer = msgspec.convert({"principal_id": note["as"], "clearance": "internal"}, Principal) if "as" in note else None
-        with connect(base, principal=writer) as opened:
-            opened.remember(**{name: value for name, value in note.items() if name != "as"})
-
-
 def _step(
     base: Path,
     step: Mapping[str, Any],
@@ -206,11 +137,8 @@ def _step(
     doors: Mapping[str, Door],
 ) -> Answer:
     """Ask one question through every door, compare the doors, then compare with what is expected."""
-    asked = dict(step["search"])
-    query, name = asked.pop("query"), asked.pop("as", None)
-    who, facts = VISITOR if name is None else (name, {"clearance": "internal"} | principals[name])
-    caller = (who, {"roles": ["agent"], **facts})
-    by_door = {name: door.search(query, ASKED | asked, caller) for name, door in doors.items()}
+    query, fields, caller = question_of(step, principals)
+    by_door = {name: door.search(query, fields, caller) for name, door in doors.items()}
     answers = list(by_door.values())
     if "error" in expected:
         _check_refusals(by_door, expected["error"])
@@ -220,7 +148,7 @@ def _step(
     for door, answer in by_door.items():
         _check_answer(answer, expected, earlier=earlier, is_ordered=door != "grpc")  # maps have no order on that wire
     if "change" in step:
-        _change(base, step["change"], folder=folder)
+        change_base(base, step["change"], folder=folder)
     if step.get("replay"):
         again = [door for name, door in doors.items() if name != "mcp"]  # its tools verify receipts, and give no report of a replay
         for replayed in (door.replay(answer["receipt_id"]) for door in again for answer in answers):
@@ -237,12 +165,6 @@ def _check_refusals(by_door: Mapping[str, Answer], expected: Mapping[str, str]) 
         assert (name, expected["code"]) == (name, answer["error"]["code"])
         assert answer["error"]["message"].startswith(expected["message"]), (name, answer)
     assert 1 == len({answer["error"]["message"] for name, answer in by_door.items() if name != "mcp"})
-
-
-def _change(base: Path, change: Mapping[str, Any], *, folder: Path) -> None:
-    _ingest(base, change.get("documents", []), folder=folder)
-    with connect(base) as opened:
-        opened.remove(change.get("remove", []))
 
 
 def _check_answer(answer: Answer, expected: Mapping[str, Any], *, earlier: list[Answer], is_ordered: bool) -> None:
