@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytest.importorskip("httpx2", reason="the extra `remote` is not installed")
-
 postures = pytest.mark.parametrize("posture", list(Posture))
 ways = pytest.mark.parametrize("way", WAYS)
 

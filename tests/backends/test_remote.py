@@ -26,8 +26,6 @@ from evidentia.provenance.exchange import BROKEN_CUSTODY, FAULT_KEY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytest.importorskip("httpx2", reason="the extra `remote` is not installed")
-
 KEY = "k3y-that-nobody-may-see"
 KEY_VARIABLE = "EVIDENTIA_TEST_REMOTE_KEY"
 CALLER = Principal(principal_id=PrincipalId("ann"), clearance=Classification.INTERNAL, is_owner=True)

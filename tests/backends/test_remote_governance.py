@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import Verdict
     from evidentia.contracts.runs import AnyCall
 
-pytest.importorskip("httpx2", reason="the extra `remote` is not installed")
-
 GUARD = PolicyBody(
     name="guard",
     category="retrieval",

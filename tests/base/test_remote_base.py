@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytest.importorskip("starlette", reason="the extra `server` is not installed")
-pytest.importorskip("httpx2", reason="the extra `remote` is not installed")
 
 
 @pytest.fixture(scope="module")

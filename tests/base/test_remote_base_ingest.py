@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.reports import IngestProgress, IngestReport
 
 pytest.importorskip("starlette", reason="the extra `server` is not installed")
-pytest.importorskip("httpx2", reason="the extra `remote` is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import CoverageReport
 
 pytest.importorskip("starlette", reason="the extra `server` is not installed")
-pytest.importorskip("httpx2", reason="the extra `remote` is not installed")
 
 KEY_VARIABLE = "EVIDENTIA_SOURCE_TEST_BRANCH"
 QUESTION = "how long are backups of the vault kept?"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
+import pypdf
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,6 +16,7 @@ from ingest_samples import make_docx, make_pdf, make_pptx, make_xlsx
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.ingest.readers.families import Family, family_of
 from evidentia.ingest.readers.limits import ReadLimits
+from evidentia.ingest.readers.pdf import NO_CRYPTOGRAPHY
 from evidentia.ingest.readers.registry import read_document, tool_of
 from evidentia.ingest.reasons import SkipReason
 
@@ -81,6 +86,58 @@ def test_pdf_gives_its_pages_in_order() -> None:
 
     assert extracted.text == "First page\n\n\fSecond page"
     assert extracted.declared["title"] == "Report"
+
+
+AES = ("AES-128", "AES-256-R5", "AES-256")
+
+
+def encrypted(algorithm: str, *, locked_with: str = "") -> bytes:
+    """Return a PDF that only its owner may change; without a user password anybody may read it."""
+    writer, stream = pypdf.PdfWriter(clone_from=io.BytesIO(make_pdf("Rotate keys every ninety days."))), io.BytesIO()
+    writer.encrypt(locked_with, "owner", algorithm=algorithm)
+    writer.write(stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("algorithm", [*AES, "RC4-128", "RC4-40"])
+def test_an_encrypted_pdf_that_asks_readers_for_no_password_is_read(algorithm: str) -> None:
+    assert "Rotate keys every ninety days." == read("a.pdf", encrypted(algorithm)).text
+
+
+@pytest.mark.parametrize("algorithm", AES)
+def test_an_encrypted_pdf_that_asks_for_a_password_is_skipped_with_that_reason(algorithm: str) -> None:
+    with pytest.raises(DocumentUnreadableError, match="is encrypted; remove the password and ingest it again") as refused:
+        read("a.pdf", encrypted(algorithm, locked_with="pw"))
+
+    assert SkipReason.ENCRYPTED == refused.value.reason
+
+
+WITHOUT_CRYPTOGRAPHY = """
+import sys
+from importlib.machinery import PathFinder
+
+class Missing(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in {"cryptography", "Crypto"} else super().find_spec(name, path, target)
+
+sys.meta_path[:] = [Missing if finder is PathFinder else finder for finder in sys.meta_path]
+from evidentia.contracts.errors import DocumentUnreadableError
+from evidentia.ingest.readers.limits import ReadLimits
+from evidentia.ingest.readers.registry import read_document
+try:
+    read_document(sys.stdin.buffer.read(), name="a.pdf", limits=ReadLimits())
+except DocumentUnreadableError as error:
+    print(error.reason, error.problem, sep=": ")
+"""
+
+
+@pytest.mark.parametrize("algorithm", AES)
+def test_without_the_package_that_opens_it_an_encrypted_pdf_says_which(algorithm: str) -> None:
+    program = [sys.executable, "-c", WITHOUT_CRYPTOGRAPHY]
+    told = subprocess.run(program, input=encrypted(algorithm), capture_output=True, check=True).stdout.decode()
+
+    assert f"encrypted: {NO_CRYPTOGRAPHY}\n" == told
 
 
 def test_docx_gives_paragraphs_and_tables_in_order() -> None:

@@ -26,6 +26,7 @@ OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
 LOW_SPACE_BYTES = 256 * 1024 * 1024
 READERS = {
     "pypdf": "PDF",
+    "cryptography": "encrypted PDF",
     "docx": "Word",
     "pptx": "PowerPoint",
     "python_calamine": "spreadsheets",

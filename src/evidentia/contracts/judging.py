@@ -89,7 +89,7 @@ class JudgeStatus(Vocabulary):
     NOTHING_TO_JUDGE = "nothing_to_judge"
     """The output says nothing, so there is no claim that could lack a source; nothing failed, and nothing was asked."""
     NOT_CONFIGURED = "not_configured"
-    """No judge of that name can be asked: unknown prefix, unknown local scorer, or the extra is not installed."""
+    """No judge of that name can be asked: unknown prefix or unknown local scorer."""
 
 
 class JudgedSource(msgspec.Struct, frozen=True, kw_only=True):

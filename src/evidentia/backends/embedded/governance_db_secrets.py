@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.backends.embedded.governance_db_audit import EPOCH, Change, note_change
 from evidentia.backends.embedded.key_value_rows import microseconds
 from evidentia.contracts.control import AuditKind, SecretKept
-from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, MissingExtraError, NotFoundError
+from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -104,10 +104,8 @@ class EmbeddedSecrets:
         return key
 
     def _cipher(self, key: str, salt: bytes) -> AESGCM:
-        try:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        except ImportError as error:
-            raise MissingExtraError("server", needed_for="keeping secrets") from error
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         with self._lock:
             if (key, salt) not in self._derived:
                 self._derived = {(key, salt): hashlib.scrypt(key.encode(errors="surrogateescape"), salt=salt, **_COST)}

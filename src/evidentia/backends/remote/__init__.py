@@ -1,4 +1,4 @@
 """On what does it run? Another Evidentia, over HTTP or gRPC.
 
-Needs the extra `remote`, and for gRPC the extra `grpc`.
+gRPC needs the extra `grpc`.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import io
 import logging
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 TOOL_ID = ToolId("pypdf")
 PAGE_BREAK = "\n\n\f"
+NO_CRYPTOGRAPHY = "is encrypted with AES, and the package that opens such files is missing: pip install cryptography"
 _PLACEHOLDERS = frozenset({"anonymous", "untitled", "unspecified"})
 
 
@@ -33,9 +35,19 @@ class PdfReader(msgspec.Struct, frozen=True, kw_only=True):
 
     def read(self, content: bytes, *, name: str) -> ExtractedText:  # noqa: ARG002  # the port's signature
         """Return the text of the pages in order and the declared title, author and dates."""
-        import pypdf
+        from pypdf.errors import DependencyError
 
         logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it narrates every flaw; ours is the one message that counts
+        try:
+            return self._read(content)
+        except DependencyError as error:
+            if b"/Encrypt" in content and importlib.util.find_spec("cryptography") is None:
+                raise DocumentUnreadableError(SkipReason.ENCRYPTED, NO_CRYPTOGRAPHY) from error
+            raise
+
+    def _read(self, content: bytes) -> ExtractedText:
+        import pypdf
+
         reader = pypdf.PdfReader(io.BytesIO(content))
         if reader.is_encrypted and not _opens_without_password(reader):
             raise DocumentUnreadableError(SkipReason.ENCRYPTED, "is encrypted; remove the password and ingest it again")
@@ -63,11 +75,9 @@ class PdfReader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _opens_without_password(reader: pypdf.PdfReader) -> bool:
-    from pypdf.errors import DependencyError
-
     try:
         return bool(reader.decrypt(""))
-    except (DependencyError, NotImplementedError):
+    except NotImplementedError:
         return False
 
 
