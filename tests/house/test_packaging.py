@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "evidentia"
-PAGES = (*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile", "deploy/Dockerfile")), *sorted((ROOT / "docs").rglob("*.md")))
+PAGES = (
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile", "deploy/Dockerfile")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+)
 EXTRAS = frozenset(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
 
 _INSTALLED = re.compile(r"(?:evidentia|\s\"?\.)\[([a-z0-9_, -]+)\]")

@@ -10,7 +10,7 @@ from evidentia.contracts.vocabulary import Similarity
 
 
 class IngestSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How material comes in."""
+    """How documents are ingested."""
 
     chunk_chars: Annotated[int, msgspec.Meta(ge=200, le=100_000)] = 2_000
     """A chunk is closed at the first structural boundary after this many characters."""
@@ -19,7 +19,7 @@ class IngestSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     max_file_bytes: Annotated[int, msgspec.Meta(ge=1)] = 64 * 1024 * 1024
     """Larger files are skipped with a reason."""
     max_text_chars: Annotated[int, msgspec.Meta(ge=1)] = 50_000_000
-    """More extracted text than this from one file is refused, which stops archives that unfold without end."""
+    """More extracted text than this from one file is refused, which stops decompression bombs."""
     batch_documents: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 5_000
     """At most this many documents become durable in one commit."""
     batch_bytes: Annotated[int, msgspec.Meta(ge=1)] = 32 * 1024 * 1024
@@ -35,51 +35,51 @@ class IngestSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class TextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How text becomes terms."""
+    """How text is tokenised and stemmed."""
 
     language: str = "english"
     """The Snowball stemmer, or `none`."""
 
 
 class StorageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a base keeps what it holds."""
+    """Storage, locking and compaction of a base."""
 
     writer_wait_ms: Annotated[int, msgspec.Meta(ge=0)] = 10_000
     """How long a second writer waits before it gives up."""
     keep_versions: Annotated[int, msgspec.Meta(ge=1)] = 10
     """How many versions `gc` leaves readable."""
     segments_per_size: Annotated[int, msgspec.Meta(ge=2, le=100)] = 4
-    """More segments than this of about the same size are merged at the end of an ingest."""
+    """Compaction: more segments than this of about the same size are merged at the end of an ingest."""
 
 
 class SearchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How terms become scores; part of `config_hash`."""
+    """Lexical and dense scoring; part of `config_hash`."""
 
     weighting: Literal["bm25", "tfidf"] = "bm25"
     """BM25, or plain tf-idf."""
     idf: Literal["lucene", "robertson"] = "lucene"
     """The idf of BM25: `lucene` is never negative, `robertson` is for terms in more than half of the documents."""
     k1_milli: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 1_500
-    """BM25's k1 in thousandths: how soon more occurrences stop counting."""
+    """BM25's k1 (term-frequency saturation), in thousandths."""
     b_milli: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 750
-    """BM25's b in thousandths: how much long passages are discounted."""
+    """BM25's b (length normalisation), in thousandths."""
     max_query_chars: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 32_768
     """Longer queries are refused."""
     similarity: Similarity = Similarity.COSINE
-    """How near two vectors are; `cosine` stores unit vectors, the others keep the length the encoder gives."""
+    """The similarity of two vectors; `cosine` stores unit vectors, the others keep the length the encoder gives."""
     dense_index: Literal["exact", "hnsw"] = "exact"
     """How vectors are searched; `hnsw` needs the extra `hnsw`, may miss a better fragment, and the answer says so."""
 
 
 class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What turns text into vectors."""
+    """The encoder (embedding model)."""
 
     encoder: Literal["packaged", "folder", "endpoint", "none"] = "packaged"
     """The packaged all-MiniLM-L6-v2, a folder with an ONNX encoder, an OpenAI-compatible embeddings endpoint, or no vectors."""
     folder: str = ""
     """The folder with `model.onnx` and `tokenizer.json`; a relative path starts at the base."""
     query_folder: str = ""
-    """A second folder where questions have an encoder of their own."""
+    """A second folder with a separate encoder for queries."""
     endpoint: str = ""
     """The address of the embeddings endpoint, up to and including `/v1`."""
     model: str = ""
@@ -89,39 +89,39 @@ class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     key_variable: str = "OPENAI_API_KEY"
     """The environment variable that holds the endpoint's key; the key itself is never stored."""
     threads: Annotated[int, msgspec.Meta(ge=0, le=256)] = 0
-    """How many texts are encoded at a time; 0 is one per processor."""
+    """Encoder threads; 0 is one per processor."""
     batch_chunks: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_024
     """How many vectors become durable in one commit."""
 
 
 class QuerySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a question is understood; part of `config_hash`. docs/understanding.md shows what each step is worth."""
+    """Query understanding; part of `config_hash`. docs/understanding.md has the ablation results of each step."""
 
     context: bool = True
-    """A question that leans on the conversation takes its subject from the earlier turns."""
+    """Conversational queries: a follow-up question takes its subject from the earlier turns."""
     normalise: bool = True
-    """Unicode forms, dashes, quotes and spacing are made alike."""
+    """Unicode forms, dashes, quotes and spacing are normalised."""
     spelling: bool = True
     """A word that occurs nowhere is also searched as the nearest one that does."""
     abbreviations: bool = False
-    """Short and long forms that the corpus itself explains are searched together."""
+    """Abbreviation expansion: short and long forms that the corpus itself explains are searched together."""
     synonyms: str = ""
     """A file of synonyms, one group per line, separated by commas; `a => b, c` works one way. A relative path starts at the base."""
     decompose: bool = False
-    """Compound questions and comparisons are also searched part by part."""
+    """Query decomposition: compound questions and comparisons are also searched part by part."""
     rewriter: str = ""
     """The model that rewrites questions through the endpoint of `[llm]`; empty for none."""
 
 
 class RankingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How found fragments become an order; part of `config_hash`."""
+    """Fusion, signals and reranking; part of `config_hash`."""
 
     candidates: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
-    """How many fragments each leg proposes, or as many as the request asks for if that is more."""
+    """Candidates per leg (lexical, dense); the limit of the request if that is higher."""
     lexical_milli: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 520
-    """The words' share in linear fusion, in thousandths; the vectors have the rest."""
+    """The weight of lexical scores in linear fusion, in thousandths; dense scores have the rest."""
     weights: Literal["fixed", "by_query"] = "fixed"
-    """Whether that share is the same for every question or predicted from the question by the fitted model."""
+    """Whether that weight is fixed or predicted for each query by the fitted model."""
     rrf_kappa: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 60
     """The constant of reciprocal rank fusion."""
     freshness_log_h: Annotated[int, msgspec.Meta(ge=1)] = 24
@@ -141,7 +141,7 @@ class RankingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class SourceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked of sources outside the base, and how much of it is taken; part of `config_hash`."""
+    """Selection of external sources and limits on their replies; part of `config_hash`."""
 
     most_per_part: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 3
     """At most this many sources are asked per part of a question, unless the request names another number or the sources."""
@@ -158,48 +158,48 @@ class SourceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class FanoutSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How sources outside the base are asked."""
+    """Fan-out to external sources: threads, timeouts and circuit breakers."""
 
     blocking_threads: Annotated[int, msgspec.Meta(ge=1, le=256)] = 4
-    """At most this many threads are given to one source that blocks; when all are taken it is not asked."""
+    """Bulkhead: at most this many threads per blocking source; while all are busy the source is skipped."""
     background_ms: Annotated[int, msgspec.Meta(ge=0)] = 5_000
-    """How long a source that is late for its caller may go on, so that the next caller finds its answer kept."""
+    """How long a call may continue after its caller timed out, so that its response still reaches the cache."""
     background_calls: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 16
-    """At most this many calls of one source go on after their callers left."""
+    """At most this many such background calls per source."""
     breaker_failures: Annotated[int, msgspec.Meta(ge=1)] = 5
-    """After so many failures in a row a source is not asked for a while."""
+    """The circuit breaker of a source opens after this many failures in a row."""
     breaker_open_ms: Annotated[int, msgspec.Meta(ge=1)] = 10_000
-    """How long that is at first; it doubles every time the source fails again, up to 32 times as long."""
+    """How long the circuit breaker stays open at first; it doubles with each further failure, up to 32 times as long."""
 
 
 class CacheSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is kept of what sources outside the base said."""
+    """The cache of source responses."""
 
     enabled: bool = True
-    """Whether anything is kept."""
+    """Whether responses of external sources are cached."""
     semantic: bool = False
-    """Whether candidates found for a similar question are used for this one, ranked anew. It spares calls and may miss something."""
+    """Semantic cache: candidates cached for a similar question are used and ranked anew. It saves calls and may miss candidates."""
     similarity_milli: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 950
-    """How alike two questions are, by the cosine of their vectors in thousandths, for that."""
+    """The minimum cosine similarity of two questions for the semantic cache, in thousandths."""
     session_ttl_s: Annotated[int, msgspec.Meta(ge=1)] = 3_600
-    """How long what was found in a session is kept."""
+    """TTL of the session tier."""
     global_ttl_s: Annotated[int, msgspec.Meta(ge=1)] = 86_400
-    """How long what was found outside a session is kept."""
+    """TTL of the global tier."""
     stale_ttl_s: Annotated[int, msgspec.Meta(ge=0)] = 604_800
-    """For how long after that it may stand in, marked as stale, where a source gives no answer."""
+    """Stale-if-error: how long an expired entry may replace a source that fails, marked as stale."""
     most_entries: Annotated[int, msgspec.Meta(ge=1)] = 10_000
-    """More entries than this are not kept; the ones that were not used for longest go first."""
+    """The maximum number of entries; the least recently used go first (LRU)."""
     warm: tuple[str, ...] = ()
-    """Questions that `evidentia cache warm` asks ahead of time."""
+    """Questions that `evidentia cache warm` precomputes."""
 
 
 class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is told about requests; never their content."""
+    """Traces, metrics and logs of requests; never their content."""
 
     traces: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 1_000
-    """How many requests are remembered for `evidentia trace`; 0 for none."""
+    """How many request traces a base stores for `evidentia trace`; 0 for none."""
     opentelemetry: bool = False
-    """Whether spans are given to OpenTelemetry; needs the extra `otel`."""
+    """Whether spans are exported to OpenTelemetry; needs the extra `otel`."""
     metrics: bool = False
     """Whether Prometheus metrics are counted; needs the extra `otel`."""
     logs: bool = False
@@ -207,16 +207,16 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class TableSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How questions about tables are answered."""
+    """Text-to-SQL over tables."""
 
     planner: str = ""
-    """The model that plans a statement where the rules decline to, through the endpoint of `[llm]`; empty for none."""
+    """The LLM that plans an SQL statement when the rules decline, through the endpoint of `[llm]`; empty for none."""
     budget_ms: int = 2_000
-    """How long planning, and then running, may take."""
+    """The time limit of planning, and again of execution."""
 
 
 class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An OpenAI-compatible endpoint for what a language model does here."""
+    """The OpenAI-compatible endpoint of the LLM."""
 
     endpoint: str = ""
     """Its address, up to and including `/v1`."""
@@ -225,59 +225,59 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class JwtSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Signed tokens of an identity provider, beside the base's own; they are taken once keys are named."""
+    """Signed tokens (JWT) of an identity provider; they are accepted once `keys` is set."""
 
     keys: str = ""
-    """A file beside the settings with the provider's public keys: a JWK set, or PEM; empty takes no such tokens."""
+    """A file beside the settings with the provider's public keys: a JWK set, or PEM; empty accepts no such tokens."""
     issuer: str = ""
-    """Who has to have signed (`iss`)."""
+    """The required issuer (`iss`)."""
     audience: str = ""
-    """For whom it has to be (`aud`)."""
+    """The required audience (`aud`)."""
     algorithms: tuple[str, ...] = ("RS256", "ES256", "EdDSA")
-    """What a signature may be made with."""
+    """The accepted signature algorithms."""
     leeway_s: Annotated[int, msgspec.Meta(ge=0, le=600)] = 30
-    """How far the provider's clock may be off."""
+    """The accepted clock skew of the provider."""
     principal_claim: str = "sub"
     """The claim that names the principal."""
     tenant_claim: str = "tenant"
     """The claim that names the tenant; a token without it is refused."""
     roles_claim: str = "roles"
-    """The claim that lists roles: reader, agent, auditor, admin; other words are passed over."""
+    """The claim that lists roles: reader, agent, auditor, admin; other words are ignored."""
     groups_claim: str = "groups"
     """The claim that lists groups."""
     clearance_claim: str = "clearance"
-    """The claim that says how far the principal is cleared; without it `public`."""
+    """The claim with the clearance of the principal; without it `public`."""
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How `evidentia serve` treats those who come over the network."""
+    """Hosts, TLS, limits and authentication of `evidentia serve`."""
 
     hosts: tuple[str, ...] = ()
-    """Names under which the server is reached beside this machine's own; requests for others are refused."""
+    """Accepted `Host` names besides those of this machine; requests for others are refused."""
     certificate: str = ""
-    """The file of the TLS certificate chain; empty serves in the clear."""
+    """The file of the TLS certificate chain; empty serves without TLS."""
     private_key: str = ""
     """The file of its key."""
     client_certificates: str = ""
-    """A file of authorities; clients then have to show a certificate that one of them signed."""
+    """A file of certificate authorities; clients then need a certificate of one of them (mTLS)."""
     requests_per_minute: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 6_000
-    """What a token may ask that has no limit of its own; 0 for as much as it likes."""
+    """The rate limit of a token without its own; 0 for no limit."""
     requests_per_day: Annotated[int, msgspec.Meta(ge=0)] = 0
     """The quota of a token that has none of its own; 0 for none."""
     request_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 300
-    """How long a request may take, its body included, before it is given up."""
+    """The timeout of a request, its body included."""
     most_connections: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1_000
-    """More at once are told to come back."""
+    """The maximum number of open connections; more get 503 with `retry-after`."""
     session_s: Annotated[int, msgspec.Meta(ge=60, le=30 * 86_400)] = 43_200
-    """How long somebody stays signed in to the dashboard."""
+    """The lifetime of a dashboard session."""
     source_hosts: tuple[str, ...] = ()
-    """Hosts of this network that a source registered over the network may be at."""
+    """SSRF allowlist: internal hosts that a source registered over the network may connect to."""
     jwt: JwtSettings = JwtSettings()
     """A table of its own, `[server.jwt]`."""
 
 
 class AccessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who may see what, beyond tenant, clearance and ACL; part of `config_hash`."""
+    """Attribute rules (ABAC), beyond tenant, clearance and ACL; part of `config_hash`."""
 
     rules: tuple[str, ...] = ()
     """Filters every document has to pass for a caller; `"$caller.NAME"` stands for the caller's attribute, and its absence denies."""

@@ -58,9 +58,9 @@ def _globals(
     json: JsonOption = False,
     version: VersionGlobal = False,
 ) -> None:
-    """Evidence for agents: what may be used, where it came from, and how anyone can check both.
+    """Evidence retrieval for AI agents, with access control, chain of custody and policy governance.
 
-    Data goes to stdout, notes and progress to stderr.
+    Data goes to stdout; notes and progress go to stderr.
     Exit codes: 0 done, 1 a check failed, 2 wrong usage or bad input, 3 the base is missing or damaged.
     """
     if version:

@@ -23,9 +23,9 @@ def backup(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Copy the base as it stands at one moment.
+    """Take a consistent backup of a base in use.
 
-    Others may search, ingest and collect meanwhile. What exists is never overwritten.
+    Searches, ingest and garbage collection go on meanwhile. An existing file is never overwritten.
     """
     from evidentia.base.sync_base import connect
     from evidentia.serving.cli.backup_bar import BackupBar

@@ -10,22 +10,20 @@ from evidentia.serving.cli.invocation import AsOption, BaseOption, JsonOption, Q
 if TYPE_CHECKING:
     from evidentia.contracts.retrieval import WarmReport
 
-group = typer.Typer(rich_markup_mode=None, help="Look after what is kept of what sources said.", no_args_is_help=False)
+group = typer.Typer(rich_markup_mode=None, help="Manage the cache of source responses.", no_args_is_help=False)
 
 QuestionsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="QUESTION...", help="What to ask; without any, those of --file, else of cache.warm.", show_default=False),
+    typer.Argument(metavar="QUESTION...", help="Questions; default: those of --file, else of cache.warm.", show_default=False),
 ]
 FileOption = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="Questions, one a line; - reads stdin.", show_default=False)
+    Path | None, typer.Option("--file", metavar="FILE", help="File with one question per line; - reads stdin.", show_default=False)
 ]
 EveryOption = Annotated[
-    str | None, typer.Option("--every", metavar="SPAN", help="Ask again after this until interrupted: 15m, 1h, 7d.", show_default=False)
+    str | None, typer.Option("--every", metavar="SPAN", help="Repeat at this interval until interrupted: 15m, 1h, 7d.", show_default=False)
 ]
-DeadlineOption = Annotated[int, typer.Option("--deadline-ms", metavar="N", min=1, help="How long each question may take.")]
-SourceArgument = Annotated[
-    str | None, typer.Argument(metavar="SOURCE", help="The source; without one, what was kept of all is dropped.", show_default=False)
-]
+DeadlineOption = Annotated[int, typer.Option("--deadline-ms", metavar="N", min=1, help="Latency deadline of each question.")]
+SourceArgument = Annotated[str | None, typer.Argument(metavar="SOURCE", help="The source; default: all sources.", show_default=False)]
 
 
 @group.command("warm")
@@ -41,9 +39,9 @@ def warm(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Ask questions ahead of time, so that sources need not be asked later.
+    """Precompute source responses for a list of questions.
 
-    Nothing that was kept is used for it. What sources say is kept until it is dropped, or older than its source promises.
+    Existing cache entries are not used. New entries stay until they are invalidated or violate the freshness SLA of their source.
     """
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.cli_errors import require_text
@@ -65,7 +63,7 @@ def warm(
 
 @group.command("stats")
 def stats(context: typer.Context, *, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False) -> None:
-    """Say what is kept, and how often it served in the requests that the base remembers."""
+    """Show cache entries and hit rates of the requests in the trace store."""
     from evidentia.base.sync_base import connect
     from evidentia.serving.cli.cache_report import counted, put_counts
     from evidentia.serving.cli.output import put_json
@@ -90,7 +88,7 @@ def flush(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Drop what was kept, of one source or of all."""
+    """Invalidate cached responses of one source or of all."""
     from evidentia.base.sync_base import connect
     from evidentia.contracts.errors import NotFoundError
     from evidentia.serving.cli.cli_errors import require_text

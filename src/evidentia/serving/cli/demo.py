@@ -12,8 +12,8 @@ from evidentia.serving.cli.invocation import JsonOption, QuietOption
 MARKER = ".evidentia-demo"
 OWN_PARTS = ("base", "corpus", "tampered", "fragment.json", "fragment-tampered.json")
 
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Begin again: remove what an earlier demo left in DIR.")]
-DirectoryOption = Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where the demo keeps its base and its documents.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Start over: remove the files of an earlier demo in DIR.")]
+DirectoryOption = Annotated[Path, typer.Option("--dir", metavar="DIR", help="Directory of the demo base and its documents.")]
 
 
 def demo(
@@ -23,7 +23,7 @@ def demo(
     quiet: QuietOption = False,
     json: JsonOption = False,  # noqa: ARG001 - decides the form of errors, which the entry reads from the arguments
 ) -> None:
-    """Build a base from sample documents and show it.
+    """Run the guided demo on sample documents.
 
     The tour goes through ingest, two questions and one of a table, access, verification, export, policies and tampering.
     Nothing outside DIR is touched. Run it again to see that what is unchanged is skipped.

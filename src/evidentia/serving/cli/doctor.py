@@ -15,9 +15,9 @@ def doctor(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Check the installation and the base, quickly.
+    """Run quick health checks of the installation and the base.
 
-    `verify` is the thorough check.
+    `evidentia verify` is the full check.
     """
     from evidentia.base.checkup import check_up
     from evidentia.serving.cli.output import note, put_json, put_table

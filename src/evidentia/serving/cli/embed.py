@@ -12,9 +12,9 @@ def embed(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Give every chunk that lacks one its vector.
+    """Embed every chunk that has no vector yet.
 
-    It goes on where an earlier run was interrupted; searching goes on meanwhile.
+    An interrupted run can be resumed, and searches go on meanwhile.
     """
     from evidentia.base.sync_base import connect
     from evidentia.serving.cli.output import put_facts, put_json

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evidentia.evaluation.beir import BeirRun
     from evidentia.evaluation.compare import Comparison
 
-group = typer.Typer(rich_markup_mode=None, help="Measure answers against judgments.", no_args_is_help=False)
+group = typer.Typer(rich_markup_mode=None, help="Evaluate retrieval against relevance judgments.", no_args_is_help=False)
 
 FolderArgument = Annotated[
     Path, typer.Argument(metavar="DIR", help="A folder with corpus.jsonl, queries.jsonl and qrels/, in the layout of BEIR.")
@@ -22,12 +22,12 @@ SplitOption = Annotated[str, typer.Option("--split", metavar="S", help="Which ju
 CutOption = Annotated[int, typer.Option("--k", metavar="K", help="The cut of nDCG, P and R, from 1 to 100.")]
 RunFileOption = Annotated[
     Path | None,
-    typer.Option(
-        "--run-file", metavar="FILE", help="Write the rankings as a TREC run; a file that is there is replaced.", show_default=False
-    ),
+    typer.Option("--run-file", metavar="FILE", help="Write the rankings as a TREC run; an existing file is replaced.", show_default=False),
 ]
-BaselineArgument = Annotated[Path, typer.Argument(metavar="BASELINE", help="The run to compare with, a TREC run file.")]
-SystemsArgument = Annotated[list[Path], typer.Argument(metavar="SYSTEM...", help="The run in question; of several, each pair is compared.")]
+BaselineArgument = Annotated[Path, typer.Argument(metavar="BASELINE", help="Baseline, a TREC run file.")]
+SystemsArgument = Annotated[
+    list[Path], typer.Argument(metavar="SYSTEM...", help="Run files to compare; of several, each pair is compared.")
+]
 DatasetOption = Annotated[
     Path | None, typer.Option("--dataset", metavar="DIR", help="The folder with the judgments; a run has none.", show_default=False)
 ]
@@ -49,7 +49,7 @@ def run(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a judged collection through the engine, in a base that is gone afterwards.
+    """Evaluate a judged collection (BEIR layout) in a temporary base.
 
     JSON on stdout; a table on a terminal unless --json is given.
     """
@@ -94,7 +94,7 @@ def compare(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Compare runs query by query.
+    """Compare runs with paired significance tests.
 
     Differences are SYSTEM minus BASELINE, with a bootstrap interval and a randomisation test.
     """

@@ -19,7 +19,7 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="PATH", help="The file, or with --document the directory; default: stdout.", show_default=False),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 
 
 def export(
@@ -33,7 +33,7 @@ def export(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write fragments with their proofs, to be checked offline."""
+    """Export fragments with their proofs for offline verification."""
     from evidentia.base.sync_base import connect
 
     call = invocation(context, base=base, quiet=quiet, json=json)

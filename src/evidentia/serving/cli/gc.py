@@ -8,7 +8,7 @@ from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption
 
 KeepOption = Annotated[
     int | None,
-    typer.Option("--keep", metavar="N", help="How many versions stay readable; default: storage.keep_versions.", show_default=False),
+    typer.Option("--keep", metavar="N", help="Number of versions to keep; default: storage.keep_versions.", show_default=False),
 ]
 
 
@@ -20,7 +20,7 @@ def gc(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Remove all but the newest versions.
+    """Remove old versions (garbage collection).
 
     The event log is never shortened.
     """

@@ -18,8 +18,8 @@ TIERS = ", ".join(AuthorityTier.words())
 LEVELS = ", ".join(Classification.words())
 
 PathsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files, directories, and .jsonl corpora.")]
-SourceOption = Annotated[str, typer.Option("--source", metavar="NAME", help="The source it belongs to; ids begin with it.")]
-AuthorityOption = Annotated[str, typer.Option("--authority", metavar="TIER", help=f"How much its word weighs: {TIERS}.")]
+SourceOption = Annotated[str, typer.Option("--source", metavar="NAME", help="Source of the documents; prefix of their ids.")]
+AuthorityOption = Annotated[str, typer.Option("--authority", metavar="TIER", help=f"Authority tier: {TIERS}.")]
 ClassificationOption = Annotated[str, typer.Option("--classification", metavar="LEVEL", help=f"How closely it is held: {LEVELS}.")]
 TenantOption = Annotated[str, typer.Option("--tenant", metavar="T", help="The tenant it belongs to.")]
 AclOption = Annotated[
@@ -30,8 +30,8 @@ TagOption = Annotated[
     list[str] | None, typer.Option("--tag", metavar="T", help="A tag for every document; repeatable.", show_default=False)
 ]
 PruneOption = Annotated[bool, typer.Option("--prune", help="Remove documents of this source whose file is gone.")]
-NoEmbedOption = Annotated[bool, typer.Option("--no-embed", help="Leave the vectors to a later `evidentia embed`.")]
-WatchOption = Annotated[bool, typer.Option("--watch", help="Look again every 2 seconds until interrupted.")]
+NoEmbedOption = Annotated[bool, typer.Option("--no-embed", help="Skip embedding; run `evidentia embed` later.")]
+WatchOption = Annotated[bool, typer.Option("--watch", help="Watch the paths and ingest changes every 2 seconds until interrupted.")]
 
 
 def ingest(
@@ -51,10 +51,10 @@ def ingest(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Take in files, directories and corpora.
+    """Ingest files, directories and corpora.
 
-    What is unchanged is skipped, and what cannot be read is reported with a reason; the rest gets in. It is found by its
-    words at once, and by its meaning as soon as it is embedded, which follows.
+    Unchanged documents are skipped, and unreadable files are reported with a reason. New documents are searchable by words at
+    once, and by vectors after the embedding step that follows.
     """
     from evidentia.base.sync_base import connect
     from evidentia.serving.cli.watch import keep_looking

@@ -10,7 +10,7 @@ from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption
 from evidentia.serving.cli.output import note, put, put_json
 
 DirectoryArgument = Annotated[
-    Path | None, typer.Argument(metavar="DIR", help="Where to make it; the default is --base.", show_default=False)
+    Path | None, typer.Argument(metavar="DIR", help="Directory of the new base; default: --base.", show_default=False)
 ]
 
 
@@ -22,7 +22,7 @@ def init(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Make an empty base with a commented evidentia.toml."""
+    """Create an empty base with a commented evidentia.toml."""
     from evidentia.base.sync_base import connect
 
     call = invocation(context, base=directory or base, quiet=quiet, json=json)

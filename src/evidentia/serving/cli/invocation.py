@@ -10,14 +10,14 @@ ENVIRONMENT_BASE = "EVIDENTIA_BASE"
 
 # No environment variable here: it would win over a --base that stands before the command.
 BaseOption = Annotated[Path | None, typer.Option("--base", metavar="DIR", help="The directory of the base.", show_default=False)]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Leave out notes and progress; data and errors remain.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress notes and progress; data and errors remain.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 AsOption = Annotated[
     str | None,
     typer.Option(
         "--as",
         metavar="PRINCIPAL",
-        help="Who asks, such as alice or 'alice clearance=confidential groups=oncall'; default: the owner.",
+        help="The principal, such as alice or 'alice clearance=confidential groups=oncall'; default: the owner.",
         show_default=False,
     ),
 ]

@@ -13,14 +13,16 @@ HttpOption = Annotated[
 ]
 AllowHostOption = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", metavar="HOST", help="Another name of this server, such as a proxy's; may be given several times."),
+    typer.Option(
+        "--allow-host", metavar="HOST", help="Another accepted Host name, such as that of a reverse proxy; may be given several times."
+    ),
 ]
 PrincipalsOption = Annotated[
     Path | None,
-    typer.Option("--principals", metavar="FILE", help="What holders of tokens are cleared for, as JSON by the token's name."),
+    typer.Option("--principals", metavar="FILE", help="JSON file that maps token names to clearances, groups and attributes."),
 ]
 ProfileOption = Annotated[
-    str, typer.Option("--profile", metavar="PROFILE", help="What replies are checked against: first_call, thorough, or a file of your own.")
+    str, typer.Option("--profile", metavar="PROFILE", help="Protocol profile for replies: first_call, thorough, or a file of your own.")
 ]
 HINT = "write an address and a port, such as 127.0.0.1:8322 or [::1]:8322"
 NO_TOKENS_HINT = "make one with `evidentia tokens add --name NAME --role agent`, or listen on 127.0.0.1"

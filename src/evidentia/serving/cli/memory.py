@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.sources import Note
 
-group = typer.Typer(rich_markup_mode=None, help="Keep notes of agents, for later requests of the same.", no_args_is_help=False)
+group = typer.Typer(rich_markup_mode=None, help="Manage agent memory (notes).", no_args_is_help=False)
 
 TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The note; - reads it from stdin.")]
-AgentOption = Annotated[str, typer.Option("--agent", metavar="A", help="The agent it belongs to.", show_default=False)]
+AgentOption = Annotated[str, typer.Option("--agent", metavar="A", help="The agent that owns the note.", show_default=False)]
 SessionOption = Annotated[
-    str, typer.Option("--session", metavar="S", help="The session it belongs to; without one, all of the agent's.", show_default=False)
+    str, typer.Option("--session", metavar="S", help="The session of the note; default: all sessions of the agent.", show_default=False)
 ]
 TitleOption = Annotated[str, typer.Option("--title", metavar="T", help="A title.", show_default=False)]
-TtlOption = Annotated[str | None, typer.Option("--ttl", metavar="SPAN", help="Forget it after this: 90s, 15m, 1h, 7d.", show_default=False)]
-AuthorityOption = Annotated[str, typer.Option("--authority", metavar="TIER", help="How much its word weighs: ephemeral or user.")]
-OfAgentOption = Annotated[str | None, typer.Option("--agent", metavar="A", help="Those of this agent.", show_default=False)]
-OfSessionOption = Annotated[str | None, typer.Option("--session", metavar="S", help="Those of this session.", show_default=False)]
+TtlOption = Annotated[str | None, typer.Option("--ttl", metavar="SPAN", help="Time to live: 90s, 15m, 1h, 7d.", show_default=False)]
+AuthorityOption = Annotated[str, typer.Option("--authority", metavar="TIER", help="Authority tier: ephemeral or user.")]
+OfAgentOption = Annotated[str | None, typer.Option("--agent", metavar="A", help="Filter by agent.", show_default=False)]
+OfSessionOption = Annotated[str | None, typer.Option("--session", metavar="S", help="Filter by session.", show_default=False)]
 NotesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="ID...", help="The notes; `memory list` prints the ids.", show_default=False)
 ]
@@ -47,9 +47,9 @@ def add(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a note down.
+    """Store a note.
 
-    Whoever wrote it finds it, as the same agent in the same session, and nobody else does.
+    Only its author finds it, as the same agent in the same session.
     """
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.cli_errors import require_text
@@ -106,7 +106,7 @@ def forget(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Forget notes of yours: some, or those of an agent, of a session, or of an agent in a session."""
+    """Delete your notes by id, agent, session, or agent and session."""
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.cli_errors import UsageError, require_text
     from evidentia.serving.cli.output import put, put_json

@@ -11,7 +11,7 @@ from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption
 if TYPE_CHECKING:
     from evidentia.contracts.policies import PolicyBody
 
-group = typer.Typer(rich_markup_mode=None, help="Put policies in force, and try them out first.", no_args_is_help=False)
+group = typer.Typer(rich_markup_mode=None, help="Test, deploy and analyze policies.", no_args_is_help=False)
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="JSON, YAML or TOML with one policy or several; - reads stdin.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The policy's name or id; `policy list` prints the names.")]
@@ -21,8 +21,8 @@ PatchArgument = Annotated[
 VersionOption = Annotated[
     int | None, typer.Option("--version", metavar="N", min=1, help="An earlier version; default: the newest.", show_default=False)
 ]
-TenantOption = Annotated[str, typer.Option("--tenant", metavar="TENANT", help="Whose policies.")]
-DryOption = Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")]
+TenantOption = Annotated[str, typer.Option("--tenant", metavar="TENANT", help="Tenant of the policies.")]
+DryOption = Annotated[bool, typer.Option("--dry-run", help="Print the changes without applying them.")]
 TENANT = "default"
 BY = "owner"
 
@@ -38,9 +38,9 @@ def add(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Put the policies of a file in force, all or none.
+    """Deploy the policies of a file, all or none.
 
-    One whose name is taken becomes the next version of that policy; one that says nothing new changes nothing.
+    An existing name gets a new version; an unchanged policy keeps its version.
     """
     from evidentia.governance.policy_tests import policies_in
     from evidentia.serving.cli.output import put_json, put_table
@@ -66,7 +66,7 @@ def list_policies(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """List the policies, in the order in which they are asked."""
+    """List the policies in order of evaluation."""
     from evidentia.serving.cli.output import note, put_json
     from evidentia.wiring.governance_runtime import open_control
 
@@ -94,7 +94,7 @@ def show(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show a policy with all its rules, those that nobody wrote among them."""
+    """Show a policy with all its rules, defaults included."""
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
     from evidentia.wiring.governance_runtime import open_control
@@ -121,7 +121,7 @@ def remove(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Take a policy out of force; its versions stay readable."""
+    """Remove a policy; its versions stay readable."""
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
     from evidentia.wiring.governance_runtime import open_control
@@ -148,7 +148,7 @@ def patch(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Change some fields of a policy, as a new version; null takes a field back to its default."""
+    """Patch fields of a policy as a new version; null restores the default of a field."""
     from evidentia.contracts.errors import InvalidFieldError
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
@@ -179,7 +179,7 @@ def validate(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Check the policies of a file without a base; the exit code is 2 when one has a problem, and every problem is printed."""
+    """Validate the policies of a file without a base; prints every problem, and the exit code is then 2."""
     from evidentia.governance.policy_tests import policies_in
     from evidentia.serving.cli.cli_errors import WRONG_USAGE
     from evidentia.serving.cli.output import put, put_json

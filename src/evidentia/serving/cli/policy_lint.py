@@ -32,7 +32,7 @@ def lint_trace(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Check traces of agents against the protocol; the exit code is 1 when one breaks a rule.
+    """Lint agent traces against the agent protocol; the exit code is 1 when one breaks a rule.
 
     Each finding names the rule, the section it is written in, the call or the paragraph, and the reason. No base is needed.
     """

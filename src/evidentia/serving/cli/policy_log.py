@@ -13,24 +13,27 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import LogHead
     from evidentia.contracts.ports import Clock
 
-group = typer.Typer(rich_markup_mode=None, help="Look after the log of decisions.", no_args_is_help=False)
+group = typer.Typer(rich_markup_mode=None, help="Verify, redact, prune and export the decision log.", no_args_is_help=False)
 
 HeadsOption = Annotated[
     Path | None,
     typer.Option(
-        "--heads", metavar="FILE", help="Heads that were kept, as `log verify --json` prints them; shows a cut end.", show_default=False
+        "--heads", metavar="FILE", help="Saved heads, as `log verify --json` prints them; detects truncation.", show_default=False
     ),
 ]
-RecordArgument = Annotated[str, typer.Argument(metavar="LOG:SEQ", help="The record: its log and number, as decisions name them.")]
+RecordArgument = Annotated[str, typer.Argument(metavar="LOG:SEQ", help="Log and sequence number of the record, as decisions show them.")]
 RecordOption = Annotated[str | None, typer.Option("--record", metavar="LOG:SEQ", help="This record.", show_default=False)]
 RunOption = Annotated[str | None, typer.Option("--run", metavar="ID", help="Only this run.", show_default=False)]
 BeforeOption = Annotated[
-    str | None, typer.Option("--before", metavar="WHEN", help="What is older: a date, a time, or a span such as 90d.", show_default=False)
+    str | None,
+    typer.Option("--before", metavar="WHEN", help="Records older than this: a date, a time, or a span such as 90d.", show_default=False),
 ]
-OlderOption = Annotated[str, typer.Option("--before", metavar="WHEN", help="What is older: a date, a time, or a span such as 365d.")]
-WhyOption = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason; it is written down in the log.")]
-ByOption = Annotated[str, typer.Option("--by", metavar="NAME", help="Who does it; it is written down in the log.")]
-SinceOption = Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Only what was recorded since then.", show_default=False)]
+OlderOption = Annotated[
+    str, typer.Option("--before", metavar="WHEN", help="Records older than this: a date, a time, or a span such as 365d.")
+]
+WhyOption = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason; recorded in the log.")]
+ByOption = Annotated[str, typer.Option("--by", metavar="NAME", help="The operator's name; recorded in the log.")]
+SinceOption = Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Only records since then.", show_default=False)]
 
 CHECK_FAILED = 1
 OWNER = "owner"
@@ -40,8 +43,8 @@ OWNER = "owner"
 def verify(
     context: typer.Context, *, heads: HeadsOption = None, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
-    """Check every record against its chain; the exit code is 1 when one is not what it was."""
-    from evidentia.governance.log_maintenance import verify as check
+    """Verify the hash chain of the decision log; the exit code is 1 when a record does not match."""
+    from evidentia.governance.log_care import verify as check
     from evidentia.serving.cli.output import put_json
     from evidentia.wiring.governance_runtime import open_control
 
@@ -72,9 +75,9 @@ def redact(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Take calls, reasons and metadata out of records, for good; what is left still fits the chain.
+    """Redact calls, reasons and metadata of records for good; the hash chain still verifies.
 
-    Of --record, --run and --before, all that are given must be true of a record. Who did it and why is written down.
+    A record must match all of --record, --run and --before that are given. The log records who redacted it and why.
     """
     from evidentia.contracts.runs import RunId
     from evidentia.governance.log_maintenance import redact as take_out
@@ -103,8 +106,8 @@ def retire(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Remove old records for good; a checkpoint stands for them, so that the rest still verifies."""
-    from evidentia.governance.log_maintenance import retire as take_away
+    """Remove old records for good behind a checkpoint, so that the rest still verifies (retention)."""
+    from evidentia.governance.log_care import retire as take_away
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.policy_moments import moment_of
     from evidentia.wiring.governance_runtime import open_control
@@ -120,9 +123,9 @@ def retire(
 def proof(
     context: typer.Context, *, record: RecordArgument, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
-    """Print the proof that a record stands in its log, as JSON.
+    """Print the inclusion proof of a record as JSON.
 
-    Whoever knows the root of the log can check it without the log.
+    Anyone who has the root of the log can verify it without the log.
     """
     from evidentia.governance.log_maintenance import prove
     from evidentia.serving.cli.cli_errors import require_text
@@ -146,7 +149,7 @@ def export(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Print every decision as one line of JSON, oldest first in each log."""
+    """Export decisions as JSON lines, oldest first in each log."""
     from evidentia.governance.expanding import expand
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json

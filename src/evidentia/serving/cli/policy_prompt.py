@@ -22,7 +22,7 @@ def prompt(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Print a profile as text for a system prompt; it says what the session enforces, from the same data. No base is needed."""
+    """Render a protocol profile as a system prompt; sessions enforce the same data. No base is needed."""
     from evidentia.policy.protocol_prompt import render
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 SuitesArgument = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Cases in YAML, JSON or TOML, or directories of such files.")]
 CandidatesArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="FILE", help="Candidates; without any, policies in shadow are reported from the log.", show_default=False),
+    typer.Argument(
+        metavar="FILE", help="Candidate policies; default: report on the policies in shadow mode, from the log.", show_default=False
+    ),
 ]
 PoliciesArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="FILE...", help="Policies; without any, those of the base.", show_default=False)
+    list[Path] | None, typer.Argument(metavar="FILE...", help="Policy files; default: the policies of the base.", show_default=False)
 ]
 RunOption = Annotated[str | None, typer.Option("--run", metavar="ID", help="Only this run.", show_default=False)]
 SinceOption = Annotated[
@@ -27,22 +29,24 @@ SinceOption = Annotated[
 AgentOption = Annotated[
     str | None, typer.Option("--agent", metavar="AGENT", help="Only runs of this agent; may be a glob.", show_default=False)
 ]
-RuleOption = Annotated[str, typer.Option("--rule", metavar="RULE", help="The rule whose threshold is wanted, such as min_relevance_score.")]
+RuleOption = Annotated[str, typer.Option("--rule", metavar="RULE", help="Rule to calibrate, such as min_relevance_score.")]
 PolicyOption = Annotated[
     str | None,
-    typer.Option(
-        "--policy", metavar="NAME", help="The policy the rule stands in; default: the only one of its category.", show_default=False
-    ),
+    typer.Option("--policy", metavar="NAME", help="Policy with the rule; default: the only one of its category.", show_default=False),
 ]
-ApplyOption = Annotated[bool, typer.Option("--apply", help="Put the threshold in force, as a new version of the policy.")]
-WholeOption = Annotated[bool, typer.Option("--whole", help="The candidates are all there is; else other recorded policies stay in force.")]
+ApplyOption = Annotated[bool, typer.Option("--apply", help="Apply the threshold as a new version of the policy.")]
+WholeOption = Annotated[
+    bool, typer.Option("--whole", help="Evaluate the candidates alone; otherwise the other recorded policies stay in force.")
+]
 WithoutOption = Annotated[
     list[str] | None,
-    typer.Option("--without", metavar="NAME", help="Leave out this recorded policy; may be given several times.", show_default=False),
+    typer.Option("--without", metavar="NAME", help="Exclude this recorded policy; may be given several times.", show_default=False),
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="The exit code is 1 for warnings too.")]
-BesideOption = Annotated[bool, typer.Option("--beside-base", help="Together with the policies of the base; a file wins over its namesake.")]
-TenantOption = Annotated[str, typer.Option("--tenant", metavar="TENANT", help="Whose policies and runs.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 for warnings too.")]
+BesideOption = Annotated[
+    bool, typer.Option("--beside-base", help="Include the policies of the base; a file overrides the policy of the same name.")
+]
+TenantOption = Annotated[str, typer.Option("--tenant", metavar="TENANT", help="Tenant of the policies and runs.")]
 
 CHECK_FAILED = 1
 TENANT = "default"
@@ -52,9 +56,9 @@ BY = "owner"
 def run_cases(
     context: typer.Context, *, files: SuitesArgument, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
-    """Run cases of policies; the exit code is 1 when one fails.
+    """Run policy test cases; the exit code is 1 when one fails.
 
-    A case names policies, calls, and what each call should come to. No base is needed.
+    A case names policies, calls and the expected decision of each call. No base is needed.
     """
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.policy_suites import run_files
@@ -74,7 +78,7 @@ def run_cases(
 def replay(
     context: typer.Context, *, run: RunOption = None, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
-    """Decide everything in the log again; the exit code is 1 when a decision comes out differently."""
+    """Replay every decision in the log; the exit code is 1 when one differs."""
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.policy_suites import replayed
@@ -105,9 +109,9 @@ def shadow(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Say what candidates would have changed in the recorded runs.
+    """Evaluate candidate policies against recorded runs (shadow mode).
 
-    A candidate takes the place of its namesake. Nothing is enforced or written.
+    A candidate replaces the policy of the same name. Nothing is enforced or written.
     """
     from evidentia.governance.shadow_live import live_shadow
     from evidentia.serving.cli.output import put_json
@@ -189,9 +193,9 @@ def analyze(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Look for contradictions, rules that never fire and policies that change nothing.
+    """Analyze policies for contradictions, unreachable rules and redundancy.
 
-    Every finding has a trace that was put to the evaluator. The exit code is 1 when one is an error.
+    Every finding comes with a trace that the evaluator has executed. The exit code is 1 when one is an error.
     """
     from evidentia.policy.analysis import Severity
     from evidentia.policy.analysis import analyze as look

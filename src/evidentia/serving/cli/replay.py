@@ -23,9 +23,9 @@ def replay(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Answer a receipt's question again and compare.
+    """Replay the request of a receipt and compare the results.
 
-    Exit code 1 means that the answer differs. What is shown is what you may see today.
+    Exit code 1 means that the answer differs. The output is limited to what you may see today.
     """
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.cli_errors import require_text

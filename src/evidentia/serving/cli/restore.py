@@ -19,9 +19,9 @@ def restore(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Make a base from a backup.
+    """Restore a base from a backup.
 
-    Every byte of the backup is checked before anything is made.
+    Every byte of the backup is verified before anything is written.
     """
     from evidentia.base.backing_up import restore as restore_base
     from evidentia.serving.cli.backup_bar import BackupBar

@@ -14,18 +14,18 @@ GOVERNANCE = ", ".join(GovernanceMode.words())
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="The question; words in double quotes must stand together.")]
 LimitOption = Annotated[
-    int | None, typer.Option("--limit", metavar="N", help="At most this many fragments; default: 10.", show_default=False)
+    int | None, typer.Option("--limit", metavar="N", help="Maximum number of fragments; default: 10.", show_default=False)
 ]
 TokensOption = Annotated[
-    int | None, typer.Option("--tokens", metavar="N", help="At most this many tokens of content in all.", show_default=False)
+    int | None, typer.Option("--tokens", metavar="N", help="Token budget for the content of all fragments.", show_default=False)
 ]
 DeadlineOption = Annotated[
-    int | None, typer.Option("--deadline-ms", metavar="N", help="When the answer is due; default: 500.", show_default=False)
+    int | None, typer.Option("--deadline-ms", metavar="N", help="Latency deadline of the answer; default: 500.", show_default=False)
 ]
 ModeOption = Annotated[str | None, typer.Option("--mode", metavar="M", help=f"{MODES}; default: hybrid.", show_default=False)]
 FusionOption = Annotated[
     str | None,
-    typer.Option("--fusion", metavar="F", help=f"How words and vectors are joined: {FUSIONS}; default: linear.", show_default=False),
+    typer.Option("--fusion", metavar="F", help=f"How lexical and dense results are fused: {FUSIONS}; default: linear.", show_default=False),
 ]
 WeightsOption = Annotated[
     str | None,
@@ -38,26 +38,29 @@ WeightsOption = Annotated[
 ]
 DiversityOption = Annotated[
     float | None,
-    typer.Option("--diversity", metavar="D", help="1 ranks by score alone, 0 by what is new; default: 0.7.", show_default=False),
+    typer.Option(
+        "--diversity", metavar="D", help="MMR trade-off: 1 ranks by score alone, 0 by novelty alone; default: 0.7.", show_default=False
+    ),
 ]
 TaskOption = Annotated[
     str | None,
     typer.Option(
-        "--task", metavar="TYPE", help="What the evidence is for: coding, debugging, operations and the like.", show_default=False
+        "--task", metavar="TYPE", help="Task type for the utility signal: coding, debugging, operations and the like.", show_default=False
     ),
 ]
 WithoutOption = Annotated[
     list[str] | None,
-    typer.Option("--without", metavar="STEP", help=f"Leave a step of understanding out: {STEPS}; repeatable.", show_default=False),
+    typer.Option("--without", metavar="STEP", help=f"Skip a step of query understanding: {STEPS}; repeatable.", show_default=False),
 ]
 FilterOption = Annotated[
-    str | None, typer.Option("--filter", metavar="EXPR", help="Which documents take part, as in docs/filters.md.", show_default=False)
+    str | None, typer.Option("--filter", metavar="EXPR", help="Metadata filter, see docs/filters.md.", show_default=False)
 ]
 FacetOption = Annotated[
-    list[str] | None, typer.Option("--facet", metavar="F", help="Count what matches by this field; repeatable.", show_default=False)
+    list[str] | None,
+    typer.Option("--facet", metavar="F", help="Facet: count matching documents by this field; repeatable.", show_default=False),
 ]
 SourceOption = Annotated[
-    list[str] | None, typer.Option("--source", metavar="S", help="Search this source and no other; repeatable.", show_default=False)
+    list[str] | None, typer.Option("--source", metavar="S", help="Search only this source; repeatable.", show_default=False)
 ]
 MostSourcesOption = Annotated[
     int | None,
@@ -67,34 +70,38 @@ MostSourcesOption = Annotated[
 ]
 StalenessOption = Annotated[
     int | None,
-    typer.Option(
-        "--max-staleness-ms", metavar="N", help="Use nothing that was kept for longer than this; 0 asks everybody.", show_default=False
-    ),
+    typer.Option("--max-staleness-ms", metavar="N", help="Maximum age of cached responses; 0 bypasses the cache.", show_default=False),
 ]
 EarlyStopOption = Annotated[
-    bool, typer.Option("--early-stop", help="Wait for no more sources once what has come suffices; the answer depends on who was first.")
+    bool, typer.Option("--early-stop", help="Stop waiting for sources once the results suffice; the answer then depends on response order.")
 ]
 AgentOption = Annotated[
     str | None,
-    typer.Option("--agent", metavar="A", help="The agent that asks; its notes are found, its policies hold.", show_default=False),
+    typer.Option("--agent", metavar="A", help="The requesting agent; selects its memory and its policies.", show_default=False),
 ]
 GovernanceOption = Annotated[
     str | None,
-    typer.Option("--governance", metavar="G", help=f"What policies do to the answer: {GOVERNANCE}; default: annotate.", show_default=False),
+    typer.Option(
+        "--governance",
+        metavar="G",
+        help=f"Governance mode, what policies do to the answer: {GOVERNANCE}; default: annotate.",
+        show_default=False,
+    ),
 ]
 SessionOption = Annotated[
-    str | None, typer.Option("--session", metavar="S", help="The session it asks in; its notes and answers are found.", show_default=False)
+    str | None, typer.Option("--session", metavar="S", help="The session; selects its memory and its cached responses.", show_default=False)
 ]
-StreamOption = Annotated[bool, typer.Option("--stream", help="Tell on stderr of every source when it has finished.")]
+StreamOption = Annotated[bool, typer.Option("--stream", help="Report every source on stderr as it finishes.")]
 AsOfOption = Annotated[
     str | None,
-    typer.Option("--as-of", metavar="TIME", help="The moment the question is asked at; default: now.", show_default=False),
+    typer.Option("--as-of", metavar="TIME", help="Reference time of the request; default: now.", show_default=False),
 ]
 VersionOption = Annotated[
-    str | None, typer.Option("--corpus-version", metavar="V", help="Ask this version instead of the newest.", show_default=False)
+    str | None,
+    typer.Option("--corpus-version", metavar="V", help="Search this version (snapshot) instead of the newest.", show_default=False),
 ]
-ExplainOption = Annotated[bool, typer.Option("--explain", help="Say what each word gave to each fragment, and what each stage did.")]
-NoReceiptOption = Annotated[bool, typer.Option("--no-receipt", help="Write no receipt; the answer cannot be replayed.")]
+ExplainOption = Annotated[bool, typer.Option("--explain", help="Explain the score of each fragment term by term, and what each stage did.")]
+NoReceiptOption = Annotated[bool, typer.Option("--no-receipt", help="Write no receipt; the answer then cannot be replayed.")]
 
 
 def search(
@@ -131,7 +138,7 @@ def search(
 ) -> None:
     """Answer a question with ranked fragments.
 
-    Whoever asks sees only what they may see, and nothing else has any influence on the answer.
+    The caller sees only documents they are allowed to see; no other document influences the answer.
     """
     from evidentia.base.options import word
     from evidentia.serving.cli.asking import asking

@@ -19,11 +19,15 @@ GrpcPortOption = Annotated[
 ]
 AllowHostOption = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", metavar="HOST", help="Another name of this server, such as a proxy's; may be given several times."),
+    typer.Option(
+        "--allow-host", metavar="HOST", help="Another accepted Host name, such as that of a reverse proxy; may be given several times."
+    ),
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", metavar="N", min=1, max=64, help="Serve from N processes; without it, from this one.", show_default=False),
+    typer.Option(
+        "--workers", metavar="N", min=1, max=64, help="Number of worker processes; default: this process alone.", show_default=False
+    ),
 ]
 CertificateOption = Annotated[
     Path | None, typer.Option("--certificate", metavar="FILE", help="The TLS certificate and its chain, in PEM.", show_default=False)
@@ -31,16 +35,21 @@ CertificateOption = Annotated[
 PrivateKeyOption = Annotated[Path | None, typer.Option("--private-key", metavar="FILE", help="Its key, in PEM.", show_default=False)]
 ClientCertificatesOption = Annotated[
     Path | None,
-    typer.Option("--client-certificates", metavar="FILE", help="Ask clients for a certificate of these authorities.", show_default=False),
+    typer.Option(
+        "--client-certificates", metavar="FILE", help="Require client certificates of these authorities (mTLS).", show_default=False
+    ),
 ]
 DrainOption = Annotated[
-    float, typer.Option("--drain", metavar="SECONDS", min=0, max=600, help="How long to go on listening, not ready, once told to stop.")
+    float,
+    typer.Option(
+        "--drain", metavar="SECONDS", min=0, max=600, help="How long to keep listening, reported as not ready, before a graceful shutdown."
+    ),
 ]
 TokenFileOption = Annotated[
     Path | None,
     typer.Option("--token-file", metavar="FILE", help="Write the first admin token here instead of to stderr.", show_default=False),
 ]
-DurableOption = Annotated[bool, typer.Option("--durable", help="Have each decision on disk before its call is answered.")]
+DurableOption = Annotated[bool, typer.Option("--durable", help="Sync each decision to disk before its call returns.")]
 
 
 def serve(
@@ -63,8 +72,8 @@ def serve(
 ) -> None:
     """Serve a base over REST, JSON-RPC, MCP, gRPC and a dashboard.
 
-    A base without tokens is given one for its first admin, which is shown once, with a link into the dashboard.
-    SIGTERM and Ctrl-C let requests under way finish. SIGHUP reads settings and certificates again with --workers, and certificates alone
+    A base without tokens gets an admin token, which is printed once with a sign-in link to the dashboard.
+    SIGTERM and Ctrl-C start a graceful shutdown. SIGHUP reads settings and certificates again with --workers, and certificates alone
     without.
     """
     import asyncio

@@ -18,14 +18,15 @@ USUAL_LATENCY = LatencyTier.WARM
 _MILLI = 1_000
 
 FileArgument = Annotated[
-    Path | None, typer.Argument(metavar="FILE", help="A descriptor as .json or .toml; options replace what it says.", show_default=False)
+    Path | None, typer.Argument(metavar="FILE", help="Descriptor file (.json or .toml); options override its fields.", show_default=False)
 ]
-IdOption = Annotated[str | None, typer.Option("--id", metavar="ID", help="What the source is called.", show_default=False)]
+IdOption = Annotated[str | None, typer.Option("--id", metavar="ID", help="Id of the source.", show_default=False)]
 TypeOption = Annotated[
-    str | None, typer.Option("--type", metavar="T", help=f"How it is searched: {TYPES}; default: inverted_index.", show_default=False)
+    str | None, typer.Option("--type", metavar="T", help=f"Source type: {TYPES}; default: inverted_index.", show_default=False)
 ]
 KindOption = Annotated[
-    str | None, typer.Option("--kind", metavar="K", help="Where it is: base, remote or mcp; own for documents in here.", show_default=False)
+    str | None,
+    typer.Option("--kind", metavar="K", help="Connection kind: base, remote or mcp; own for documents of this base.", show_default=False),
 ]
 AddressOption = Annotated[
     str | None,
@@ -42,49 +43,45 @@ OptionOption = Annotated[
 ]
 AuthorityOption = Annotated[
     str | None,
-    typer.Option("--authority", metavar="TIER", help=f"How much its word weighs: {TIERS}; default: curated.", show_default=False),
+    typer.Option("--authority", metavar="TIER", help=f"Authority tier: {TIERS}; default: curated.", show_default=False),
 ]
 LatencyOption = Annotated[
     str | None,
-    typer.Option("--latency-tier", metavar="TIER", help=f"How soon it answers: {LATENCIES}; default: warm.", show_default=False),
+    typer.Option("--latency-tier", metavar="TIER", help=f"Latency tier: {LATENCIES}; default: warm.", show_default=False),
 ]
 ExpectedOption = Annotated[
     int | None,
-    typer.Option("--expected-p99-ms", metavar="N", help="How soon 99 of 100 answers come, where that is known.", show_default=False),
+    typer.Option("--expected-p99-ms", metavar="N", help="Expected 99th percentile latency, where it is known.", show_default=False),
 ]
 SlaOption = Annotated[
     str | None,
-    typer.Option("--freshness-sla", metavar="SPAN", help="How old its data may be: 24h, 7d, or seconds.", show_default=False),
+    typer.Option("--freshness-sla", metavar="SPAN", help="Freshness SLA: 24h, 7d, or seconds.", show_default=False),
 ]
 CapabilityOption = Annotated[
     list[str] | None,
-    typer.Option("--capability", metavar="C", help=f"What it can be asked: {CAPABILITIES}; repeatable.", show_default=False),
+    typer.Option("--capability", metavar="C", help=f"Query capability: {CAPABILITIES}; repeatable.", show_default=False),
 ]
-CostOption = Annotated[
-    int | None, typer.Option("--cost-micros", metavar="N", help="What a question costs, in millionths.", show_default=False)
-]
-QpsOption = Annotated[int | None, typer.Option("--max-qps", metavar="N", help="At most so many questions a second.", show_default=False)]
+CostOption = Annotated[int | None, typer.Option("--cost-micros", metavar="N", help="Cost per query, in millionths.", show_default=False)]
+QpsOption = Annotated[int | None, typer.Option("--max-qps", metavar="N", help="Maximum queries per second.", show_default=False)]
 VersionOption = Annotated[
     str | None, typer.Option("--schema-version", metavar="V", help="The version of its schema; default: 1.0.0.", show_default=False)
 ]
 WeightOption = Annotated[
-    float | None, typer.Option("--weight", metavar="W", help="How much its order counts, from 0 to 10; default: 1.", show_default=False)
+    float | None, typer.Option("--weight", metavar="W", help="Weight in rank fusion, from 0 to 10; default: 1.", show_default=False)
 ]
-RoleOption = Annotated[
-    list[str] | None, typer.Option("--role", metavar="R", help="Who may ask it: this role; repeatable.", show_default=False)
-]
-GroupOption = Annotated[
-    list[str] | None, typer.Option("--group", metavar="G", help="Who may ask it: this group; repeatable.", show_default=False)
-]
+RoleOption = Annotated[list[str] | None, typer.Option("--role", metavar="R", help="Allow this role; repeatable.", show_default=False)]
+GroupOption = Annotated[list[str] | None, typer.Option("--group", metavar="G", help="Allow this group; repeatable.", show_default=False)]
 PrincipalOption = Annotated[
-    list[str] | None, typer.Option("--principal", metavar="P", help="Who may ask it: this principal; repeatable.", show_default=False)
+    list[str] | None, typer.Option("--principal", metavar="P", help="Allow this principal; repeatable.", show_default=False)
 ]
 TenantOption = Annotated[
-    list[str] | None, typer.Option("--tenant", metavar="T", help="Whose it is; repeatable; default: default.", show_default=False)
+    list[str] | None, typer.Option("--tenant", metavar="T", help="Tenant of the source; repeatable; default: default.", show_default=False)
 ]
 ClearanceOption = Annotated[
     str | None,
-    typer.Option("--min-clearance", metavar="LEVEL", help=f"What a caller needs: {LEVELS}; default: public.", show_default=False),
+    typer.Option(
+        "--min-clearance", metavar="LEVEL", help=f"Minimum clearance of the caller: {LEVELS}; default: public.", show_default=False
+    ),
 ]
 
 

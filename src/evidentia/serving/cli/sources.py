@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.sources import SourceStatus
 
-group = typer.Typer(rich_markup_mode=None, help="Register and look after what a base can ask.", no_args_is_help=False)
+group = typer.Typer(rich_markup_mode=None, help="Register, test and monitor sources.", no_args_is_help=False)
 
 SourceArgument = Annotated[str, typer.Argument(metavar="ID", help="The source; `sources list` prints the ids.")]
-QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="What it is asked.")]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most this many candidates.")]
+QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="The test query.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="Maximum number of candidates.")]
 
 CHECK_FAILED = 1
 
@@ -25,9 +25,9 @@ CHECK_FAILED = 1
 def list_sources(
     context: typer.Context, *, caller: AsOption = None, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
-    """List the sources that you may know of, ordered by id.
+    """List the sources that you may see, ordered by id.
 
-    Sources in the base have documents; sources outside it have calls, failures and times.
+    Internal sources show documents; external sources show calls, failures and latencies.
     """
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.output import note, put_json
@@ -55,7 +55,7 @@ def show(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show a source: where it is, who may ask it, and how it has been."""
+    """Show the connection, access policy and health of a source."""
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
@@ -85,7 +85,7 @@ def remove(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Forget a source outside the base, and what was kept of it."""
+    """Remove an external source and its cached responses."""
     from evidentia.base.sync_base import connect
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json
@@ -112,9 +112,10 @@ def try_source(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Ask one source outside the base by itself.
+    """Send a test query to one external source.
 
-    It has 5 seconds, whatever plans and breakers say, and nothing of what it says is kept. The exit code is 1 unless it answered.
+    The timeout is 5 seconds; source selection and circuit breakers are bypassed, and the response is not cached. The exit code is 1
+    unless the source answered.
     """
     from evidentia.contracts.vocabulary import CoverageState
     from evidentia.serving.cli.asking import asking
@@ -140,9 +141,9 @@ def try_source(
 def freshness(
     context: typer.Context, *, caller: AsOption = None, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
-    """Say how old every source's data is beside what it promises.
+    """Compare the data age of every source with its freshness SLA.
 
-    The exit code is 1 when one is older than it promises. The age of a source outside the base is that of the newest it has said.
+    The exit code is 1 when a source violates its SLA. The age of an external source is that of its newest candidate so far.
     """
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.output import put_json
@@ -168,7 +169,7 @@ def changed(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Say that a source's data has changed: what was kept of it is dropped."""
+    """Invalidate the cached responses of a source whose data has changed."""
     from evidentia.base.sync_base import connect
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json

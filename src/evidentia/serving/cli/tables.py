@@ -6,10 +6,10 @@ import typer
 
 from evidentia.serving.cli.invocation import AsOption, BaseOption, JsonOption, QuietOption, invocation
 
-group = typer.Typer(rich_markup_mode=None, help="List the tables of a base and ask them questions.", no_args_is_help=False)
+group = typer.Typer(rich_markup_mode=None, help="List tables and query them in plain English (text-to-SQL).", no_args_is_help=False)
 
-QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="A question about what stands in tables.")]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="At most this many rows.")]
+QuestionArgument = Annotated[str, typer.Argument(metavar="QUESTION", help="A question in plain English.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=10_000, help="Maximum number of rows.")]
 
 NOT_ANSWERED = 1
 
@@ -20,7 +20,7 @@ def list_tables(
 ) -> None:
     """List the tables that you may see, ordered by document, with their columns.
 
-    A column is shown with what its cells are and, where there is one, their unit. No cell is read for it.
+    Each column is shown with its type and, where there is one, its unit. No cell is read.
     """
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.output import note, put_json
@@ -49,10 +49,10 @@ def ask(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Answer a question with rows of tables, each with its place.
+    """Answer a question with table rows and their provenance (text-to-SQL).
 
-    Below the rows stand the statement that ran, how the question was read, and the rows of the sheets behind it.
-    What the rules cannot read is declined, and the exit code is 1.
+    Below the rows are the SQL statement, the parse of the question, and the sheet rows behind the result.
+    A question that the rules cannot parse is declined, and the exit code is 1.
     """
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.cli_errors import require_text

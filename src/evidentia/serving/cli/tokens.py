@@ -9,35 +9,35 @@ from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption
 if TYPE_CHECKING:
     from evidentia.contracts.control import TokenInfo
 
-group = typer.Typer(rich_markup_mode=None, help="Make and revoke tokens for the control plane.", no_args_is_help=False)
+group = typer.Typer(rich_markup_mode=None, help="Create, list and revoke API tokens.", no_args_is_help=False)
 
-NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="Whom the token is for; the audit calls them so.")]
+NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the holder, as the audit log shows it.")]
 RoleOption = Annotated[
     list[str], typer.Option("--role", metavar="ROLE", help="reader, agent, auditor or admin; may be given several times.")
 ]
 TenantOption = Annotated[str | None, typer.Option("--tenant", metavar="TENANT", help="The tenant; default: default.", show_default=False)]
 ExpiresOption = Annotated[
-    str | None, typer.Option("--expires", metavar="SPAN", help="Until when it holds: 12h, 30d; default: for ever.", show_default=False)
+    str | None, typer.Option("--expires", metavar="SPAN", help="Lifetime: 12h, 30d; default: no expiry.", show_default=False)
 ]
 ClearanceOption = Annotated[
     str | None,
-    typer.Option("--clearance", metavar="LEVEL", help="What its holder is cleared for; default: internal.", show_default=False),
+    typer.Option("--clearance", metavar="LEVEL", help="Clearance of the holder; default: internal.", show_default=False),
 ]
-GroupOption = Annotated[
-    list[str] | None, typer.Option("--group", metavar="GROUP", help="A group its holder is in; may be given several times.")
-]
+GroupOption = Annotated[list[str] | None, typer.Option("--group", metavar="GROUP", help="Group of the holder; may be given several times.")]
 AttributeOption = Annotated[
     list[str] | None,
-    typer.Option("--attribute", metavar="NAME=VALUE", help="A fact about its holder for access rules; may be given several times."),
+    typer.Option("--attribute", metavar="NAME=VALUE", help="Attribute of the holder for ABAC rules; may be given several times."),
 ]
 DelegateOption = Annotated[
-    bool, typer.Option("--delegate", help="Its holder may ask in the name of others in the tenant, up to its own clearance.")
+    bool, typer.Option("--delegate", help="Allow delegation: requests on behalf of others in the tenant, up to its own clearance.")
 ]
 RateOption = Annotated[
-    int | None, typer.Option("--rate", metavar="N", help="Requests a minute; default: server.requests_per_minute.", show_default=False)
+    int | None,
+    typer.Option("--rate", metavar="N", help="Rate limit, requests per minute; default: server.requests_per_minute.", show_default=False),
 ]
 QuotaOption = Annotated[
-    int | None, typer.Option("--quota", metavar="N", help="Requests a day (UTC); default: server.requests_per_day.", show_default=False)
+    int | None,
+    typer.Option("--quota", metavar="N", help="Quota, requests per day (UTC); default: server.requests_per_day.", show_default=False),
 ]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The token's id; `tokens list` prints the ids.")]
 
@@ -62,7 +62,7 @@ def add(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Make a token, and print it; nobody can read it again."""
+    """Create a token and print it once; it cannot be read again."""
     from datetime import timedelta
 
     from evidentia.contracts.policies import DEFAULT_TENANT
@@ -92,7 +92,7 @@ def add(
 def list_tokens(
     context: typer.Context, *, tenant: TenantOption = None, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
-    """List tokens without their secrets, of one tenant or of all."""
+    """List the tokens of one tenant or of all, without their secrets."""
     from evidentia.serving.cli.output import note, put_json
     from evidentia.wiring.governance_runtime import open_tokens
 
@@ -113,7 +113,7 @@ def list_tokens(
 def revoke(
     context: typer.Context, *, token: IdArgument, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
-    """Make a token worthless; planes that run notice within seconds."""
+    """Revoke a token; running servers notice within seconds."""
     from evidentia.contracts.control import TokenId
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put, put_json

@@ -6,9 +6,9 @@ import typer
 
 from evidentia.serving.cli.invocation import BaseOption, JsonOption, QuietOption, invocation
 
-group = typer.Typer(rich_markup_mode=None, help="Look at the newest requests: what took how long.", no_args_is_help=False)
+group = typer.Typer(rich_markup_mode=None, help="Inspect request traces and their timings.", no_args_is_help=False)
 
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most this many requests.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Maximum number of requests.")]
 RequestArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The request: its id, the beginning of its id, or the id of its receipt.")
 ]
@@ -25,7 +25,7 @@ def list_traces(
 ) -> None:
     """List the newest requests, newest first.
 
-    What was asked and answered is not among what is kept of them.
+    A trace holds no question and no answer.
     """
     from evidentia.base.sync_base import connect
     from evidentia.serving.cli.output import note, put_json
@@ -52,7 +52,7 @@ def show(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the stages and sources of a request as bars on a time axis."""
+    """Show the stages and sources of a request as a waterfall diagram."""
     from evidentia.base.sync_base import connect
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json

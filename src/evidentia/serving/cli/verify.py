@@ -35,10 +35,10 @@ def verify(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Recompute custody and name the first broken link.
+    """Verify the chain of custody and name the first broken link.
 
     Exit code 1 means that a link does not hold. A file is checked from its own bytes and needs no base.
-    A receipt is answered again, and then the custody of what it answered is checked.
+    A receipt is replayed, and then the custody of its answer is verified.
     """
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.verify_report import put_report

@@ -10,13 +10,15 @@ if TYPE_CHECKING:
     from evidentia.contracts.versions import VersionDiff, VersionSummary
 
 HASH_DIGITS = 16
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="How many versions, or with --diff documents of each kind.")]
+LimitOption = Annotated[
+    int, typer.Option("--limit", metavar="N", help="Maximum number of versions, or with --diff of documents of each kind.")
+]
 DiffOption = Annotated[
     tuple[str, str] | None,
     typer.Option(
         "--diff",
         metavar="OLDER NEWER",
-        help="Show what differs between two versions, each by its number, corpus_version, evidence_state, or the beginning of one.",
+        help="Show the difference between two versions, each given by number, corpus_version, evidence_state, or a prefix of one.",
         show_default=False,
     ),
 ]
@@ -32,9 +34,9 @@ def versions(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """List the newest versions, or what differs between two.
+    """List versions, or show the difference between two.
 
-    Numbers and lists hold only what whoever asks may see.
+    Counts and lists cover only documents that the caller may see.
     """
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.cli_errors import require_text

@@ -24,9 +24,9 @@ def why(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Say why a chunk is, or is not, in an answer.
+    """Explain why a chunk is, or is not, in an answer.
 
-    A chunk that you may not see is treated like one that does not exist.
+    A chunk that you may not see is reported as one that does not exist.
     """
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.cli_errors import require_text
