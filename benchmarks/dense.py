@@ -27,13 +27,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evidentia.backends.embedded import dense_scan
-from evidentia.backends.embedded.dense_scan import DenseRows, Probe
-from evidentia.backends.embedded.vector_compaction import LARGEST_FILE
-from evidentia.backends.embedded.vector_file import Part, VectorFile, write_merged, write_vectors
-from evidentia.backends.embedded.vector_kernel import NumpyKernel, best_kernel
-from evidentia.backends.embedded.vector_measure import Measure
-from evidentia.backends.embedded.vector_scan_rows import ScanRows
+from evidentia.backends.embedded.records.collector import LARGEST_FILE
+from evidentia.backends.embedded.vectors import dense_scan
+from evidentia.backends.embedded.vectors.dense_scan import DenseRows, Probe
+from evidentia.backends.embedded.vectors.vector_arithmetic import Measure, NumpyKernel, best_kernel
+from evidentia.backends.embedded.vectors.vector_file import Part, ScanRows, VectorFile, write_merged, write_vectors
 from evidentia.contracts.vectors import UNIT_SCALE_BITS
 from evidentia.contracts.vocabulary import Similarity
 
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evidentia.backends.embedded.vector_kernel import Kernel
+    from evidentia.backends.embedded.vectors.vector_arithmetic import Kernel
 
 dense_scan.PACK_AFTER = -1  # what is memory mapped stays so
 SIZES = (100_000, 1_000_000)

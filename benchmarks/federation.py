@@ -31,7 +31,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.evidence import SubQuery
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.retrieval import Candidate, SourceAsk
-from evidentia.engine.cache_keys import CacheAsk
+from evidentia.federation.cache_keys import CacheAsk
 from evidentia.sources.intake import Intake
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evidentia.backends.onnx.encoder import packaged_encoder
-from evidentia.grounding.reading import is_empty
+from evidentia.grounding.claim_terms import is_empty
 from evidentia.grounding.score import WordScorer
 from evidentia.grounding.similarity import EncodedWordScorer, SimilarityScorer
 from evidentia.text.tokens import STOP_WORDS

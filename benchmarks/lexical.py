@@ -29,10 +29,10 @@ from evidentia import Principal, connect
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.settings import Settings
 from evidentia.contracts.vocabulary import Classification
-from evidentia.engine.checking import request_from
+from evidentia.engine.request_checks import request_from
 from evidentia.engine.selection import POOL_BEYOND_LIMIT
 from evidentia.policy.access import access_scope
-from evidentia.provenance.chain import stored_chain
+from evidentia.provenance.custody_chain import stored_chain
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring import embedded
 

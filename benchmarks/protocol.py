@@ -21,7 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evidentia.agents.protocol import lint_trace
+from evidentia.protocol import lint_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunFacts, RunId, RunStarted
+from evidentia.governance.decision_replay import replay
 from evidentia.governance.log_maintenance import verify
-from evidentia.governance.replay import replay
 from evidentia.governance.shadow import shadow_log
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy

@@ -32,8 +32,8 @@ import numpy as np
 
 from evidentia import connect
 from evidentia.protobuf.methods import METHODS
-from evidentia.serving.operations.flat import flat_of
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import flat_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

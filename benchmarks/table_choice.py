@@ -23,7 +23,7 @@ from evidentia.contracts.tables import ColumnKind, TableCard, TableColumn, Table
 from evidentia.evaluation.compare import compare_scores
 from evidentia.evaluation.datasets import load_dataset
 from evidentia.evaluation.measures import Measure, score_rankings
-from evidentia.query.tables.choice import TableIndex, TableVectors, card_text
+from evidentia.tables.table_choice import TableIndex, TableVectors, card_text
 from evidentia.text.tokens import STOP_WORDS, Tokeniser
 from evidentia.text.weights import bm25_impacts, idf_fixed
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId
 from evidentia.contracts.tables import ColumnKind, OpenTable, TableCard, TableColumn, TableContent, TableId, TablePlan
-from evidentia.query.tables.planning import SchemaPlanner
+from evidentia.tables.planner import SchemaPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

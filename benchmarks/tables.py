@@ -59,9 +59,9 @@ def write_workbook(path: Path) -> None:
 
 
 def read_with_evidentia(content: bytes) -> dict[str, object]:
+    from evidentia.ingest.reader_process import ReadSuccess, decode_answer, encode
     from evidentia.ingest.readers.limits import ReadLimits
     from evidentia.ingest.readers.registry import read_document
-    from evidentia.ingest.wire import ReadSuccess, decode_answer, encode
 
     read_document(b"a,b\n1,2\n", name="warm.csv", limits=ReadLimits())
     started = cpu_s()

@@ -30,7 +30,7 @@ from evidentia.contracts.vocabulary import Classification
 from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES
 from evidentia.serving.cli.demo_policies import AGENT, POLICIES, SCOPE
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.hosting.app import make_app
+from evidentia.serving.hosting.application import make_app
 from evidentia.testing.determinism import RepeatableEntropy
 from evidentia.wiring.embedded import create
 from evidentia.wiring.governance_runtime import GovernanceRuntime

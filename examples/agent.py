@@ -26,11 +26,11 @@ from rules import PROFILES, TOOLS, policies
 
 from evidentia import EvidentiaError, aconnect
 from evidentia.agents import Context, PolicyViolationError
-from evidentia.agents.protocol import ProtocolSession
-from evidentia.agents.selfcheck import WHAT_TO_DO
-from evidentia.agents.tools import Toolbox, ToolResult
 from evidentia.contracts.protocol import ProtocolRule
 from evidentia.policy.protocol_prompt import render
+from evidentia.protocol import ProtocolSession
+from evidentia.protocol.self_check import WHAT_TO_DO
+from evidentia.protocol.toolbox import Toolbox, ToolResult
 from evidentia.testing.scripted_model import MODEL, ScriptedModel
 
 if TYPE_CHECKING:

@@ -6,16 +6,15 @@ import re
 from typing import TYPE_CHECKING
 
 from evidentia import EvidenceResponse
-from evidentia.agents.citations import DocumentCitation, TableCitation
-from evidentia.agents.citations.parse import find_citations
-from evidentia.agents.results_tables import read_code
 from evidentia.grounding.score import ground_answer
+from evidentia.protocol.citations import DocumentCitation, TableCitation, find_citations
+from evidentia.protocol.table_rows import read_code
 
 if TYPE_CHECKING:
     from evidentia import AsyncBase
-    from evidentia.agents.tools import ToolResult
     from evidentia.contracts.grounding import GroundingReport
     from evidentia.contracts.tables import TableAnswer
+    from evidentia.protocol.toolbox import ToolResult
 
 _NOT_PROSE = re.compile(r"<CITATION[^>]*>|!\[[^\]]*\]\([^)]*\)")
 

@@ -21,11 +21,11 @@ from mcp.client.streamable_http import streamable_http_client
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.protobuf.methods import METHODS
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.grpc.refusing import FAULT
-from evidentia.serving.grpc.server import GrpcDoor
-from evidentia.serving.hosting.app import make_app
-from evidentia.serving.operations.flat import flat_of
+from evidentia.serving.grpc.grpc_errors import FAULT
+from evidentia.serving.grpc.grpc_server import GrpcDoor
+from evidentia.serving.hosting.application import make_app
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import flat_of
 from evidentia.wiring.governance_runtime import GovernanceRuntime
 from web_servers import running
 

@@ -24,9 +24,9 @@ import msgspec
 import numpy as np
 
 from evidentia.backends.onnx.encoder import packaged_encoder
+from evidentia.grounding.claim_terms import read_claim, read_passage
 from evidentia.grounding.features import Features, find
-from evidentia.grounding.model import SIMILARITY, GroundingModel, ShippedModels, predict
-from evidentia.grounding.reading import read_claim, read_passage
+from evidentia.grounding.score import SIMILARITY, GroundingModel, ShippedModels, predict
 from evidentia.grounding.similarity import SimilarityScorer, cosine_milli
 from evidentia.text.tokens import STOP_WORDS
 

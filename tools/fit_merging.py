@@ -17,13 +17,13 @@ import msgspec
 import numpy as np
 from judged_base import Judged, judged_runs, make_base, ndcg
 
-from evidentia.backends.lightgbm.fitting import JudgedGroup, fit
-from evidentia.backends.lightgbm.merging import LightGbmMerger
+from evidentia.backends.lightgbm.lightgbm_merger import LightGbmMerger
+from evidentia.backends.lightgbm.merger_training import JudgedGroup, fit
 from evidentia.contracts.settings import RankingSettings
 from evidentia.engine.ordering import merge_features
 from evidentia.evaluation.compare import compare_scores
 from evidentia.ranking.fusion import linear
-from evidentia.ranking.merging import FEATURES, FEATURES_IDENTITY
+from evidentia.ranking.merge_features import FEATURES, FEATURES_IDENTITY
 
 FOLDS, SEED = 5, 0
 

@@ -20,11 +20,14 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import table_choice  # noqa: E402 - a benchmark is no package
 
 from evidentia.evaluation.measures import mean_of  # noqa: E402
-from evidentia.query.tables.choice import TableIndex  # noqa: E402
-from evidentia.query.tables.choice_model import ChoiceModel, ChoiceModels  # noqa: E402
+from evidentia.tables.table_choice import (  # noqa: E402
+    ChoiceModel,
+    ChoiceModels,
+    TableIndex,
+)
 
 if TYPE_CHECKING:
-    from evidentia.query.tables.choice import TableVectors
+    from evidentia.tables.table_choice import TableVectors
 
 WEIGHTS: Final = ROOT / "src" / "evidentia" / "query" / "tables" / "weights.json"
 BASIS: Final = "the even half of Spider dev's databases, 493 questions"

@@ -10,7 +10,7 @@ import msgspec
 from evidentia import connect
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, RankingWeights
-from evidentia.engine.trail import Trail
+from evidentia.engine.stage_log import Trail
 from evidentia.evaluation.datasets import load_dataset
 from evidentia.ranking.fusion import order
 from evidentia.wiring import embedded

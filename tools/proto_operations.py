@@ -8,8 +8,8 @@ from proto_methods import Method
 from reference import sources
 
 from evidentia.serving.operations.endpoint import Group
-from evidentia.serving.operations.flat import camel, flat_of
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import camel, flat_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

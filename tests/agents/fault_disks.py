@@ -13,7 +13,7 @@ from fault_planes import document
 from fault_play import START, Step, World
 
 from evidentia.agents import Context
-from evidentia.backends.embedded.decision_log_file import DECISIONS_NAME
+from evidentia.backends.embedded.logs.decision_log_file import DECISIONS_NAME
 from evidentia.contracts.errors import BaseStateError
 from evidentia.contracts.policies import PolicyBody, Posture
 from evidentia.wiring.governance_runtime import GovernanceRuntime
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.log_scan import KeptLogs
 
 RULE: Final = "decision_log"
 FULL: Final = "disk full"

@@ -16,10 +16,10 @@ from fault_judges import RULE as JUDGE_RULE
 from fault_play import END, START, Played, Step, World, told
 
 from evidentia.agents import Context
-from evidentia.agents.failover import FailoverGovernor
+from evidentia.agents.governors import FailoverGovernor
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import PolicyBody, Posture
-from evidentia.serving.hosting.app import make_app
+from evidentia.serving.hosting.application import make_app
 from evidentia.wiring.governance_runtime import GovernanceRuntime, remote_governor
 from evidentia.wiring.system import SystemClock, SystemEntropy
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.log_scan import KeptLogs
 
 RULE: Final = "control_plane"
 DOCUMENTS: Final = ("first", "second", "third")

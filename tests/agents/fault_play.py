@@ -13,18 +13,18 @@ from evidentia.contracts.decisions import DecisionStatus, Evaluation
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunId
+from evidentia.governance.decision_queries import DecisionFilter, decisions
+from evidentia.governance.decision_replay import replay
 from evidentia.governance.log_maintenance import verify
-from evidentia.governance.reading import DecisionFilter, decisions
-from evidentia.governance.replay import replay
 from evidentia.policy.posture import action_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evidentia.agents.finding import AnyBase
+    from evidentia.agents.governors import AnyBase
     from evidentia.contracts.decisions import PolicyDecision
     from evidentia.contracts.policies import Posture
-    from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.log_scan import KeptLogs
 
 START = "start"
 END = "end"

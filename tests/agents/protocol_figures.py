@@ -16,11 +16,11 @@ from typing import Any
 import yaml
 from protocol_traces import NOTHING, ask, text_result
 
-from evidentia.agents.protocol import breadth, classify_task, lint_trace, prepare_query, question_type
-from evidentia.agents.protocol.queries import explained_stems, judge_query
-from evidentia.agents.protocol.questions import read_question
 from evidentia.contracts.protocol import AgentTrace, QuestionType
 from evidentia.policy.protocol_profiles import PROFILES
+from evidentia.protocol import breadth, classify_task, lint_trace, prepare_query, question_type
+from evidentia.protocol.queries import explained_stems, judge_query
+from evidentia.protocol.questions import read_question
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("EVIDENTIA_DATA", "../shared/data"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from evidentia.agents.replies.audit import ReplyAudit, audit_reply
-from evidentia.agents.results import ResultFacts, read_result
+from evidentia.protocol.reply_audit import ReplyAudit, audit_reply
+from evidentia.protocol.tool_results import ResultFacts, read_result
 
 IMAGE = "ab" * 32
 SECOND_IMAGE = "cd" * 32

@@ -6,10 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.agents.citations import DocumentCitation, TableCitation, WebCitation, cite_piece, cite_rows, cite_url, escape, unescape
-from evidentia.agents.citations.parse import find_citations, parse_citation
-from evidentia.agents.results import Piece
 from evidentia.contracts.errors import InvalidFieldError
+from evidentia.protocol.citations import (
+    DocumentCitation,
+    TableCitation,
+    WebCitation,
+    cite_piece,
+    cite_rows,
+    cite_url,
+    escape,
+    find_citations,
+    parse_citation,
+    unescape,
+)
+from evidentia.protocol.tool_results import Piece
 
 PLAIN = '<CITATION file="a:b.pdf" filename="b.pdf" page=3 />'
 names = st.text(min_size=1, max_size=40).filter(lambda text: text.strip())

@@ -15,12 +15,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from evidentia import connect
-from evidentia.agents.citations import DocumentCitation, TableCitation
-from evidentia.agents.citations.parse import find_citations
-from evidentia.governance.expanding import expand
+from evidentia.governance.decision_expansion import expand
+from evidentia.governance.decision_replay import replay
 from evidentia.governance.log_maintenance import verify
 from evidentia.governance.log_scan import scan
-from evidentia.governance.replay import replay
+from evidentia.protocol.citations import DocumentCitation, TableCitation, find_citations
 from evidentia.testing.fake_models import FakeModels, FakeReply, models_down
 from evidentia.testing.scripted_model import ScriptedModel
 from evidentia.testing.scripted_turns import INVENTED, NOTHING, Call, Conversation, Say, disobedient, good

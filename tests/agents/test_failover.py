@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.agents import Context, PolicyViolationError, auto_approve
-from evidentia.agents.failover import MAX_UNSENT, FailoverGovernor
-from evidentia.agents.failover_run import MAX_KEPT
+from evidentia.agents.governors import MAX_KEPT, MAX_UNSENT, FailoverGovernor
 from evidentia.contracts.errors import ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.policies import PolicyBody, Posture
 from evidentia.governance.governor import LocalGovernor
-from evidentia.governance.memory import MemoryPolicies
-from evidentia.governance.memory_log import MemoryLog
+from evidentia.governance.memory import MemoryLog, MemoryPolicies
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from fault_play import WAYS, bypasses, is_silent, told_of
 import evidentia
 from evidentia.contracts.policies import PolicyBody, Posture
 from evidentia.contracts.runs import GroundingEntry, RetrievedDocument, RunId
+from evidentia.governance.decision_queries import runs
+from evidentia.governance.decision_replay import replay
 from evidentia.governance.log_maintenance import verify
-from evidentia.governance.reading import runs
-from evidentia.governance.replay import replay
 from evidentia.policy.posture import action_of
 from evidentia.wiring.governance_runtime import GovernanceRuntime
 

@@ -19,7 +19,7 @@ from fault_play import WAYS, bypasses, check_cell, check_logs, is_silent, play, 
 import evidentia
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.contracts.policies import Posture
-from evidentia.governance.reading import runs
+from evidentia.governance.decision_queries import runs
 from evidentia.policy.posture import action_of
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.agents import Context, get_current_context
-from evidentia.agents.finding import BASE_VARIABLE, find_governor
+from evidentia.agents.governors import BASE_VARIABLE, find_governor
 from evidentia.contracts.errors import BaseMissingError
 from evidentia.governance.governor import LocalGovernor
-from evidentia.governance.memory_log import MemoryLog
+from evidentia.governance.memory import MemoryLog
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from trace_breaks import WAYS
 from trace_domains import WORLDS
 from trace_generator import FIRST_CALL, THOROUGH, Case, cases, correct
 
-from evidentia.agents.protocol import lint_trace
 from evidentia.contracts.protocol import Breadth, ProtocolRule, QuestionType, TraceFinding
 from evidentia.policy.protocol_profiles import PROFILES
+from evidentia.protocol import lint_trace
 
 COUNT = int(os.environ.get("EVIDENTIA_TRACES", "600"))
 FULL = 6_000

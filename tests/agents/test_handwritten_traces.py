@@ -11,9 +11,9 @@ import pytest
 import yaml
 from trace_plans import CITE_TABLE, CITE_TEXT, SHOW_IMAGES
 
-from evidentia.agents.protocol import lint_trace
 from evidentia.contracts.protocol import AgentTrace, ProtocolRule
 from evidentia.policy.protocol_profiles import PROFILES
+from evidentia.protocol import lint_trace
 
 FOLDER = Path(__file__).parent / "handwritten_traces"
 MARKS = {"@text": CITE_TEXT, "@images": SHOW_IMAGES, "@table": CITE_TABLE}

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from evidentia import aconnect
-from evidentia.agents.citations.parse import find_citations
-from evidentia.agents.results import read_result
-from evidentia.agents.tools import Toolbox, ToolResult
+from evidentia.protocol.citations import find_citations
+from evidentia.protocol.tool_results import read_result
+from evidentia.protocol.toolbox import Toolbox, ToolResult
 from evidentia.text.prompt_injection import INSTRUCTION_LIKE
 
 DATA: Final = Path(os.environ.get("EVIDENTIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "agentdojo"

@@ -9,8 +9,8 @@ import pytest
 from evidentia import connect
 from evidentia.agents import Context, PolicyViolationError
 from evidentia.contracts.protocol import ProtocolRule, ReplyDrafted, ReplyFinding, TaskKind, TaskOpened, ToolAnswered, ToolAsked, ToolRole
-from evidentia.governance.reading import runs
-from evidentia.governance.replay import replay
+from evidentia.governance.decision_queries import runs
+from evidentia.governance.decision_replay import replay
 from evidentia.wiring.governance_runtime import open_control
 
 if TYPE_CHECKING:

@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protocol_traces import NOTHING, PRICE
 
-from evidentia.agents.protocol import ProtocolSession, prepare_query
-from evidentia.agents.protocol.advice import Tried, next_step
-from evidentia.agents.protocol.queries import even
-from evidentia.agents.protocol.questions import read_question
-from evidentia.agents.protocol.rewriting import rewrite
 from evidentia.contracts.evidence import Turn
 from evidentia.contracts.protocol import Advice, Breadth, NextStep, QuestionType, Shortfall, SkillTool, ToolRole
 from evidentia.policy.protocol_profiles import PROFILES
+from evidentia.protocol import ProtocolSession, prepare_query
+from evidentia.protocol.advice import Tried, next_step, rewrite
+from evidentia.protocol.queries import even
+from evidentia.protocol.questions import read_question
 
 LABELS: Any = yaml.safe_load((Path(__file__).parent / "labelled_questions.yaml").read_text(encoding="utf-8"))
 QUESTIONS = [row[3] for half in ("tuning", "held_out") for row in LABELS[half]]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from evidentia.agents.protocol import breadth, classify_task, explicit_file, question_type
-from evidentia.agents.protocol.queries import explained_stems, judge_query
-from evidentia.agents.protocol.questions import read_question
 from evidentia.contracts.protocol import Breadth, QuestionType, TaskKind
+from evidentia.protocol import breadth, classify_task, explicit_file, question_type
+from evidentia.protocol.queries import explained_stems, judge_query
+from evidentia.protocol.questions import read_question
 
 HERE = Path(__file__).parent
 

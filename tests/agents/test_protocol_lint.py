@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protocol_traces import KEYS, KEYS_REPLY, KEYS_RESULT, NOTHING, PRICE, PRICE_REPLY, PRICES, ask, keys_trace, price_trace, text_result
 
-from evidentia.agents.protocol import lint_trace
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.protocol import AgentTrace, SkillTool, TracedCall, TraceFinding
+from evidentia.protocol import lint_trace
 
 NOT_FOUND = "No relevant information was found."
 FAILED = ask("table_rag_retrieve", "Falcon plan price per month", NOTHING)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.agents.protocol import prepare_query
-from evidentia.agents.protocol.queries import even, explained_stems, judge_query, works_raw
-from evidentia.agents.protocol.questions import read_question
-from evidentia.agents.protocol.rewriting import rewrite
 from evidentia.contracts.evidence import Turn
 from evidentia.contracts.protocol import QuestionType
-from evidentia.query.synonym_file import parse_synonyms
+from evidentia.protocol import prepare_query
+from evidentia.protocol.advice import rewrite
+from evidentia.protocol.queries import even, explained_stems, judge_query, works_raw
+from evidentia.protocol.questions import read_question
+from evidentia.query.synonyms import parse_synonyms
 from evidentia.text.tokens import Tokeniser
 
 

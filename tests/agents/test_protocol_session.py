@@ -10,9 +10,9 @@ from protocol_traces import KEYS, KEYS_REPLY, KEYS_RESULT, NOTHING, PRICE, PRICE
 
 from evidentia.agents import Context, PolicyViolationError
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.agents.protocol import ProtocolSession
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.protocol import Breadth, NextStep, ProtocolRule, QuestionType, SkillTool, TaskKind
+from evidentia.protocol import ProtocolSession
 
 BLOCKING = {"name": "Protocol", "category": "protocol", "rules": {"profile": "first_call", "action_on_violation": "block"}}
 

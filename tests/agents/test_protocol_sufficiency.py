@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from protocol_traces import NOTHING, table_result, text_result
 
-from evidentia.agents.protocol.questions import read_question
-from evidentia.agents.protocol.sufficiency import shortfalls
-from evidentia.agents.protocol.tasks import question_type
-from evidentia.agents.results import read_result
 from evidentia.contracts.protocol import Shortfall
+from evidentia.protocol.classification import question_type
+from evidentia.protocol.questions import read_question
+from evidentia.protocol.sufficiency import shortfalls
+from evidentia.protocol.tool_results import read_result
 
 PRICE = "What is the price of the Falcon plan?"
 COMPARE = "How does the Acme X200 compare with the Borealis Z5?"

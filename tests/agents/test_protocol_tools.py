@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evidentia.agents.protocol.tools import label_of, query_of, reads_file, role_of, serves_knowledge, top_k_of
 from evidentia.contracts.protocol import TaskKind, ToolRole
+from evidentia.protocol.classification import label_of, query_of, reads_file, role_of, serves_knowledge, top_k_of
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from contexts_at_work import violation_of
 
 from evidentia import aconnect, connect
 from evidentia.agents import Context, PolicyViolationError, auto_approve
-from evidentia.agents.finding import BASE_VARIABLE, TOKEN_VARIABLE
+from evidentia.agents.governors import BASE_VARIABLE, TOKEN_VARIABLE
 from evidentia.contracts.control import Role
 from serving.rest_planes import SEED_BODY, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.agents.finding import AnyBase
+    from evidentia.agents.governors import AnyBase
 
 GUARD: dict[str, Any] = {**SEED_BODY, "scope": {}, "rules": {**SEED_BODY["rules"], "blocked_sources": ["bad"], "min_chunks": 0}}
 FIELDS = ("kind", "phase", "policy_name", "rule", "action", "reason", "metadata", "status", "is_enforced")

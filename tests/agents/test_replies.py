@@ -24,11 +24,10 @@ from reply_samples import (
     rules,
 )
 
-from evidentia.agents.citations import DocumentCitation, escape
-from evidentia.agents.replies.audit import ReplyAudit, audit_reply
-from evidentia.agents.replies.supplements import scope_of
-from evidentia.agents.replies.words import counts_in, read_terms
-from evidentia.agents.results import read_result
+from evidentia.protocol.citations import DocumentCitation, escape
+from evidentia.protocol.reply_audit import ReplyAudit, audit_reply, scope_of
+from evidentia.protocol.sentence_roles import counts_in, read_terms
+from evidentia.protocol.tool_results import read_result
 
 PLANTS = "Photosynthesis turns light into chemical energy inside the chloroplasts of green plants."
 LAMP = "The Orion desk lamp costs 49 EUR."

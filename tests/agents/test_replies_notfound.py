@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evidentia.agents.replies.notfound import says_nothing_found
+from evidentia.protocol.sentence_roles import says_nothing_found
 
 NOT_FOUND = (
     "No relevant information was found.",

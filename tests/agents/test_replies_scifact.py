@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import pytest
 
-from evidentia.agents.citations import DocumentCitation
-from evidentia.agents.replies.audit import ReplyAudit, audit_reply
-from evidentia.agents.results import ResultFacts, read_result
+from evidentia.protocol.citations import DocumentCitation
+from evidentia.protocol.reply_audit import ReplyAudit, audit_reply
+from evidentia.protocol.tool_results import ResultFacts, read_result
 from evidentia.text.marks import neutralise
 from evidentia.text.sentences import split_sentences
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reply_samples import IMAGE, SECOND_IMAGE, TABLE, TEXT
 
-from evidentia.agents.results import nearest_texts, read_result
-from evidentia.agents.results_tables import SourceCode, read_code
-from evidentia.agents.tools.table_results import table_result
 from evidentia.contracts.ids import DocumentId
 from evidentia.contracts.tables import TableAnswer
+from evidentia.protocol.table_rows import SourceCode, read_code
+from evidentia.protocol.tool_results import nearest_texts, read_result
+from evidentia.protocol.toolbox import table_result
 from evidentia.text.marks import neutralise
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evidentia.agents.selfcheck import QUESTIONS, WHAT_TO_DO, list_for_agent, self_check
 from evidentia.contracts.protocol import Profile, ProtocolRule, TraceFinding
 from evidentia.policy.protocol_profiles import PROFILES
+from evidentia.protocol.self_check import QUESTIONS, WHAT_TO_DO, list_for_agent, self_check
 
 SEED = (
     "Used only whitelisted retrieval tools - no local filesystem inspection?",

@@ -14,10 +14,10 @@ import openpyxl
 import pytest
 
 from evidentia import AccessRule, Principal, aconnect
-from evidentia.agents.results import read_result
-from evidentia.agents.tools import Toolbox
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import Classification
+from evidentia.protocol.tool_results import read_result
+from evidentia.protocol.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

@@ -14,11 +14,11 @@ import threading
 import time
 from pathlib import Path
 
-from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.runs import RunId, StepCall
-from evidentia.governance.log_verifying import verify
+from evidentia.governance.log_maintenance import verify
 from evidentia.wiring.system import SystemClock, SystemEntropy
 
 THREADS = 3

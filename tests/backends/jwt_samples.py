@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from evidentia.backends.jwt.verifier import JwtVerifier
+from evidentia.backends.jwt.jwt_verifier import JwtVerifier
 from evidentia.contracts.settings import JwtSettings
 from evidentia.testing.virtual_time import VirtualClock
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from evidentia import connect
-from evidentia.ingest import pipeline  # noqa: F401 - imported before the fork, so that children start at once
+from evidentia.ingest import ingest_pipeline  # noqa: F401 - imported before the fork, so that children start at once
 from evidentia.text import term_table  # noqa: F401 - likewise
 
 RECORDS = 600

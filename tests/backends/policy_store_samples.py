@@ -6,8 +6,8 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME, GovernanceFile
-from evidentia.backends.embedded.policy_store import EmbeddedPolicies
+from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME, GovernanceFile
+from evidentia.backends.embedded.governance.policy_store import EmbeddedPolicies
 from evidentia.contracts.policies import PolicyBody
 from evidentia.policy.rules import check_policy
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from evidentia.backends.embedded import schema, writer
-from evidentia.backends.embedded.layout_catalogue import LayoutCatalogue
+from evidentia.backends.embedded.records import schema, writer
+from evidentia.backends.embedded.records.attachments import LayoutCatalogue
 from evidentia.contracts.access import AccessRule, local_owner
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.documents import AccessChange, ChangeSet, DocumentMetadata
@@ -25,8 +25,8 @@ from evidentia.contracts.ports import SupportsLayouts
 from evidentia.contracts.settings import SearchSettings
 from evidentia.contracts.vocabulary import Classification
 from evidentia.policy.access import access_scope
-from evidentia.provenance.layouts import decode_content, decode_layout, encode_content, encode_layout
-from evidentia.provenance.verify import verify_base, verify_document
+from evidentia.provenance.layout_custody import decode_content, decode_layout, encode_content, encode_layout
+from evidentia.provenance.verification import verify_base, verify_document
 from evidentia.testing.documents import make_document
 from evidentia.testing.layout_samples import TABLE, illustrated_document
 from evidentia.testing.store_kit import many_documents

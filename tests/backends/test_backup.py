@@ -23,12 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidentia import Base, Principal, connect
-from evidentia.backends.embedded.archive import EmbeddedArchive
-from evidentia.backends.embedded.backup import BaseFiles, EmbeddedBackup
-from evidentia.backends.embedded.backup_manifest import encode_manifest
-from evidentia.backends.embedded.backup_tar import END, filling, header_of
-from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
-from evidentia.base.backing_up import restore
+from evidentia.backends.embedded.backup.backup_format import END, encode_manifest, filling, header_of
+from evidentia.backends.embedded.backup.hot_backup import BaseFiles, EmbeddedBackup
+from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
+from evidentia.backends.embedded.records.archive import EmbeddedArchive
+from evidentia.base.maintenance import restore
 from evidentia.contracts.backups import BackupFile, BackupManifest
 from evidentia.contracts.errors import (
     BackupDamagedError,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from evidentia.backends.embedded.vector_store import EmbeddedVectors
+from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import AccessChange, ChangeSet
 from evidentia.contracts.errors import EvidentiaError
@@ -20,7 +20,7 @@ from evidentia.contracts.ids import DocumentId, Sha256, SourceId
 from evidentia.contracts.sources import SourceConnection, SourceDescriptor
 from evidentia.contracts.vectors import VectorIdentity
 from evidentia.contracts.vocabulary import Classification, ConnectionKind
-from evidentia.provenance.verify import verify_base
+from evidentia.provenance.verification import verify_base
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.testing.layout_samples import illustrated_document

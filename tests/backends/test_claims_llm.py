@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evidentia.backends.llm.claims import ChatClaimScorer, ClaimJudgeSettings
-from evidentia.backends.llm.endpoint import EndpointSettings
+from evidentia.backends.llm.chat_claim_scorer import ChatClaimScorer, ClaimJudgeSettings
+from evidentia.backends.llm.model_endpoint import EndpointSettings
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.grounding import GroundingReason
 

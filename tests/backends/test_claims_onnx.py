@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from evidentia.backends.onnx.claims import OnnxClaimScorer
+from evidentia.backends.onnx.onnx_claim_scorer import OnnxClaimScorer
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.grounding import GroundingReason
 from evidentia.testing.determinism import START

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from evidentia.backends.embedded.columns import EXTRA_PREFIX, Columns, record_of
+from evidentia.backends.embedded.records.document_table import EXTRA_PREFIX, Columns, record_of
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.ids import SourceId, TenantId

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.errors import BaseBusyError, BaseDamagedError, BaseFullError, BaseReadOnlyError, BaseStateError, NotFoundError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy, PolicyBody, PolicyId
 from evidentia.contracts.runs import PoliciesRecorded, RetrievedDocument, RunFacts, RunId, RunStarted, StepCall
-from evidentia.governance.log_verifying import verify
-from evidentia.governance.memory_log import MemoryLog
+from evidentia.governance.log_maintenance import verify
+from evidentia.governance.memory import MemoryLog
 from evidentia.provenance.decision_chain import LogPart
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 
@@ -41,7 +41,7 @@ READ_ONLY = """
     from pathlib import Path
     from evidentia.contracts.errors import BaseReadOnlyError
     from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
-    from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+    from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
     from evidentia.contracts.decisions import LogEntry
     from evidentia.contracts.runs import StepCall
     log = EmbeddedDecisionLog(Path(sys.argv[1]), clock=SteppingClock(), entropy=RepeatableEntropy(1), is_durable=sys.argv[2] == "durable")
@@ -60,7 +60,7 @@ REWRITE_ELSEWHERE = """
     from pathlib import Path
     from evidentia.contracts.errors import BaseBusyError
     from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
-    from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+    from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
     log = EmbeddedDecisionLog(Path(sys.argv[1]), clock=SteppingClock(), entropy=RepeatableEntropy(7))
     try:
         log.rewrite(log.parts()[0], lambda blocks: blocks)
@@ -171,7 +171,7 @@ def test_what_is_buffered_is_written_when_the_process_ends(tmp_path: Path) -> No
         """
         import sys
         from pathlib import Path
-        from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+        from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
         from evidentia.contracts.decisions import LogEntry
         from evidentia.contracts.runs import StepCall
         from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
@@ -402,7 +402,7 @@ def test_a_child_process_begins_its_own_log_and_writes_nothing_twice(tmp_path: P
         """
         import os, sys
         from pathlib import Path
-        from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+        from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
         from evidentia.contracts.decisions import LogEntry
         from evidentia.contracts.runs import StepCall
         from evidentia.wiring.system import SystemClock, SystemEntropy

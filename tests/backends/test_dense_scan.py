@@ -18,21 +18,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded import dense_scan, vector_kernel
-from evidentia.backends.embedded.dense_scan import PACK_AFTER, DenseRows, Probe
-from evidentia.backends.embedded.vector_file import Part, VectorFile, write_merged, write_vectors
-from evidentia.backends.embedded.vector_kernel import (
+from evidentia.backends.embedded.vectors import dense_scan, vector_arithmetic
+from evidentia.backends.embedded.vectors.dense_scan import PACK_AFTER, DenseRows, Probe
+from evidentia.backends.embedded.vectors.vector_arithmetic import (
     COARSE_LEVELS,
     FINE_LEVELS,
+    Measure,
     NumpyKernel,
     OnnxKernel,
     best_kernel,
+    checked,
+    farthest,
     is_exact,
     multiplication_graph,
+    nearness,
+    split,
 )
-from evidentia.backends.embedded.vector_measure import Measure, farthest, nearness
-from evidentia.backends.embedded.vector_rows import checked, split
-from evidentia.backends.embedded.vector_scan_rows import ScanRows
+from evidentia.backends.embedded.vectors.vector_file import Part, ScanRows, VectorFile, write_merged, write_vectors
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vectors import LARGEST_COMPONENT, VectorIdentity
@@ -41,7 +43,7 @@ from evidentia.contracts.vocabulary import Similarity
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from evidentia.backends.embedded.vector_kernel import Kernel
+    from evidentia.backends.embedded.vectors.vector_arithmetic import Kernel
 
 COSINE = Measure(Similarity.COSINE, 22)
 MEASURES = [COSINE, Measure(Similarity.DOT, 14), Measure(Similarity.EUCLIDEAN, 14), Measure(Similarity.EUCLIDEAN, 22)]
@@ -203,12 +205,12 @@ def test_a_kernel_that_adds_in_16_bits_is_found_out() -> None:
 def test_without_onnxruntime_numpy_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime.capi", None)
 
-    assert isinstance(vector_kernel._found_kernel.__wrapped__(), NumpyKernel)
+    assert isinstance(vector_arithmetic._found_kernel.__wrapped__(), NumpyKernel)
 
 
 def test_a_processor_that_cannot_take_8_bits_gets_7(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_kernel, "is_exact", lambda kernel: kernel.levels == COARSE_LEVELS)
-    kernel = vector_kernel._found_kernel.__wrapped__()
+    monkeypatch.setattr(vector_arithmetic, "is_exact", lambda kernel: kernel.levels == COARSE_LEVELS)
+    kernel = vector_arithmetic._found_kernel.__wrapped__()
 
     assert (OnnxKernel, COARSE_LEVELS) == (type(kernel), kernel.levels)
 

@@ -22,8 +22,8 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.processors import TemplateProcessing
 
 from evidentia.backends.onnx.encoder import PACKAGED, folder_encoder, packaged_encoder
-from evidentia.backends.onnx.folder import EncoderSettings, read_encoder_folder
-from evidentia.backends.onnx.session import open_model
+from evidentia.backends.onnx.model_folder import EncoderSettings, read_encoder_folder
+from evidentia.backends.onnx.text_model import open_model
 from evidentia.contracts.errors import InvalidFieldError, ModelDamagedError
 from evidentia.contracts.vectors import RAW_SCALE_BITS, UNIT_SCALE_BITS
 

@@ -7,10 +7,10 @@ import sqlite3
 
 import pytest
 
-from evidentia.backends.embedded import schema
-from evidentia.backends.embedded.event_log import EventLogReader, EventLogWriter
+from evidentia.backends.embedded.records import schema
+from evidentia.backends.embedded.records.commit_log import EventLogReader, EventLogWriter
 from evidentia.provenance import merkle
-from evidentia.provenance.frontier import Frontier
+from evidentia.provenance.merkle import Frontier
 
 
 @pytest.fixture(scope="module")

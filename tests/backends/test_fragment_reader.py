@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_reading
-from evidentia.backends.embedded.document_table import DocumentTable
-from evidentia.backends.embedded.event_log import EventLogReader
-from evidentia.backends.embedded.fragment_reader import FragmentReader
 from evidentia.backends.embedded.index import EmbeddedIndex
-from evidentia.backends.embedded.segments import Segment
-from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
+from evidentia.backends.embedded.lexical.segments import Segment
+from evidentia.backends.embedded.records.commit_log import EventLogReader
+from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_reading
+from evidentia.backends.embedded.records.document_table import DocumentTable
+from evidentia.backends.embedded.records.reader import FragmentReader
+from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.documents import ChangeSet

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pytest
 
-from evidentia.backends.embedded.archive import EmbeddedArchive
-from evidentia.backends.embedded.collector import EmbeddedCollector
 from evidentia.backends.embedded.index import EmbeddedIndex
-from evidentia.backends.embedded.vector_graph import GRAPHS_NAME, remove_graphs
-from evidentia.backends.embedded.vector_store import EmbeddedVectors
-from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
+from evidentia.backends.embedded.records.archive import EmbeddedArchive
+from evidentia.backends.embedded.records.collector import EmbeddedCollector
+from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
+from evidentia.backends.embedded.vectors.hnsw import GRAPHS_NAME, remove_graphs
+from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
 from evidentia.contracts.access import AccessRule, Principal, local_owner
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.documents import AccessChange, ChangeSet
@@ -30,10 +30,10 @@ from evidentia.contracts.search import DenseQuery, LexicalQuery
 from evidentia.contracts.settings import SearchSettings
 from evidentia.contracts.vectors import VectorIdentity
 from evidentia.contracts.vocabulary import Classification, Similarity
-from evidentia.engine.outside import Models
 from evidentia.engine.pipeline import Engine
+from evidentia.engine.question import Models
 from evidentia.policy.access import access_scope
-from evidentia.provenance.verify import verify_base
+from evidentia.provenance.verification import verify_base
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.text.tokens import Tokeniser

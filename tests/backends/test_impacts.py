@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded.impact_table import WORTH_A_TABLE, CodedLengths, ImpactTable
-from evidentia.backends.embedded.impacts import COMMON_SHARE, TermPostings
+from evidentia.backends.embedded.lexical.view import COMMON_SHARE, TermPostings
+from evidentia.backends.embedded.records.document_table import WORTH_A_TABLE, CodedLengths, ImpactTable
 from evidentia.text.weights import Bm25
 
 IDF = 200_000

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from evidentia.backends.llm.judge import ESTIMATED, MAX_REPLY_BYTES, PERHAPS_PAID, RETRY_WAIT_MS, ModelJudge
-from evidentia.backends.llm.judge_prices import Price
-from evidentia.backends.llm.judge_prompt import PromptLimits, read_material
-from evidentia.backends.llm.judge_wire import MAX_REPLY_TOKENS, MAX_THOUGHT_TOKENS
+from evidentia.backends.llm.judge import ESTIMATED, MAX_REPLY_BYTES, PERHAPS_PAID, RETRY_WAIT_MS, ModelJudge, Price
+from evidentia.backends.llm.judge_messages import MAX_REPLY_TOKENS, MAX_THOUGHT_TOKENS, PromptLimits, read_material
 from evidentia.contracts.errors import BaseForbiddenError, InvalidFieldError
 from evidentia.contracts.judging import NEUTRAL_SCORE, JudgedSource, Judgement, JudgeRequest, JudgeStatus, check_model, known_model
 from evidentia.testing.fake_models import FAILING, LATE, RIGHT, RUDE, SLOW, FakeModels, FakeReply, models_down

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.backends.llm.judge_prompt import REPLY_RULE, RUBRIC, PromptLimits, fence_for, neutralise, read_material, write_prompt
+from evidentia.backends.llm.judge_messages import REPLY_RULE, RUBRIC, PromptLimits, fence_for, neutralise, read_material, write_prompt
 from evidentia.contracts.judging import JudgedSource, JudgeRequest
 from evidentia.testing.fake_models import Asked
 from evidentia.text.counting import count_tokens
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evidentia.backends.llm.judge_prompt import JudgePrompt
+    from evidentia.backends.llm.judge_messages import JudgePrompt
 
 WIDE = PromptLimits(
     source_chars=10_000_000,

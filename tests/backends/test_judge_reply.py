@@ -11,11 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.backends.llm.judge import ModelJudge
-from evidentia.backends.llm.judge_local import sentences_as_claims
-from evidentia.backends.llm.judge_prices import PRICES, Price, cost_micro, price_of
-from evidentia.backends.llm.judge_reply import read_score
-from evidentia.backends.llm.judge_wire import read_reply
+from evidentia.backends.llm.judge import PRICES, ModelJudge, Price, cost_micro, price_of, sentences_as_claims
+from evidentia.backends.llm.judge_messages import read_reply, read_score
 from evidentia.contracts.grounding import GroundingNote, GroundingReason, GroundingScore
 from evidentia.contracts.judging import NEUTRAL_SCORE, JudgedSource, Judgement, JudgeProvider, JudgeRequest, JudgeStatus, known_model
 

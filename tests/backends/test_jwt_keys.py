@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from jwt.algorithms import ECAlgorithm
 from jwt_samples import ec_key, ed_key, jwk, key_set, pem, rsa_key
 
-from evidentia.backends.jwt.keys import ProviderKeys
+from evidentia.backends.jwt.jwt_verifier import ProviderKeys
 from evidentia.contracts.errors import InvalidFieldError
 
 WEAK = rsa_key(1_024)

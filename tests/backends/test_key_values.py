@@ -18,8 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded.kept_values import KeptValues
-from evidentia.backends.embedded.key_values import EmbeddedKeyValues
+from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues, KeptValues
 from evidentia.testing.determinism import START
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def test_processes_and_threads_share_a_file(store: EmbeddedKeyValues, path: Path
     script = f"""
         import sys
         from pathlib import Path
-        from evidentia.backends.embedded.key_values import EmbeddedKeyValues
+        from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
         from evidentia.testing.determinism import SteppingClock
         store = EmbeddedKeyValues(Path({str(path)!r}), clock=SteppingClock())
         for number in range(200):

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidentia.backends.embedded.index import EmbeddedIndex
-from evidentia.backends.embedded.lexicon import EmbeddedLexicon
-from evidentia.backends.embedded.postings import PostingsBuilder
-from evidentia.backends.embedded.segments import Segment, write_segment
-from evidentia.backends.embedded.vocabulary import TERMS_PER_SIGNPOST, Vocabulary
-from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
+from evidentia.backends.embedded.lexical.postings import PostingsBuilder
+from evidentia.backends.embedded.lexical.segments import Segment, write_segment
+from evidentia.backends.embedded.lexical.term_dictionary import TERMS_PER_SIGNPOST, EmbeddedLexicon, Vocabulary
+from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
 from evidentia.contracts.access import AccessRule, Principal, local_owner
 from evidentia.contracts.documents import ChangeSet
 from evidentia.contracts.ids import PrincipalId

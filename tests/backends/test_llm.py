@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evidentia.backends.llm.embeddings import MAX_WAIT_S, EmbeddingSettings, EndpointEncoder
-from evidentia.backends.llm.endpoint import Endpoint, EndpointSettings, Failure
-from evidentia.backends.llm.rewriter import ChatRewriter, RewriterSettings
+from evidentia.backends.llm.endpoint_encoder import MAX_WAIT_S, EmbeddingSettings, EndpointEncoder
+from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, Failure
+from evidentia.backends.llm.query_rewriter import ChatRewriter, RewriterSettings
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, MissingExtraError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import Turn
 from evidentia.contracts.ports import SupportsBatches

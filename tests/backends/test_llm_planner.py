@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evidentia.backends.llm.endpoint import EndpointSettings
-from evidentia.backends.llm.planner import LlmPlanner, PlannerSettings
+from evidentia.backends.llm.model_endpoint import EndpointSettings
+from evidentia.backends.llm.table_planner import LlmPlanner, PlannerSettings
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId
 from evidentia.contracts.tables import ColumnKind, OpenTable, PlanDeclined, TableCard, TableColumn, TableContent, TableId, TablePlan
 from evidentia.testing.fake_models import FAILING, LATE, RUDE, FakeModels, FakeReply

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from evidentia.backends.mcp.replies import arguments_of, proposals_of
-from evidentia.backends.mcp.retriever import McpTool
+from evidentia.backends.mcp.mcp_retriever import McpTool, arguments_of, proposals_of
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import SubQuery

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from evidentia.backends.embedded.collector import _surplus
-from evidentia.backends.embedded.merging import merge
-from evidentia.backends.embedded.postings import PostingsBuilder
-from evidentia.backends.embedded.segments import Segment, write_segment
+from evidentia.backends.embedded.lexical.postings import PostingsBuilder, merge
+from evidentia.backends.embedded.lexical.segments import Segment, write_segment
+from evidentia.backends.embedded.records.collector import _surplus
 from evidentia.contracts.documents import ChangeSet
-from evidentia.provenance.verify import verify_base
+from evidentia.provenance.verification import verify_base
 from evidentia.testing.store_kit import many_documents
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring import embedded

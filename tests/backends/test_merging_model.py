@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evidentia.backends.lightgbm.fitting import JudgedGroup, fit, mean_ndcg
-from evidentia.backends.lightgbm.merging import LARGEST_SCORE, LightGbmMerger
-from evidentia.backends.lightgbm.model_file import stamp
+from evidentia.backends.lightgbm.lightgbm_merger import LARGEST_SCORE, LightGbmMerger, stamp
+from evidentia.backends.lightgbm.merger_training import JudgedGroup, fit, mean_ndcg
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evidentia.backends.lightgbm.fitting import FittedModel
+    from evidentia.backends.lightgbm.merger_training import FittedModel
 
 FEATURES = ("lexical", "dense", "noise")
 FITTED_ON = "legs/3"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evidentia.backends.embedded.notes import EmbeddedNotes
+from evidentia.backends.embedded.records.note_store import EmbeddedNotes
 from evidentia.contracts.errors import (
     BaseBusyError,
     BaseDamagedError,
@@ -193,7 +193,7 @@ def test_processes_and_threads_that_write_at_once_lose_nothing(store: EmbeddedNo
     script = f"""
         import sys
         from pathlib import Path
-        from evidentia.backends.embedded.notes import EmbeddedNotes
+        from evidentia.backends.embedded.records.note_store import EmbeddedNotes
         from evidentia.contracts.sources import Note
         from evidentia.testing.determinism import START, SteppingClock
         store = EmbeddedNotes(Path({str(path)!r}), clock=SteppingClock())

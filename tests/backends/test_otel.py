@@ -19,14 +19,14 @@ from opentelemetry.trace import SpanKind, StatusCode
 from prometheus_client import CollectorRegistry, generate_latest
 
 from engine.trace_samples import STAGES, STARTED, DictStore, trace
-from evidentia.backends.embedded.traces import EmbeddedTraces
-from evidentia.backends.otel.metrics import PrometheusMetrics
+from evidentia.backends.embedded.logs.trace_log import EmbeddedTraces
+from evidentia.backends.otel.otel_spans import Captured, OtelTraces
+from evidentia.backends.otel.prometheus_metrics import PrometheusMetrics
 from evidentia.backends.otel.request_log import LOGGER, RequestLog
-from evidentia.backends.otel.spans import Captured, OtelTraces
 from evidentia.contracts.errors import MissingExtraError
 from evidentia.contracts.settings import TelemetrySettings
 from evidentia.testing.determinism import SteppingClock
-from evidentia.wiring.telemetry import DeferredSink, TraceHub, sinks_of
+from evidentia.wiring.telemetry_sinks import DeferredSink, TraceHub, sinks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

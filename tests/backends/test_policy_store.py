@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_store_samples import MovedClock, body, policies_in
 
-from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME
+from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME
 from evidentia.contracts.control import PushAction
 from evidentia.contracts.errors import BaseDamagedError, BaseVersionError, NotFoundError, PolicyConflictError, PolicyInvalidError
 from evidentia.contracts.policies import ChangeKind, PolicyId

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from policy_store_samples import BEGAN, CountedEntropy, MovedClock
 
-from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME, GovernanceFile
-from evidentia.backends.embedded.governance_db_secrets import EmbeddedSecrets
-from evidentia.backends.embedded.governance_db_tokens import RECHECK_NS, EmbeddedTokens
+from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME, EmbeddedSecrets, GovernanceFile
+from evidentia.backends.embedded.governance.token_store import RECHECK_NS, EmbeddedTokens
 from evidentia.contracts.control import Role, TokenId
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 

@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from evidentia import connect
-from evidentia.backends.embedded.receipts import EmbeddedReceipts
+from evidentia.backends.embedded.logs.receipt_log import EmbeddedReceipts
 from evidentia.contracts.errors import BaseDamagedError, BaseFullError, BaseStateError, NotFoundError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.ids import ChunkId, CorpusVersion, EvidenceState, ReceiptId, Sha256
@@ -35,7 +35,7 @@ NOBODY = 65534
 READ_ELSEWHERE = """
     import sys
     from pathlib import Path
-    from evidentia.backends.embedded.receipts import EmbeddedReceipts
+    from evidentia.backends.embedded.logs.receipt_log import EmbeddedReceipts
     from evidentia.testing.determinism import RepeatableEntropy
     log = EmbeddedReceipts(Path(sys.argv[1]), entropy=RepeatableEntropy(9))
     print(log.read(sys.argv[2]).request.query.text)
@@ -141,7 +141,7 @@ def test_those_who_wait_for_the_disk_are_synced_at_once(log: EmbeddedReceipts, m
             is_held.set()
             assert may_go.wait(10)
 
-    monkeypatch.setattr("evidentia.backends.embedded.receipts.os.fsync", sync)
+    monkeypatch.setattr("evidentia.backends.embedded.logs.receipt_log.os.fsync", sync)
     with ThreadPoolExecutor(8) as pool:
         held = pool.submit(log.append, _receipt("1"))
         assert is_held.wait(10)
@@ -165,7 +165,7 @@ def test_a_sync_that_fails_fails_for_all_who_waited_for_it(log: EmbeddedReceipts
         raise OSError(errno.EIO, "no")
 
     with monkeypatch.context() as patched, ThreadPoolExecutor(2) as pool:
-        patched.setattr("evidentia.backends.embedded.receipts.os.fsync", fail)
+        patched.setattr("evidentia.backends.embedded.logs.receipt_log.os.fsync", fail)
         lost = [pool.submit(log.append, _receipt("lost"))]
         assert is_held.wait(10)
         lost.append(pool.submit(log.append, _receipt("lost too")))

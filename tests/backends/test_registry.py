@@ -11,23 +11,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded import schema
-from evidentia.backends.embedded.database import open_for_writing
-from evidentia.backends.embedded.registry import EmbeddedRegistry
-from evidentia.backends.embedded.seal import seal, stored_head
-from evidentia.backends.embedded.source_history import change_sources
+from evidentia.backends.embedded.records import schema
+from evidentia.backends.embedded.records.commit_log import seal, stored_head
+from evidentia.backends.embedded.records.database import open_for_writing
+from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry, change_sources
 from evidentia.contracts.documents import ChangeSet
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import DocumentId, EvidenceState, SourceId
 from evidentia.contracts.settings import SearchSettings
 from evidentia.contracts.sources import SourceConnection, SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind, LatencyTier
-from evidentia.provenance.corpus import CorpusState, sources_hash
-from evidentia.provenance.verify import verify_base
+from evidentia.provenance.corpus_hash import CorpusState, sources_hash
+from evidentia.provenance.verification import verify_base
 from evidentia.testing.determinism import START, RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.wiring import embedded
-from evidentia.wiring.presence import has_base
+from evidentia.wiring.settings_file import has_base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,14 +14,14 @@ import msgspec
 import pytest
 
 import evidentia
-from evidentia.backends.remote.retriever import RemoteEvidentia
+from evidentia.backends.remote.remote_retriever import RemoteEvidentia
 from evidentia.contracts.access import Principal
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, SubQuery
 from evidentia.contracts.ids import PrincipalId
 from evidentia.contracts.retrieval import Candidate, SourceAsk
 from evidentia.contracts.vocabulary import Classification
-from evidentia.provenance.exchange import BROKEN_CUSTODY, FAULT_KEY
+from evidentia.provenance.custody_exchange import BROKEN_CUSTODY, FAULT_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import evidentia
-from evidentia.backends.remote.faults import KINDS, error_of, fault_in
 from evidentia.backends.remote.http_calls import HttpCalls
+from evidentia.backends.remote.remote_faults import KINDS, error_of, fault_in
 from evidentia.base.remote_base import RemoteBase
 from evidentia.contracts import errors
 from evidentia.contracts.documents import CommitSummary
@@ -29,7 +29,7 @@ from evidentia.contracts.errors import (
     ServiceUnavailableError,
 )
 from evidentia.serving.operations.api_errors import refusal_of
-from evidentia.serving.rest.responding import encode
+from evidentia.serving.rest.http_exchange import encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

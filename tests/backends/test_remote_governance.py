@@ -14,7 +14,7 @@ import uvicorn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evidentia.backends.remote.governance import RemoteGovernor
+from evidentia.backends.remote.remote_governor import RemoteGovernor
 from evidentia.contracts.control import Role
 from evidentia.contracts.errors import InvalidFieldError, PolicyInvalidError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.policies import PolicyBody, PolicyScope
@@ -30,7 +30,7 @@ from evidentia.contracts.runs import (
     RunStatus,
 )
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.hosting.app import make_app
+from evidentia.serving.hosting.application import make_app
 from evidentia.wiring.embedded import create
 from evidentia.wiring.governance_runtime import GovernanceRuntime
 from web_servers import running

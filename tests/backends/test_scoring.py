@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evidentia.backends.embedded.database import SEGMENTS_NAME
 from evidentia.backends.embedded.index import EmbeddedIndex
-from evidentia.backends.embedded.segments import Segment, write_segment
-from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
+from evidentia.backends.embedded.lexical.segments import Segment, write_segment
+from evidentia.backends.embedded.records.database import SEGMENTS_NAME
+from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
 from evidentia.contracts.access import AccessRule, Principal, local_owner
 from evidentia.contracts.documents import ChangeSet, DocumentMetadata
 from evidentia.contracts.ids import PrincipalId, SourceId

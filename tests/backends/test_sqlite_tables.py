@@ -18,8 +18,7 @@ from evidentia.backends.sqlite.engine import SqliteTables, open_database
 from evidentia.contracts.errors import StatementRefusedError
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId
 from evidentia.contracts.tables import ColumnKind, OpenTable, TableCard, TableColumn, TableContent, TableLimits, table_id_of
-from evidentia.sources.sql_guard import CheckedStatement, check_statement
-from evidentia.sources.sql_words import FUNCTIONS
+from evidentia.sources.sql_guard import FUNCTIONS, CheckedStatement, check_statement
 from evidentia.testing.hostile_statements import HOSTILE, varied
 
 if TYPE_CHECKING:

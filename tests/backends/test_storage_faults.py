@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evidentia.backends.embedded import schema
-from evidentia.backends.embedded.database import open_for_writing
-from evidentia.backends.embedded.writer import EmbeddedWriter
+from evidentia.backends.embedded.records import schema
+from evidentia.backends.embedded.records.database import open_for_writing
+from evidentia.backends.embedded.records.writer import EmbeddedWriter
 from evidentia.contracts.documents import ChangeSet
 from evidentia.contracts.errors import BaseBusyError, BaseDamagedError, BaseFullError, BaseMissingError, BaseVersionError, InvalidFieldError
-from evidentia.provenance.verify import verify_base
+from evidentia.provenance.verification import verify_base
 from evidentia.testing.documents import make_document
 from evidentia.testing.store_kit import many_documents
 from evidentia.wiring import embedded
@@ -152,7 +152,7 @@ def test_a_directory_that_cannot_be_written_can_still_be_read_and_verified(store
         from evidentia.contracts.documents import ChangeSet
         from evidentia.contracts.errors import EvidentiaError
         from evidentia.ingest import prepare
-        from evidentia.provenance.verify import verify_base
+        from evidentia.provenance.verification import verify_base
         from evidentia.testing.documents import make_document
         from evidentia.wiring import embedded
         import evidentia.text.term_table, evidentia.text.counting

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.trace_samples import DictStore, trace
-from evidentia.backends.embedded.key_values import EmbeddedKeyValues
-from evidentia.backends.embedded.traces import BATCH, PREFIX, EmbeddedTraces
+from evidentia.backends.embedded.logs.trace_log import BATCH, PREFIX, EmbeddedTraces
+from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
 from evidentia.contracts.ids import RequestId
 from evidentia.contracts.ports import SupportsTraces
 from evidentia.testing.determinism import START, SteppingClock

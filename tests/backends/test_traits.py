@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evidentia.backends.embedded.merging import merge
-from evidentia.backends.embedded.postings import PostingsBuilder
-from evidentia.backends.embedded.segments import Segment, write_segment
-from evidentia.backends.embedded.traits import definitions_of, features_of
+from evidentia.backends.embedded.lexical.postings import PostingsBuilder, definitions_of, features_of, merge
+from evidentia.backends.embedded.lexical.segments import Segment, write_segment
 from evidentia.text.features import measure
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.backends.embedded.segments import Array
+    from evidentia.backends.embedded.lexical.segments import Array
 
 TRAITS = ("definition_bytes", "definition_offsets", "definition_ordinals", "features", "marks")
 KINDS = ["plain words", "the service level agreement (SLA)", "x = f(1)\nRTO: recovery time objective", "naïve Köln (K)", "$ ls -l", ""]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded.usage import KEEP_DAYS, USAGE_NAME, EmbeddedUsage
+from evidentia.backends.embedded.logs.usage_log import KEEP_DAYS, USAGE_NAME, EmbeddedUsage
 from evidentia.contracts.control import TokenId
 from evidentia.testing.virtual_time import VirtualClock
 

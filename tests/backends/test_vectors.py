@@ -16,12 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded import schema, vector_store
-from evidentia.backends.embedded.archive import EmbeddedArchive
-from evidentia.backends.embedded.collector import EmbeddedCollector
 from evidentia.backends.embedded.index import EmbeddedIndex
-from evidentia.backends.embedded.vector_store import EmbeddedVectors
-from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
+from evidentia.backends.embedded.records import schema
+from evidentia.backends.embedded.records.archive import EmbeddedArchive
+from evidentia.backends.embedded.records.collector import EmbeddedCollector
+from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
+from evidentia.backends.embedded.vectors import vector_store
+from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
 from evidentia.contracts.access import AccessRule, Principal, local_owner
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.documents import AccessChange, ChangeSet
@@ -33,7 +34,7 @@ from evidentia.contracts.settings import SearchSettings
 from evidentia.contracts.vectors import VectorIdentity
 from evidentia.contracts.vocabulary import Classification, Similarity
 from evidentia.policy.access import access_scope
-from evidentia.provenance.verify import verify_base
+from evidentia.provenance.verification import verify_base
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.text.tokens import Tokeniser

@@ -6,7 +6,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from evidentia import connect
-from evidentia.backends.embedded.database import close_after_writing
+from evidentia.backends.embedded.records.database import close_after_writing
 
 if TYPE_CHECKING:
     from pathlib import Path

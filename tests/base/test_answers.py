@@ -14,9 +14,9 @@ from evidentia import AccessRule, Base, EvidenceResponse, Principal, connect
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import PrincipalId
 from evidentia.contracts.vocabulary import Classification
-from evidentia.engine.budget import OVER_BUDGET
-from evidentia.engine.results import result_hash
-from evidentia.provenance.tags import unescape
+from evidentia.engine.result_hashes import result_hash
+from evidentia.engine.selection import OVER_BUDGET
+from evidentia.provenance.evidence_tags import unescape
 from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES, copy_samples
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from evidentia.contracts.errors import InvalidFieldError, NotAllowedError
 from evidentia.contracts.settings import EmbeddingSettings
 from evidentia.contracts.vocabulary import Similarity
 from evidentia.wiring.embedded import open_parts
-from evidentia.wiring.encoders import encoder_of
+from evidentia.wiring.model_registry import encoder_of
 
 if TYPE_CHECKING:
     from evidentia import AsyncBase

@@ -11,7 +11,7 @@ from evidentia.contracts.errors import NotAllowedError, PolicyInvalidError, Poli
 from evidentia.contracts.ids import PrincipalId
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunId
-from evidentia.governance import reading
+from evidentia.governance import decision_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,8 +123,8 @@ def test_every_governed_answer_is_a_run_of_the_decision_log(base: Base) -> None:
         base.retrieve("signing keys", mode="lexical", governance="enforce")
     log = base._inner._parts.control().log
     log.flush()
-    runs = reading.runs(log)
-    trace = reading.trace(log, RunId(annotated.request_id))
+    runs = decision_queries.runs(log)
+    trace = decision_queries.trace(log, RunId(annotated.request_id))
 
     assert [(str(annotated.request_id), "success")] == [(str(run.facts.run_id), run.status.value) for run in runs if run.facts.agent_name]
     assert ["blocked"] == [run.status.value for run in runs if not run.facts.agent_name]

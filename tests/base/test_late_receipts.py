@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from evidentia import connect
-from evidentia.backends.embedded.receipts import EmbeddedReceipts
+from evidentia.backends.embedded.logs.receipt_log import EmbeddedReceipts
 from evidentia.engine.pipeline import RECEIPT_IS_LATE
 
 if TYPE_CHECKING:

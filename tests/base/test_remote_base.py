@@ -19,10 +19,10 @@ from evidentia.contracts.errors import (
     PolicyViolationError,
     ServiceUnavailableError,
 )
+from evidentia.contracts.evidence import FinalResponse
 from evidentia.contracts.runs import RetrievedDocument, RunFacts, RunId
-from evidentia.contracts.streaming import FinalResponse
 from evidentia.contracts.vocabulary import Classification
-from evidentia.engine.checking import request_from
+from evidentia.engine.request_checks import request_from
 from evidentia.wiring.embedded import create
 from serving.remote_questions import OWNER_READS, QUESTION, READS, REQUESTS, WRONG, asked_of_both
 from serving.remote_worlds import AS_OF, RemoteWorld, remote_world

@@ -14,7 +14,7 @@ from evidentia.backends.remote.grpc_calls import BODIES, GrpcCalls
 from evidentia.base.remote_base import RemoteBase
 from evidentia.contracts.control import Role
 from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, PolicyInvalidError, ServiceUnavailableError
-from evidentia.contracts.streaming import FinalResponse
+from evidentia.contracts.evidence import FinalResponse
 from evidentia.contracts.vocabulary import Classification
 from serving.grpc_doors import GrpcServed, grpc_serving
 from serving.remote_questions import OWNER_READS, QUESTION, READS, REQUESTS, WRONG, asked_of_both

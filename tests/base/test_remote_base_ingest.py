@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evidentia import Base, connect
-from evidentia.base.remote_parcels import prepare_sending
+from evidentia.base.remote_ingest import prepare_sending
 from evidentia.contracts.control import Role
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import Classification

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evidentia.contracts.versions import ChangedDocuments, VersionDiff
+    from evidentia.contracts.documents import ChangedDocuments, VersionDiff
 
 ANN = Principal(principal_id=PrincipalId("ann"), clearance=Classification.INTERNAL)
 

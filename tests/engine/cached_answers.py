@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evidentia.backends.embedded.key_values import EmbeddedKeyValues
+from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
 from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.evidence import SubQuery
 from evidentia.contracts.ids import ChunkId, DocumentId, PrincipalId, SessionId, Sha256, SourceId
 from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier
-from evidentia.engine.cache import CacheAsk, CandidateCache
+from evidentia.federation.candidate_cache import CacheAsk, CandidateCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,7 @@ from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import SourceAsk
 from evidentia.contracts.settings import FanoutSettings, SourceSettings
 from evidentia.contracts.sources import SourceDescriptor
-from evidentia.engine.fanout import FanOut, SourceCall
+from evidentia.federation.fanout import FanOut, SourceCall
 from evidentia.testing.determinism import START
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from evidentia.contracts.ids import SourceId
 from evidentia.contracts.settings import CacheSettings, FanoutSettings, SourceSettings
 from evidentia.contracts.sources import SourceAccessPolicy, SourceConnection, SourceDescriptor, SourcePolicy
 from evidentia.contracts.vocabulary import ConnectionKind, LatencyTier, RetrievalMode, SourceType
-from evidentia.engine.cache import CandidateCache
 from evidentia.engine.federation import Federation
-from evidentia.engine.health import HealthBook
-from evidentia.engine.outside import Models
 from evidentia.engine.pipeline import Engine
+from evidentia.engine.question import Models
+from evidentia.federation.candidate_cache import CandidateCache
+from evidentia.federation.source_health import HealthBook
 from evidentia.testing.determinism import RepeatableEntropy
 from evidentia.testing.virtual_time import InlineBlockingExecutor, VirtualClock, run_virtual
 from evidentia.wiring import embedded as wiring
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.documents import PreparedDocument
-    from evidentia.contracts.evidence import EvidenceResponse
+    from evidentia.contracts.evidence import EvidenceResponse, StreamEvent
     from evidentia.contracts.ports import BlockingRetriever, Encoder, KeyValueStore, Retriever
-    from evidentia.contracts.streaming import StreamEvent
     from evidentia.contracts.telemetry import RequestTrace
 
 OWNER = local_owner()

@@ -11,10 +11,10 @@ import msgspec
 
 from engine.known_vectors import give_vectors, remembering_encoder
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.engine.outside import Models
 from evidentia.engine.pipeline import Engine
-from evidentia.engine.replaying import Replayer
-from evidentia.query.synonym_file import parse_synonyms
+from evidentia.engine.question import Models
+from evidentia.engine.receipt_replay import Replayer
+from evidentia.query.synonyms import parse_synonyms
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring import embedded as wiring
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import EvidenceIndex
     from evidentia.contracts.receipts import EngineConfig, ReplayReport
     from evidentia.contracts.settings import Settings
-    from evidentia.query.synonym_file import Synonyms
+    from evidentia.query.synonyms import Synonyms
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108  # a receipt is synced, which costs milliseconds on a real disk
 

@@ -13,13 +13,13 @@ from evidentia.backends.onnx.encoder import packaged_encoder
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import ServiceError
 from evidentia.engine import pipeline
-from evidentia.engine.checking import request_from
 from evidentia.engine.offload import INLINE
-from evidentia.engine.outside import Models
 from evidentia.engine.pipeline import Engine
+from evidentia.engine.question import Models
+from evidentia.engine.request_checks import request_from
+from evidentia.foundation.offload import ThreadPoolOffloader
 from evidentia.testing.determinism import SteppingClock
 from evidentia.wiring.embedded import open_parts
-from evidentia.wiring.offload import ThreadPoolOffloader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

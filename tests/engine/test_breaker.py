@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.vocabulary import BreakerState
-from evidentia.engine.breaker import REFUSED, Breaker
+from evidentia.federation.circuit_breaker import REFUSED, Breaker
 from evidentia.testing.virtual_time import VirtualClock
 
 FAILURES = 3

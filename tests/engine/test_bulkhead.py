@@ -7,7 +7,7 @@ import sys
 import threading
 from queue import Queue
 
-from evidentia.engine.bulkhead import Bulkhead
+from evidentia.federation.bulkhead import Bulkhead
 
 PATIENCE_S = 30
 
@@ -117,7 +117,7 @@ def test_all_work_of_many_submitters_is_done_once_or_refused() -> None:
 def test_a_thread_that_hangs_does_not_keep_the_interpreter() -> None:
     program = (
         "import threading\n"
-        "from evidentia.engine.bulkhead import Bulkhead\n"
+        "from evidentia.federation.bulkhead import Bulkhead\n"
         "started = threading.Event()\n"
         "Bulkhead('hung', most_threads=1).submit(lambda: (started.set(), threading.Event().wait()), lambda: None)\n"
         "started.wait()\n"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.engine.cache import CacheAsk, CandidateCache
+    from evidentia.federation.candidate_cache import CacheAsk, CandidateCache
 
 HISTORIES = 400
 """For each of three kinds of notice."""

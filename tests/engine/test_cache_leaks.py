@@ -17,7 +17,7 @@ from evidentia.contracts.vocabulary import CacheTier, SourceType
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.engine.cache import CacheAsk, CacheHit
+    from evidentia.federation.candidate_cache import CacheAsk, CacheHit
 
 CASES = 12_000
 WORLDS = 60

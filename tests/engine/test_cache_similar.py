@@ -17,7 +17,7 @@ from engine.cached_answers import CacheBench, contents, unit
 from evidentia.contracts.settings import CacheSettings
 from evidentia.contracts.vectors import LARGEST_COMPONENT
 from evidentia.contracts.vocabulary import CacheTier
-from evidentia.engine.cache_clusters import (
+from evidentia.federation.semantic_cache import (
     BUCKET_MEMBERS,
     MAX_LEADERS,
     Neighbourhood,

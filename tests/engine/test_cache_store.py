@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from engine.cached_answers import ALICE, WIKI, CacheBench, candidate, contents, unit
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.settings import CacheSettings
-from evidentia.engine.cache_entries import decode_entry, encode_entry, entry_of
-from evidentia.engine.cache_keys import tier_of
+from evidentia.federation.cache_entries import decode_entry, encode_entry, entry_of
+from evidentia.federation.cache_keys import tier_of
 
 VECTOR = unit(3, 2, 1)
 

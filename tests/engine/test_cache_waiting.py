@@ -11,14 +11,14 @@ import pytest
 from engine.cached_answers import WIKI, CacheBench, answer, contents
 from evidentia.contracts.settings import CacheSettings
 from evidentia.contracts.vocabulary import CacheTier
-from evidentia.engine.cache_entries import entry_of
-from evidentia.engine.cache_waiting import MANY, MAX_WAITING, Waiting, WriteBehind
+from evidentia.federation.cache_entries import entry_of
+from evidentia.federation.cache_tiers import MANY, MAX_WAITING, Waiting, WriteBehind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evidentia.engine.cache import CacheAsk, CandidateCache
+    from evidentia.federation.candidate_cache import CacheAsk, CandidateCache
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from evidentia.contracts.ids import SourceId
 from evidentia.contracts.settings import FanoutSettings, SourceSettings
 from evidentia.contracts.sources import SourceAccessPolicy, SourcePolicy
 from evidentia.contracts.vocabulary import CoverageState, QueryStepName
-from evidentia.engine.verifying import verify_response
+from evidentia.engine.answer_verification import verify_response
 from evidentia.testing.documents import make_document
 from evidentia.testing.faulty_sources import SourceFault
 from evidentia.testing.virtual_time import run_virtual

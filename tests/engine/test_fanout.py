@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from evidentia.contracts.retrieval import SourceAsk, SourceReply
-    from evidentia.engine.fanout import SourceCall
+    from evidentia.federation.fanout import SourceCall
 
 
 class Outcome(NamedTuple):

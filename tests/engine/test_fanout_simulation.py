@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.contracts.retrieval import SourceReply
-    from evidentia.engine.fanout import SourceCall
+    from evidentia.federation.fanout import SourceCall
 
 SHARDS = 8
 FAN_OUTS_PER_SHARD = 1_300

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evidentia.contracts.retrieval import SourceAsk, SourceReply
-    from evidentia.engine.fanout import SourceCall
+    from evidentia.federation.fanout import SourceCall
 
 PATIENCE_MS = 30_000
 PATIENCE_S = PATIENCE_MS / 1_000

@@ -15,7 +15,7 @@ from evidentia.contracts.retrieval import SourceAsk
 from evidentia.contracts.settings import FanoutSettings, SourceSettings
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import BreakerState, CoverageState
-from evidentia.engine.fanout import FanOut, SourceCall
+from evidentia.federation.fanout import FanOut, SourceCall
 from evidentia.testing.virtual_time import VirtualClock, run_virtual
 
 if TYPE_CHECKING:

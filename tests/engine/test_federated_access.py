@@ -18,7 +18,7 @@ from engine.federated_base import FederatedBase, ask, describe
 from engine.random_worlds import ENTRIES, make_principal
 from engine.small_base import memory_folder
 from engine.source_oracle import LINES, RuledSource, make_candidates, make_policy, may_ask_source, may_see_candidate
-from evidentia.base.federating import try_source
+from evidentia.base.administration import try_source
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import Candidate

@@ -18,8 +18,8 @@ from evidentia.contracts.errors import BaseDamagedError, VersionCollectedError
 from evidentia.contracts.ids import DocumentId
 from evidentia.contracts.layout import ExtractedImage
 from evidentia.contracts.settings import SearchSettings
-from evidentia.engine.layouts import LayoutReader, layout_of, pages_between
-from evidentia.engine.verifying import verify_response
+from evidentia.engine.answer_verification import verify_response
+from evidentia.engine.fragment_layouts import LayoutReader, layout_of, pages_between
 from evidentia.testing.documents import make_document
 from evidentia.testing.layout_samples import illustrated_document
 from evidentia.wiring import embedded

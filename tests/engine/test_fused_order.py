@@ -18,9 +18,9 @@ from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, Ranki
 from evidentia.contracts.search import DenseQuery, LegScores
 from evidentia.contracts.settings import QuerySettings, RankingSettings, SearchSettings
 from evidentia.contracts.vocabulary import FusionMethod
-from evidentia.engine.checking import request_from
-from evidentia.engine.outside import Models
 from evidentia.engine.pipeline import Engine
+from evidentia.engine.question import Models
+from evidentia.engine.request_checks import request_from
 from evidentia.policy.access import access_scope
 from evidentia.query.understanding import understand
 from evidentia.ranking import fusion

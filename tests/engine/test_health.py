@@ -15,9 +15,7 @@ from evidentia.contracts.errors import BaseBusyError
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.sources import FreshnessReport, SourceDescriptor, SourceHealth
 from evidentia.contracts.vocabulary import BreakerState, CoverageState
-from evidentia.engine.freshness import freshness_report
-from evidentia.engine.health import HealthBook
-from evidentia.engine.measures import MAX_DURATION_US, Latencies, bucket_of, upper_us
+from evidentia.federation.source_health import MAX_DURATION_US, HealthBook, Latencies, freshness_report, latency_bucket, upper_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,7 +158,7 @@ def test_what_is_a_thousand_calls_back_is_forgotten() -> None:
 def test_a_percentile_is_at_least_what_was_measured_and_little_more(elapsed_ms: list[float], percent: int) -> None:
     latencies = Latencies()
     for each in elapsed_ms:
-        latencies.count(bucket_of(each))
+        latencies.count(latency_bucket(each))
     measured_us = int(sorted(elapsed_ms)[math.ceil(len(elapsed_ms) * percent / 100) - 1] * 1_000)
 
     found_us = latencies.percentile_us(percent)
@@ -172,13 +170,13 @@ def test_a_percentile_is_at_least_what_was_measured_and_little_more(elapsed_ms: 
 def test_buckets_follow_each_other_without_gap_or_overlap(first: int, second: int) -> None:
     one, other = sorted((first, second))
 
-    assert bucket_of(one / 1_000) <= bucket_of(other / 1_000)
-    assert bucket_of(upper_us(bucket_of(one / 1_000)) / 1_000) == bucket_of(one / 1_000) + 1
+    assert latency_bucket(one / 1_000) <= latency_bucket(other / 1_000)
+    assert latency_bucket(upper_us(latency_bucket(one / 1_000)) / 1_000) == latency_bucket(one / 1_000) + 1
 
 
 def test_durations_that_cannot_be_are_put_at_the_ends() -> None:
-    assert 0 == bucket_of(-1.0)
-    assert bucket_of(math.inf) == bucket_of(math.nan) == bucket_of(1e300) == bucket_of(MAX_DURATION_US / 1_000)
+    assert 0 == latency_bucket(-1.0)
+    assert latency_bucket(math.inf) == latency_bucket(math.nan) == latency_bucket(1e300) == latency_bucket(MAX_DURATION_US / 1_000)
 
 
 # --- age of data ---

@@ -17,8 +17,16 @@ from evidentia.contracts.predicates import In
 from evidentia.contracts.settings import SourceSettings
 from evidentia.contracts.sources import SourceAccessPolicy, SourceConnection, SourceDescriptor, SourcePolicy
 from evidentia.contracts.vocabulary import AuthorityTier, BreakerState, ConnectionKind, CoverageState, LatencyTier, QueryCapability
-from evidentia.engine.plan import MAX_PARTS, UNKNOWN_SOURCE, PlannedCall, SourceFacts, SourcePlan, plan_sources
-from evidentia.engine.source_choice import TIER_P99_MS, freshness_milli
+from evidentia.federation.source_plan import (
+    MAX_PARTS,
+    TIER_P99_MS,
+    UNKNOWN_SOURCE,
+    PlannedCall,
+    SourceFacts,
+    SourcePlan,
+    freshness_milli,
+    plan_sources,
+)
 from evidentia.policy.access import access_scope
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ ASK = f"""
     from concurrent.futures import ThreadPoolExecutor
     import onnxruntime.capi
     from evidentia import connect
-    from evidentia.backends.embedded.vector_kernel import best_kernel
+    from evidentia.backends.embedded.vectors.vector_arithmetic import best_kernel
     path, queries, threads, kernel = sys.argv[1:]
     if kernel == "NumpyKernel":  # it is taken where onnxruntime is missing, as it is while the choice is made
         there, sys.modules["onnxruntime.capi"] = sys.modules["onnxruntime.capi"], None

@@ -17,10 +17,10 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.ids import ReceiptId
 from evidentia.contracts.vocabulary import Classification
-from evidentia.engine.checking import request_from
-from evidentia.engine.outside import Models
 from evidentia.engine.pipeline import Engine
-from evidentia.engine.replaying import Replayer
+from evidentia.engine.question import Models
+from evidentia.engine.receipt_replay import Replayer
+from evidentia.engine.request_checks import request_from
 from evidentia.testing.determinism import RepeatableEntropy
 from evidentia.wiring.embedded import open_parts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.engine.deadline import SHARES, Stages
+from evidentia.federation.deadline import SHARES, Stages
 
 deadlines = st.integers(1, 60) | st.integers(1, 2**32 - 1)
 

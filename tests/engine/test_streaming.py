@@ -19,11 +19,10 @@ from engine.small_base import memory_folder
 from evidentia import aconnect, connect
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.contracts.evidence import DecomposedQuery, SubQuery
+from evidentia.contracts.evidence import DecomposedQuery, FinalResponse, ProvisionalFragments, SourceFinished, SubQuery
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.settings import FanoutSettings
 from evidentia.contracts.sources import SourceAccessPolicy, SourcePolicy
-from evidentia.contracts.streaming import FinalResponse, ProvisionalFragments, SourceFinished
 from evidentia.contracts.vocabulary import CoverageState
 from evidentia.testing.determinism import START
 from evidentia.testing.documents import make_document
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
 
     from engine.federated_base import Asking
     from evidentia.base.async_base import AsyncBase
-    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
-    from evidentia.contracts.streaming import StreamEvent
+    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, StreamEvent
 
 RUNS = 60
 NAMES = tuple(f"s{number}" for number in range(6))

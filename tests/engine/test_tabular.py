@@ -13,10 +13,9 @@ import pytest
 from evidentia import connect
 from evidentia.backends.sqlite.engine import SqliteTables
 from evidentia.contracts.tables import PlanDeclined, TablePlan
-from evidentia.engine.tabular import MAX_SHOWN, MAX_TABLES, TableAsker
-from evidentia.query.tables.planning import SchemaPlanner
-from evidentia.sources.sql_guard import check_statement
-from evidentia.sources.sql_words import FUNCTIONS
+from evidentia.sources.sql_guard import FUNCTIONS, check_statement
+from evidentia.tables.asker import MAX_SHOWN, MAX_TABLES, TableAsker
+from evidentia.tables.planner import SchemaPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ import pytest
 
 from engine.embedded_samples import AS_OF
 from evidentia import connect
-from evidentia.engine.verifying import verify_response
+from evidentia.engine.answer_verification import verify_response
 from evidentia.text.counting import count_tokens
 
 if TYPE_CHECKING:

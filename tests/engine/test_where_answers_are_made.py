@@ -11,10 +11,10 @@ import pytest
 from engine.federated_base import OWNER, ask, describe
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import Candidate
-from evidentia.engine.attempt import MAX_CANDIDATES, MAX_CHARS
+from evidentia.engine.retrieval_task import MAX_CANDIDATES, MAX_CHARS
+from evidentia.foundation.offload import ThreadPoolBlockingExecutor
 from evidentia.testing.determinism import RepeatableEntropy
 from evidentia.wiring import embedded as wiring
-from evidentia.wiring.blocking_executor import ThreadPoolBlockingExecutor
 from evidentia.wiring.settings_file import SETTINGS_NAME
 
 if TYPE_CHECKING:

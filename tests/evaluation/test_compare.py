@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.evaluation.compare import Comparison, compare_reports, compare_runs, compare_scores
-from evidentia.evaluation.measures import Measure
-from evidentia.evaluation.report import EvalReport
+from evidentia.evaluation.measures import EvalReport, Measure
 from evidentia.evaluation.runs import Run, ScoredDocument
 
 SCORES = st.dictionaries(st.integers(0, 30).map(str), st.floats(0, 1), min_size=1)

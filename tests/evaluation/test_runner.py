@@ -12,7 +12,7 @@ import pytest
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.evaluation.datasets import Dataset, JudgedQuery, load_dataset
-from evidentia.evaluation.report import EvalReport
+from evidentia.evaluation.measures import EvalReport
 from evidentia.evaluation.runner import collect_run, evaluate, fold_to_documents, measure_run, nearest_rank
 
 if TYPE_CHECKING:

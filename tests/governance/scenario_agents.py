@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from scenario_cases import Call, Case
 
-    from evidentia.agents.finding import AnyBase
-    from evidentia.agents.spans import Span
+    from evidentia.agents.current_context import Span
+    from evidentia.agents.governors import AnyBase
 
 Fields = dict[str, Any]  # JSON: a decision
 

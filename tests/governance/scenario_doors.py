@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from scenario_cases import Call, Case
 
-    from evidentia.contracts.calls import RunCall
     from evidentia.contracts.decisions import Evaluation, JudgeAsk, PolicyDecision, Verdict
     from evidentia.contracts.policies import PolicyId
+    from evidentia.contracts.protocol import RunCall
 
 Fields = dict[str, Any]  # JSON: a decision
 OUTSIDE = ("open", "shut", "result", "change")

@@ -11,13 +11,13 @@ import uvicorn
 from scenario_agents import play_async, play_sync
 from scripted_judge import ScriptedJudge
 
-from evidentia.agents.finding import TOKEN_VARIABLE
+from evidentia.agents.governors import TOKEN_VARIABLE
 from evidentia.base.sync_base import connect
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.governance.governor import LocalGovernor
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.hosting.app import make_app
+from evidentia.serving.hosting.application import make_app
 from evidentia.wiring.governance_runtime import GovernanceRuntime
 from served_doors import WithGrpc
 from web_servers import running

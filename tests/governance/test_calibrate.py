@@ -15,9 +15,7 @@ from test_shadow_records import Traffic, body, document, policy
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.runs import GroundingEntry, RetrievedDocument, RunEnded, RunStarted, RunStatus
-from evidentia.governance.calibrate import LEAST_GOOD_RUNS, calibrate
-from evidentia.governance.calibrate_statistics import effective_size, interval_of, nearest_rank
-from evidentia.governance.calibrate_values import MEASURES
+from evidentia.governance.calibration import LEAST_GOOD_RUNS, MEASURES, calibrate, effective_size, interval_of, nearest_rank
 
 if TYPE_CHECKING:
     from evidentia.contracts.decisions import LogRecord

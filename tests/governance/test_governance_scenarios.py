@@ -13,7 +13,7 @@ from scripted_judge import recorded_runs
 
 from evidentia.agents import Context
 from evidentia.contracts.errors import PolicyInvalidError
-from evidentia.governance.calibrate import calibrate
+from evidentia.governance.calibration import calibrate
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:

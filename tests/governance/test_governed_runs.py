@@ -11,7 +11,7 @@ from governed_parts import FACTS, FullLog, KnownTexts, SayingJudge, WaitingJudge
 from evidentia.contracts.errors import BaseFullError, BaseStateError, InvalidFieldError
 from evidentia.contracts.policies import PolicyBody, Posture
 from evidentia.contracts.runs import CheckBypassed, GroundingEntry, LlmCall, RetrievedDocument, RunEnded, StepCall
-from evidentia.governance.journal import MAX_HELD
+from evidentia.governance.run_journal import MAX_HELD
 from evidentia.testing.determinism import RepeatableEntropy
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from governed_parts import KnownTexts, SayingJudge
 from evidentia.contracts.decisions import JudgeAsk
 from evidentia.contracts.errors import ServiceUnavailableError
 from evidentia.contracts.policies import PolicyId
-from evidentia.governance.judging import Judging
+from evidentia.governance.governed_runs import Judging
 
 if TYPE_CHECKING:
     from evidentia.contracts.judging import Judgement, JudgeRequest

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.errors import BaseBusyError, BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy, PolicyBody, PolicyId
 from evidentia.contracts.runs import PoliciesRecorded, RetrievedDocument, RunId, StepCall
 from evidentia.governance.log_maintenance import prove, prove_growth, redact, retire, verify
-from evidentia.governance.memory_log import MemoryLog
+from evidentia.governance.memory import MemoryLog
 from evidentia.provenance.decision_chain import CHECKPOINT, redact_line, split_line
 from evidentia.provenance.decision_proofs import verify_growth, verify_record
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.runs import AnyCall
-    from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.log_scan import KeptLogs
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DIGEST = Sha256("d" * 64)

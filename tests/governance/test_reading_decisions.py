@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_set
 
-from evidentia.contracts.calls import SpanId
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.policies import PolicyAction, PolicyId, Posture
+from evidentia.contracts.protocol import SpanId
 from evidentia.contracts.runs import (
     CheckBypassed,
     GroundingEntry,
@@ -26,9 +26,9 @@ from evidentia.contracts.runs import (
     StepCall,
     ToolCall,
 )
+from evidentia.governance.decision_queries import DecisionFilter, Position, decisions, expand, runs, trace
 from evidentia.governance.log_maintenance import redact, retire
-from evidentia.governance.memory_log import MemoryLog
-from evidentia.governance.reading import DecisionFilter, Position, decisions, expand, runs, trace
+from evidentia.governance.memory import MemoryLog
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

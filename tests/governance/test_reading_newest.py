@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_set
 
-from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
-from evidentia.backends.embedded.decision_log_file import read_blocks_backwards
+from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
+from evidentia.backends.embedded.logs.decision_log_file import read_blocks_backwards
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
+from evidentia.governance.decision_queries import DecisionFilter, Position, decisions, runs
 from evidentia.governance.log_maintenance import redact, retire
-from evidentia.governance.log_marks import tenants_of
-from evidentia.governance.memory_log import MemoryLog
-from evidentia.governance.newest_runs import RunFilter, newest_runs
-from evidentia.governance.reading import DecisionFilter, Position, decisions, runs
+from evidentia.governance.log_scan import tenants_of
+from evidentia.governance.memory import MemoryLog
+from evidentia.governance.run_summaries import RunFilter, newest_runs
 from evidentia.provenance.decision_chain import LogPart
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import PolicyDecision
     from evidentia.contracts.runs import RunSummary
-    from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.log_scan import KeptLogs
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SETS = (policy_set(RETRIEVAL), policy_set(RETRIEVAL, GROUNDING))

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_set
 
-from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
+from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.policies import Compat, Enforcement, PolicyBody, PolicyId
@@ -25,10 +25,9 @@ from evidentia.contracts.runs import (
     StepCall,
     ToolCall,
 )
-from evidentia.governance.differences import first_difference
+from evidentia.governance.decision_replay import first_difference, replay
 from evidentia.governance.log_maintenance import redact, retire
-from evidentia.governance.memory_log import MemoryLog
-from evidentia.governance.replay import replay
+from evidentia.governance.memory import MemoryLog
 from evidentia.testing.determinism import START, RepeatableEntropy, SteppingClock
 
 if TYPE_CHECKING:

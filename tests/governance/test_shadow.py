@@ -13,8 +13,7 @@ from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, Retrieved
 from evidentia.governance import shadow as module
 from evidentia.governance.log_maintenance import redact
 from evidentia.governance.shadow import shadow, shadow_log
-from evidentia.governance.shadow_live import live_shadow
-from evidentia.governance.shadow_tally import MAX_EXAMPLES, MAX_GROUPS, OTHERS, Change
+from evidentia.governance.shadow_tally import MAX_EXAMPLES, MAX_GROUPS, OTHERS, Change, live_shadow
 from evidentia.testing.determinism import SteppingClock
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from starlette.routing import Route
 
 from evidentia.protobuf.methods import METHODS
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.grpc.refusing import CODES, FAULT
-from evidentia.serving.jsonrpc.codes import CODE_OF
-from evidentia.serving.operations.flat import camel, flat_of
+from evidentia.serving.grpc.grpc_errors import CODES, FAULT
+from evidentia.serving.jsonrpc.dispatch import CODE_OF
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import camel, flat_of
 from web_servers import running
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.grounding.quantities import Quantity
-from evidentia.grounding.reading import MAX_CLAIM_LENGTH, MAX_DIRECTIONS, MAX_TERMS, read_claim, read_passage, weigh
+from evidentia.grounding.claim_terms import MAX_CLAIM_LENGTH, MAX_DIRECTIONS, MAX_TERMS, Quantity, read_claim, read_passage, weigh
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.grounding.claims import split_claims
+from evidentia.grounding.score import split_claims
 
 ANSWER = """# Retention of backups
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.grounding.features import Features
-from evidentia.grounding.model import GroundingModel, logistic, predict, read_models, shipped_models
+from evidentia.grounding.score import GroundingModel, logistic, predict, read_models, shipped_models
 
 AGAINST = (
     "length", "numbers_missing", "names_missing", "negation_lost", "negation_added",

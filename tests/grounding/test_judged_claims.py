@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from evidentia.grounding.model import shipped_models
-from evidentia.grounding.score import WordScorer
+from evidentia.grounding.score import WordScorer, shipped_models
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -13,7 +13,7 @@ from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.grounding import GroundingReason
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.vectors import VectorIdentity
-from evidentia.grounding.model import GroundingModel
+from evidentia.grounding.score import GroundingModel
 from evidentia.grounding.similarity import MAX_WINDOWS, EncodedWordScorer, SimilarityScorer, cosine_milli
 
 if TYPE_CHECKING:

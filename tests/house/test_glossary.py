@@ -46,11 +46,11 @@ def setting_names() -> frozenset[str]:
 
 
 def is_command(words: list[str]) -> bool:
-    command = get_command(app)
+    commands = getattr(get_command(app), "commands", {})
     for word in words:
-        command = getattr(command, "commands", {}).get(word)
-        if command is None:
+        if word not in commands:
             return False
+        commands = getattr(commands[word], "commands", {})
     return True
 
 

@@ -20,7 +20,7 @@ from evidentia.contracts.layout import DocumentLayout
 from evidentia.contracts.predicates import Predicate
 from evidentia.contracts.provenance import CommitRecord, DocumentCustody, IngestEvent
 from evidentia.contracts.sources import SourceDescriptor
-from evidentia.provenance.corpus import Member
+from evidentia.provenance.corpus_hash import Member
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pypdf
 
-    from evidentia.contracts.extraction import ExtractedText
+    from evidentia.contracts.layout import ExtractedText
 
 
 def png(shade: int = 0, *, width: int = 16, height: int = 12, claimed: tuple[int, int] | None = None) -> bytes:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.canonical import sha256_hex
-from evidentia.contracts.documents import ChangeSet, CommitSummary, KnownDocument, PreparedDocument
+from evidentia.contracts.documents import ChangeSet, CommitSummary, IngestOptions, KnownDocument, PreparedDocument
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, SourceId
-from evidentia.contracts.ingestion import IngestOptions
 from evidentia.contracts.settings import IngestSettings
-from evidentia.ingest.pipeline import ingest_paths
+from evidentia.ingest.ingest_pipeline import ingest_paths
 from evidentia.testing.determinism import START, SteppingClock
 
 if TYPE_CHECKING:

@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.access import AccessRule
-from evidentia.contracts.documents import DocumentMetadata
+from evidentia.contracts.documents import DocumentMetadata, IngestOptions
 from evidentia.contracts.errors import DocumentUnreadableError, InvalidFieldError
 from evidentia.contracts.ids import SourceId
-from evidentia.contracts.ingestion import IngestOptions
 from evidentia.contracts.settings import IngestSettings
 from evidentia.contracts.vocabulary import AuthorityTier, Classification, ContentType, DeprecationStatus
-from evidentia.ingest.claims import Claims, apply_claims
-from evidentia.ingest.options import check_options, check_settings
+from evidentia.ingest.document_claims import Claims, apply_claims, check_options, check_settings
 from evidentia.ingest.version_control import FileHistory
 
 DEFAULTS = DocumentMetadata(source_id=SourceId("documents"), title="file name")

@@ -11,7 +11,7 @@ import pytest
 from ingest_rig import Ingest
 
 from evidentia.contracts.settings import IngestSettings
-from evidentia.ingest.corpus import CorpusRecord, parse_record, read_corpus
+from evidentia.ingest.jsonl_corpus import CorpusRecord, parse_record, read_corpus
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidentia.contracts.errors import DocumentUnreadableError
-from evidentia.ingest.front_matter import split_front_matter
+from evidentia.ingest.readers.plain import split_front_matter
 
 BLOCK = """---
 title: "Keys: how to rotate"

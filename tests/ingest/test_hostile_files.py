@@ -290,7 +290,7 @@ def test_control_characters_in_a_name_are_escaped_in_messages(tmp_path: Path) ->
 
 def test_a_file_that_became_a_pipe_after_the_walk_does_not_block(tmp_path: Path) -> None:
     from evidentia.contracts.errors import DocumentUnreadableError
-    from evidentia.ingest.originals import read_original
+    from evidentia.ingest.walk import read_original
 
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DocumentUnreadableError) as caught:

@@ -16,19 +16,17 @@ from image_samples import deck, first_image, jpeg, nearest, png, read, saved, sh
 from ingest_samples import make_docx, with_part
 
 from evidentia.contracts.errors import DocumentUnreadableError
-from evidentia.contracts.extraction import ExtractedText
-from evidentia.contracts.layout import ExtractedImage
+from evidentia.contracts.layout import ExtractedImage, ExtractedText
 from evidentia.contracts.settings import IngestSettings
-from evidentia.ingest.readers.image_types import media_type_of, pixels_of
-from evidentia.ingest.readers.images import ImageGatherer, LeftOut, clean_name
+from evidentia.ingest.reader_pool import ReaderPool
+from evidentia.ingest.reader_process import ReadSuccess, decode_answer, encode
+from evidentia.ingest.readers.image_gathering import ImageGatherer, LeftOut, clean_name, media_type_of, pixels_of
 from evidentia.ingest.readers.limits import ReadLimits
-from evidentia.ingest.readers.markdown_images import find_images
+from evidentia.ingest.readers.plain import find_images
 from evidentia.ingest.reasons import SkipReason
-from evidentia.ingest.wire import ReadSuccess, decode_answer, encode
-from evidentia.ingest.workers import ReaderPool
 
 if TYPE_CHECKING:
-    from evidentia.ingest.readers.images import Picture
+    from evidentia.ingest.readers.image_gathering import Picture
 
 A = png(1)
 GIF = b"GIF89a" + struct.pack("<HH", 20, 30) + b"\0" * 20
@@ -98,7 +96,7 @@ def test_a_bomb_in_the_pixels_of_a_pdf_is_not_unpacked() -> None:
 
 
 def test_pixels_beyond_what_a_document_may_have_packed_again_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evidentia.ingest.readers.pdf_images.MAX_PIXELS", 2 * 16 * 12)
+    monkeypatch.setattr("evidentia.ingest.readers.pdf.MAX_PIXELS", 2 * 16 * 12)
     extracted = read("a.pdf", sheet([("Text.", 700, 72), *((png(shade), 600 - 60 * shade, 72) for shade in range(4)), (jpeg(), 100, 72)]))
 
     assert ["image/png", "image/png", "image/jpeg"] == [image.media_type for image in extracted.images]

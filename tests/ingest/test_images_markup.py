@@ -7,7 +7,7 @@ import base64
 import pytest
 from image_samples import nearest, png, read
 
-from evidentia.ingest.readers.markdown_images import find_images
+from evidentia.ingest.readers.plain import find_images
 
 A, B = png(1), png(2)
 

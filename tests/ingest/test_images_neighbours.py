@@ -9,20 +9,19 @@ import pytest
 from image_samples import png, read
 from ingest_rig import DictStore
 
+from evidentia.contracts.documents import IngestOptions
 from evidentia.contracts.ids import DocumentId
-from evidentia.contracts.ingestion import IngestOptions
 from evidentia.contracts.settings import IngestSettings
+from evidentia.ingest.ingest_pipeline import ingest_paths
 from evidentia.ingest.neighbours import Neighbours
-from evidentia.ingest.originals import read_original
-from evidentia.ingest.pipeline import ingest_paths
 from evidentia.ingest.readers.limits import ReadLimits
-from evidentia.ingest.walk import walk_paths
+from evidentia.ingest.walk import read_original, walk_paths
 from evidentia.testing.determinism import SteppingClock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.contracts.extraction import ExtractedText
+    from evidentia.contracts.layout import ExtractedText
     from evidentia.contracts.reports import IngestReport
 
 A, B = png(1), png(2)

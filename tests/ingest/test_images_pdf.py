@@ -16,7 +16,7 @@ from pypdf.generic import ArrayObject, ByteStringObject, DecodedStreamObject, Di
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen import canvas
 
-from evidentia.ingest.readers.image_types import media_type_of
+from evidentia.ingest.readers.image_gathering import media_type_of
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.pdf_streams import _unwrapped, image_file
 

@@ -13,18 +13,17 @@ from msgspec import structs
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.layout import DocumentImage, ExtractedImage
 from evidentia.contracts.tables import ColumnKind, ExtractedTable, TableColumn, TableContent
-from evidentia.ingest import layouts
-from evidentia.ingest.layouts import bounded
+from evidentia.ingest import preparation
+from evidentia.ingest.preparation import bounded
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.registry import read_document
-from evidentia.provenance.layouts import decode_content, decode_layout, encode_content
+from evidentia.provenance.layout_custody import decode_content, decode_layout, encode_content
 from evidentia.testing.documents import make_document
 from evidentia.testing.layout_samples import TABLE, illustrated_document
 
 if TYPE_CHECKING:
     from evidentia.contracts.documents import PreparedDocument
-    from evidentia.contracts.extraction import ExtractedText
-    from evidentia.contracts.layout import DocumentLayout
+    from evidentia.contracts.layout import DocumentLayout, ExtractedText
 
 cells = st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 
@@ -117,9 +116,9 @@ def test_positions_stay_within_the_text_whatever_a_reader_says(pages: list[int],
 
 
 def test_images_that_are_too_many_or_too_large_are_left_out_and_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layouts, "MAX_IMAGES", 4)
-    monkeypatch.setattr(layouts, "MAX_IMAGE_BYTES", 10)
-    monkeypatch.setattr(layouts, "MAX_IMAGES_BYTES", 15)
+    monkeypatch.setattr(preparation, "MAX_IMAGES", 4)
+    monkeypatch.setattr(preparation, "MAX_IMAGE_BYTES", 10)
+    monkeypatch.setattr(preparation, "MAX_IMAGES_BYTES", 15)
     images = (picture(b"0123456789"), picture(b"0123456789"), picture(b"too large, this"), picture(b"no room"), picture(b"fits"))
     extracted = structs.replace(read(), images=images)
 
@@ -148,8 +147,8 @@ def test_a_table_that_is_not_regular_is_left_out() -> None:
 
 
 def test_tables_share_a_bounded_number_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layouts, "MAX_CELLS", 3)
-    monkeypatch.setattr(layouts, "MAX_TABLES", 3)
+    monkeypatch.setattr(preparation, "MAX_CELLS", 3)
+    monkeypatch.setattr(preparation, "MAX_TABLES", 3)
     tables = (table(1, 2), table(1, 2, 3), table(1), table())
 
     assert (tables[0], tables[2]) == bounded(structs.replace(read(), tables=tables)).tables

@@ -10,9 +10,9 @@ from ingest_rig import Ingest
 from ingest_samples import make_pdf
 
 from evidentia.contracts.access import AccessRule
+from evidentia.contracts.documents import IngestOptions
 from evidentia.contracts.errors import DuplicateDocumentError, InvalidFieldError
 from evidentia.contracts.ids import SourceId
-from evidentia.contracts.ingestion import IngestOptions
 from evidentia.contracts.settings import IngestSettings
 from evidentia.contracts.vocabulary import AuthorityTier, Classification, ContentType
 

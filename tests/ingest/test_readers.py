@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from ingest_samples import make_docx, make_pdf, make_pptx, make_xlsx
 
 from evidentia.contracts.errors import DocumentUnreadableError
-from evidentia.ingest.readers.families import Family, family_of
+from evidentia.ingest.readers.file_types import Family, family_of
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.pdf import NO_CRYPTOGRAPHY
 from evidentia.ingest.readers.registry import read_document, tool_of
 from evidentia.ingest.reasons import SkipReason
 
 if TYPE_CHECKING:
-    from evidentia.contracts.extraction import ExtractedText
+    from evidentia.contracts.layout import ExtractedText
 
 LIMITS = ReadLimits()
 

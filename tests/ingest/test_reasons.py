@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evidentia.ingest.naming import legible
-from evidentia.ingest.reasons import NoteReason, SkipReason
+from evidentia.ingest.reasons import NoteReason, SkipReason, legible
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ingest.md"
 

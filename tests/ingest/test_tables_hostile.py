@@ -12,10 +12,9 @@ from ingest_samples import with_part
 from sheet_samples import names, rows, table, tables, workbook
 
 from evidentia.contracts.settings import IngestSettings
-from evidentia.ingest.tables.extract import tables_of
-from evidentia.ingest.tables.formats import ods_marks
-from evidentia.ingest.tables.grids import grid_of, merged
-from evidentia.ingest.workers import ReaderPool
+from evidentia.ingest.reader_pool import ReaderPool
+from evidentia.tables.extraction import tables_of
+from evidentia.tables.grids import grid_of, merged, ods_marks
 
 if TYPE_CHECKING:
     from pathlib import Path

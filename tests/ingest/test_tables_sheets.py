@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sheet_samples import kinds, names, open_document, rows, table, tables, workbook
 
 from evidentia.contracts.settings import IngestSettings
-from evidentia.ingest.workers import ReaderPool
+from evidentia.ingest.reader_pool import ReaderPool
 
 if TYPE_CHECKING:
     from evidentia.contracts.tables import CellValue

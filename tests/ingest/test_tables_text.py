@@ -16,11 +16,11 @@ from sheet_samples import kinds, names, rows, table, tables
 
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.settings import IngestSettings
+from evidentia.ingest.reader_pool import ReaderPool
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.registry import read_document, tool_of
-from evidentia.ingest.tables.columns import read_column
-from evidentia.ingest.tables.naming import column_sql_names, table_sql_name
-from evidentia.ingest.workers import ReaderPool
+from evidentia.tables.column_types import read_column
+from evidentia.tables.sql_names import column_sql_names, table_sql_name
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_what_is_no_parquet_is_refused(name: str, content: bytes, reason: str) -
 
 
 def test_files_that_may_hold_tables_are_read_again_when_their_reading_changes() -> None:
-    from evidentia.ingest.readers.families import Family
+    from evidentia.ingest.readers.file_types import Family
 
     assert [True, True, True, False] == ["+tables." in tool_of(one) for one in (Family.SHEETS, Family.TABLE, Family.PARQUET, Family.TEXT)]
 

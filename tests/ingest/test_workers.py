@@ -10,15 +10,14 @@ import pytest
 from ingest_rig import DictStore, Ingest, skipped_beside
 from ingest_samples import make_docx, make_pdf
 
+from evidentia.contracts.documents import IngestOptions
 from evidentia.contracts.errors import DocumentUnreadableError
-from evidentia.contracts.ingestion import IngestOptions
 from evidentia.contracts.settings import IngestSettings
-from evidentia.ingest.batches import Batches
-from evidentia.ingest.files import FileIngest
+from evidentia.ingest.batches import Batches, Tally
+from evidentia.ingest.file_ingest import FileIngest
+from evidentia.ingest.reader_pool import ReaderPool
 from evidentia.ingest.recipe import Recipe
-from evidentia.ingest.tally import Tally
 from evidentia.ingest.walk import walk_paths
-from evidentia.ingest.workers import ReaderPool
 from evidentia.testing.determinism import SteppingClock
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "from evidentia.contracts.settings import IngestSettings\n"
-        "from evidentia.ingest.workers import ReaderPool\n"
+        "from evidentia.ingest.reader_pool import ReaderPool\n"
         "print('once')\n"
         "with ReaderPool(IngestSettings(readers=1)) as pool:\n"
         f"    print(pool.submit(open({str(tmp_path / 'a.pdf')!r}, 'rb').read(), name='a.pdf').result().text)\n"

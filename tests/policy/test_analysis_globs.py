@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.policy.analysis_globs import UndecidedError, find_name
+from evidentia.policy.analysis_scopes import UndecidedError, find_name
 
 PATTERNS = st.text("ab*?", min_size=1, max_size=5) | st.sampled_from(["[ab]*", "[!a]?", "*[a-b]", "a[", "[]a]", "[!]]*"])
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import BatchClosed, BatchId, GroundingEntry, LlmCall, RetrievedDocument
 from evidentia.policy.analysis import FindingKind, analyze, reproduces
+from evidentia.policy.analysis_blocking import execute
 from evidentia.policy.analysis_scopes import covers, shared_facts
-from evidentia.policy.analysis_witness import execute
+from evidentia.policy.evaluator import in_scope
 from evidentia.policy.rules import check_policy
-from evidentia.policy.scope import in_scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,14 +12,13 @@ from evidentia.contracts.policies import PolicyAction, ViolationAction
 from evidentia.contracts.runs import GroundingEntry, LlmCall, RunEnded, ToolCall
 from evidentia.policy.categories import categories, category, register_category, unregister_category
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
-from evidentia.policy.handling import Category, Violation
-from evidentia.policy.plain import Handlers, plain_category
+from evidentia.policy.handlers import Category, Handlers, Violation, plain_category
 from evidentia.policy.rules import check_policy, policy_schema, rules_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evidentia.contracts.calls import RunCall
+    from evidentia.contracts.protocol import RunCall
 
 
 class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

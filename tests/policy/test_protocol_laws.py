@@ -33,7 +33,7 @@ from evidentia.policy.rules import check_policy
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evidentia.contracts.calls import RunCall
+    from evidentia.contracts.protocol import RunCall
 
 FIRST: Final = "first_call"
 LAST: Final = "thorough"

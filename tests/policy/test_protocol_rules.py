@@ -25,8 +25,8 @@ from evidentia.policy.protocol_profiles import PROFILES
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
-    from evidentia.contracts.calls import RunCall
     from evidentia.contracts.decisions import Evaluation
+    from evidentia.contracts.protocol import RunCall
 
 R: Final = ProtocolRule
 FIRST: Final = "first_call"

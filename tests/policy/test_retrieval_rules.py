@@ -15,8 +15,8 @@ from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
-    from evidentia.contracts.calls import RunCall
     from evidentia.contracts.decisions import Verdict
+    from evidentia.contracts.protocol import RunCall
 
 ALLOW, WARN, BLOCK = PolicyAction.ALLOW, PolicyAction.WARN, PolicyAction.BLOCK
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evidentia.contracts.runs import RunFacts, RunId
+from evidentia.policy.evaluator import in_scope
 from evidentia.policy.rules import check_policy
-from evidentia.policy.scope import in_scope
 
 
 def is_in(scope: dict[str, Any], *, tenant: str = "default", **facts: str) -> bool:

@@ -13,8 +13,7 @@ from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.sources import SourceAccessPolicy
 from evidentia.contracts.vocabulary import Classification
-from evidentia.policy.access import access_scope
-from evidentia.policy.source_access import may_ask
+from evidentia.policy.access import access_scope, may_ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,8 +17,8 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from evidentia.protobuf.evidentia.v1 import types_pb2
 from evidentia.protobuf.methods import DESCRIPTORS, METHODS
-from evidentia.serving.operations.flat import camel
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import camel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,8 @@ from evidentia.contracts.runs import RetrievedDocument
 from evidentia.protobuf.conversion import CONVERSIONS, from_message, to_message
 from evidentia.protobuf.evidentia.v1 import evidence_service_pb2, types_pb2
 from evidentia.protobuf.methods import METHODS
-from evidentia.serving.operations.flat import camel, flat_of
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import camel, flat_of
 
 if TYPE_CHECKING:
     from evidentia.protobuf.methods import Method

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evidentia.contracts.calls import SpanId
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, LogHead, Verdict
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.policies import Policy, PolicyAction, PolicyBody, PolicyId
+from evidentia.contracts.protocol import SpanId
 from evidentia.contracts.runs import (
     BatchClosed,
     BatchId,
@@ -47,7 +47,7 @@ from evidentia.provenance.decision_chain import (
     with_ends,
 )
 from evidentia.provenance.decision_proofs import LogTree, verify_growth, verify_record
-from evidentia.provenance.frontier import Frontier
+from evidentia.provenance.merkle import Frontier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

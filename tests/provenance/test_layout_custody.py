@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.tables import TableContent
-from evidentia.provenance.layouts import encode_content
+from evidentia.provenance.layout_custody import encode_content
 from evidentia.testing.layout_samples import TABLE, illustrated_document
 
 LONG = "x" * 70_000

@@ -15,8 +15,7 @@ from evidentia.contracts.ids import ChunkId, DocumentId, SemanticVersion, Source
 from evidentia.contracts.provenance import OriginEntry, ProvenanceEntry, TransformationEntry
 from evidentia.contracts.retrieval import ExternalCandidate
 from evidentia.contracts.vocabulary import AuthorityTier, SourceType
-from evidentia.provenance.chain import chain_faults
-from evidentia.provenance.outside import INTAKE_TOOL, outside_chain
+from evidentia.provenance.custody_chain import INTAKE_TOOL, chain_faults, outside_chain
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 RECEIVED = "The crane\u200b is 40 m tall."

@@ -15,8 +15,8 @@ import pytest
 import stranger
 
 from evidentia import EvidenceResponse, FragmentExport, connect
-from evidentia.engine.verifying import verify_response
-from evidentia.provenance.verify import verify_export
+from evidentia.engine.answer_verification import verify_response
+from evidentia.provenance.verification import verify_export
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.vocabulary import AuthorityTier
-from evidentia.provenance.tags import TagFacts, escape, freshness_text, render_tag, unescape
+from evidentia.provenance.evidence_tags import TagFacts, escape, freshness_text, render_tag, unescape
 
 FACTS = TagFacts(
     source="service-catalog", authority=AuthorityTier.CANONICAL, rank=1, freshness_s=7_200, confidence_percent=95, retrieval_method="bm25"

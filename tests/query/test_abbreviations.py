@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from small_lexicon import ENGLISH, SmallLexicon
 
-from evidentia.query.abbreviations import MAX_PAIRS, MAX_TERMS, expand_abbreviations
+from evidentia.query.corrections import MAX_PAIRS, MAX_TERMS, expand_abbreviations
 from evidentia.query.expansion import PARTIAL_WEIGHT
 
 LEXICON = SmallLexicon()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.evidence import Turn
-from evidentia.query.context import MAX_SUBJECT_WORD_LENGTH, MAX_SUBJECT_WORDS, leans, subject_words
+from evidentia.query.conversation import MAX_SUBJECT_WORD_LENGTH, MAX_SUBJECT_WORDS, leans, subject_words
 
 
 def turns(*texts: str) -> tuple[Turn, ...]:

@@ -9,8 +9,7 @@ from small_lexicon import ENGLISH
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.query.expansion import PARTIAL_WEIGHT
-from evidentia.query.synonym_file import MAX_ADDED, MAX_FILE_LENGTH, MAX_LINES, Synonyms, parse_synonyms
-from evidentia.query.synonyms import MAX_TERMS, expand_synonyms
+from evidentia.query.synonyms import MAX_ADDED, MAX_FILE_LENGTH, MAX_LINES, MAX_TERMS, Synonyms, expand_synonyms, parse_synonyms
 
 FILE = """\
 # groups work both ways

@@ -17,8 +17,7 @@ from table_samples import COMPANY, DEPARTMENTS, PRODUCTS, SHOP, STAFF, STOCK
 
 from evidentia.contracts.ids import DocumentId
 from evidentia.contracts.tables import TableId
-from evidentia.query.tables.choice import RankedTable, TableIndex, TableVectors, card_text
-from evidentia.query.tables.choice_model import packaged_models
+from evidentia.tables.table_choice import RankedTable, TableIndex, TableVectors, card_text, packaged_models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

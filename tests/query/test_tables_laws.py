@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from table_samples import COMPANY, INTEGER, SHOP, TEXT, run, support, table
 
 from evidentia.contracts.tables import OpenTable, PlanDeclined, TablePlan
-from evidentia.query.tables.planning import SchemaPlanner
+from evidentia.tables.planner import SchemaPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

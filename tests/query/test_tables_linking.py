@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 from table_samples import BIKES, COMPANY, DATE, INTEGER, RENTALS, SHOP, STAFF, TEXT, table
 
-from evidentia.query.tables.amounts import Amount, Days, read_amount, read_days
-from evidentia.query.tables.joins import AmbiguousWayError, JoinGraph
-from evidentia.query.tables.linking import Piece, link
-from evidentia.query.tables.names import Names
-from evidentia.query.tables.schema import Schema
-from evidentia.query.tables.values import plain
+from evidentia.tables.entity_linking import Names, Piece, link, plain
+from evidentia.tables.joins import AmbiguousWayError, JoinGraph
+from evidentia.tables.phrases import Amount, Days, read_amount, read_days
+from evidentia.tables.schema import Schema
 
 BOTH = Schema([*COMPANY, *SHOP])
 

@@ -8,7 +8,7 @@ import pytest
 from table_samples import BIKES, COMPANY, CONTRACTS, RENTALS, SHOP, TEAS, TRADE, run, support
 
 from evidentia.contracts.tables import CellValue, PlanDeclined, TablePlan
-from evidentia.query.tables.planning import SchemaPlanner
+from evidentia.tables.planner import SchemaPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

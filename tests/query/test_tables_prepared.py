@@ -14,11 +14,10 @@ import pytest
 import test_tables_planning as asked
 from table_samples import BIKES, COMPANY, CONTRACTS, RENTALS, SHOP, TEAS, TRADE, run
 
-from evidentia.agents.protocol import prepare_query
-from evidentia.agents.protocol.queries import even
-from evidentia.agents.protocol.questions import read_question
-from evidentia.agents.protocol.table_query import terse_table_query
 from evidentia.contracts.tables import TablePlan
+from evidentia.protocol import prepare_query
+from evidentia.protocol.queries import even, terse_table_query
+from evidentia.protocol.questions import read_question
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from evidentia.contracts.settings import QuerySettings
 from evidentia.contracts.vocabulary import QueryStepName
 from evidentia.query.expansion import MAX_EXPANSIONS
 from evidentia.query.lexical import QUOTED, lexical_query
-from evidentia.query.synonym_file import parse_synonyms
+from evidentia.query.synonyms import parse_synonyms
 from evidentia.query.understanding import WHOLE_WEIGHT, Part, Understanding, understand
 from evidentia.text.tokens import Tokeniser
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.query.verbatim import _IDENTIFIER, MAX_FOUND, describe, find_verbatim, is_identifier
+from evidentia.query.normalisation import _IDENTIFIER, MAX_FOUND, describe, find_verbatim, is_identifier
 
 
 @pytest.mark.parametrize(

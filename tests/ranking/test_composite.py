@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import RankingWeights
-from evidentia.ranking.composite import MILLION, composites, millionths, normalise_reranked, weights_of, with_reranker
 from evidentia.ranking.fusion import ONE, min_max, order
+from evidentia.ranking.signals import MILLION, composites, millionths, normalise_reranked, weights_of, with_reranker
 
 SHARES = st.integers(0, ONE)
 SIGNALS = st.tuples(SHARES, SHARES, SHARES, SHARES)

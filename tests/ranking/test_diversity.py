@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.ranking.composite import MILLION
 from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
 from evidentia.ranking.fusion import ONE, order
+from evidentia.ranking.signals import MILLION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

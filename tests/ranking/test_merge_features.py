@@ -12,7 +12,7 @@ from evidentia.contracts.search import ChunkSignals, ContentFeatures, LegScores
 from evidentia.contracts.settings import RankingSettings
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType
 from evidentia.ranking.fusion import ONE
-from evidentia.ranking.merging import ABSENT_RANK, FEATURES, FEATURES_VERSION, NO_VECTOR, MergeCandidate, feature_rows
+from evidentia.ranking.merge_features import ABSENT_RANK, FEATURES, FEATURES_VERSION, NO_VECTOR, MergeCandidate, feature_rows
 from evidentia.ranking.query_weights import FEATURES as QUERY_FEATURES
 from evidentia.ranking.query_weights import QueryFeatures
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.ranking.packing import Packed, pack, smallest_budget
-from evidentia.ranking.packing_table import PackingTable
+from evidentia.ranking.packing import Packed, PackingTable, pack, smallest_budget
 
 SCORES = st.one_of(st.integers(0, 3), st.integers(0, 20), st.integers(0, 2**32))
 SMALL = st.lists(st.tuples(SCORES, st.integers(0, 12)), max_size=7)

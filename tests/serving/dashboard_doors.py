@@ -17,14 +17,12 @@ from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.dashboard.live import LiveStreams
 from evidentia.serving.dashboard.routes import dashboard_routes
-from evidentia.serving.identity.admission import Admission
-from evidentia.serving.identity.limits import Limiter
-from evidentia.serving.identity.links import Links
-from evidentia.serving.identity.sessions import SessionStore
+from evidentia.serving.identity.admission import Admission, Limiter
+from evidentia.serving.identity.sessions import Links, SessionStore
 from evidentia.serving.operations.open_runs import OpenRuns
 from evidentia.serving.operations.served_base import ServedBase
 from evidentia.serving.operations.server_context import ServerContext
-from evidentia.serving.rest.routes import rest_routes
+from evidentia.serving.rest.rest_routes import rest_routes
 from evidentia.wiring.embedded import create
 from evidentia.wiring.governance_runtime import GovernanceRuntime
 from evidentia.wiring.system import SystemClock

@@ -12,12 +12,12 @@ import msgspec
 
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.protobuf.methods import METHODS
-from evidentia.serving.grpc.refusing import FAULT
-from evidentia.serving.grpc.server import GrpcDoor
+from evidentia.serving.grpc.grpc_errors import FAULT
+from evidentia.serving.grpc.grpc_server import GrpcDoor
 from evidentia.serving.identity.admission import Admission
-from evidentia.serving.operations.flat import camel, flat_of
 from evidentia.serving.operations.open_runs import OpenRuns
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import camel, flat_of
 from evidentia.serving.operations.served_base import ServedBase
 from evidentia.serving.operations.server_context import ServerContext
 from evidentia.wiring.governance_runtime import GovernanceRuntime

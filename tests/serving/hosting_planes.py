@@ -18,11 +18,10 @@ import httpx2
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.hosting.connections import PATIENCE, Patience
-from evidentia.serving.hosting.forwarding import Writers
 from evidentia.serving.hosting.host import Host
-from evidentia.serving.hosting.orders import Hosting
-from evidentia.serving.hosting.process_role import ALONE, ProcessRole
+from evidentia.serving.hosting.process_role import ALONE, ProcessRole, Writers
+from evidentia.serving.hosting.web_server import PATIENCE, Patience
+from evidentia.serving.hosting.worker_messages import Hosting
 from evidentia.wiring.embedded import create
 from evidentia.wiring.governance_runtime import GovernanceRuntime, open_tokens
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings

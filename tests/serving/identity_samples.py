@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME, GovernanceFile
-from evidentia.backends.embedded.governance_db_tokens import EmbeddedTokens
-from evidentia.backends.embedded.policy_store import EmbeddedPolicies
+from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME, GovernanceFile
+from evidentia.backends.embedded.governance.policy_store import EmbeddedPolicies
+from evidentia.backends.embedded.governance.token_store import EmbeddedTokens
 from evidentia.contracts.control import Role, TokenFacts, TokenLimits
 from evidentia.policy.rules import check_policy
-from evidentia.serving.identity.admission import Admission
-from evidentia.serving.identity.limits import Limiter
+from evidentia.serving.identity.admission import Admission, Limiter
 from evidentia.serving.operations.api_errors import ApiError
 from evidentia.testing.determinism import RepeatableEntropy
 from evidentia.testing.virtual_time import VirtualClock

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from evidentia.serving.identity.callers import Grants
-    from evidentia.serving.operations.parts import TokenKeeper
+    from evidentia.serving.operations.server_context import TokenKeeper
 
 MODES = ("legacy", "2026-07-28")
 """With a handshake and a session, and without either."""

@@ -11,7 +11,7 @@ import uvicorn
 from evidentia.contracts.control import NO_FACTS, Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.hosting.app import make_app
+from evidentia.serving.hosting.application import make_app
 from evidentia.wiring.governance_runtime import GovernanceRuntime
 from web_servers import running
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evidentia.contracts.calls import SpanId
 from evidentia.contracts.control import Role
 from evidentia.contracts.ids import ReceiptId, RequestId, Sha256
+from evidentia.contracts.protocol import SpanId
 from evidentia.contracts.runs import RunFacts, RunId, RunSpan, RunStatus, RunSummary, RunTrace
 from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 from evidentia.contracts.vocabulary import CoverageState

@@ -14,7 +14,7 @@ from evidentia.contracts.evidence import SCORE_ONE, RankingWeights, SignalScores
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.sources import FreshnessReport, SourceDescriptor, SourceHealth, SourceStatus
 from evidentia.contracts.vocabulary import BreakerState
-from evidentia.ranking.composite import composites, weights_of
+from evidentia.ranking.signals import composites, weights_of
 from evidentia.serving.dashboard.answer_view import BAR_WIDTH, bar_of
 from evidentia.serving.dashboard.rendering import address, count, moment, sentence
 from evidentia.serving.dashboard.source_view import view_sources

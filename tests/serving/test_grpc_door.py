@@ -12,8 +12,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 import evidentia
 from evidentia.contracts.control import Role
 from evidentia.protobuf.methods import METHODS
-from evidentia.serving.operations.flat import camel
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import camel
 from serving.grpc_doors import BY_NAME, GrpcServed, fault_in, grpc_serving
 
 if TYPE_CHECKING:

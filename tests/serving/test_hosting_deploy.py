@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 from typer.main import get_command
 
 from evidentia.serving.cli.app import app
-from evidentia.serving.hosting.measures import DoorMeasures
+from evidentia.serving.hosting.door_metrics import DoorMeasures
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"

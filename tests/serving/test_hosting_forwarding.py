@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.contracts.control import TokenId
-from evidentia.serving.hosting.forwarding import Writers
-from evidentia.serving.hosting.inner import inner_socket, is_own
-from evidentia.serving.hosting.process_role import ProcessRole
-from evidentia.serving.identity.links import hash_of
+from evidentia.serving.hosting.process_role import ProcessRole, Writers
+from evidentia.serving.hosting.reverse_proxy import inner_socket, is_own
+from evidentia.serving.identity.sessions import hash_of
 from evidentia.wiring.governance_runtime import open_tokens
 from serving.hosting_planes import client_of, hosted, issue, make_base, writer_and_reader
 from serving.mcp_doors import INITIALIZE, over_http

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from evidentia.serving.hosting.connections import Patience
+from evidentia.serving.hosting.web_server import Patience
 from serving.hosting_planes import UNLIMITED, client_of, hosted_alone, issue, make_base, served
 from serving.rest_planes import SEED_BODY
 

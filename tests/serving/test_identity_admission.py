@@ -18,14 +18,11 @@ from evidentia.contracts.control import Role, TokenFacts
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.settings import JwtSettings, ServerSettings, Settings
 from evidentia.contracts.vocabulary import Classification
-from evidentia.serving.identity.admission import Admission
+from evidentia.serving.identity.admission import WRONG, Admission, make_admission
 from evidentia.serving.identity.callers import Facts, Grants
-from evidentia.serving.identity.gate import make_admission
-from evidentia.serving.identity.limits import WRONG
 from evidentia.serving.operations.api_errors import ApiError
 from evidentia.wiring.embedded import create
-from evidentia.wiring.governance_runtime import GovernanceRuntime
-from evidentia.wiring.identity import signed_tokens
+from evidentia.wiring.governance_runtime import GovernanceRuntime, signed_tokens
 from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings
 from serving.identity_samples import ASK, Asking, Gate, code_of, run
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
-from evidentia.serving.identity.hosts import HostCheck, HostRule, host_in
+from evidentia.serving.identity.host_check import HostCheck, HostRule, host_in
 from evidentia.serving.operations.api_errors import ApiError
 from serving.identity_samples import run
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded.usage import EmbeddedUsage
+from evidentia.backends.embedded.logs.usage_log import EmbeddedUsage
 from evidentia.contracts.control import Role, TokenFacts, TokenId, TokenInfo, TokenLimits
-from evidentia.serving.identity.buckets import MAX_BURST, Buckets, Pace
-from evidentia.serving.identity.limits import WRONG, Limiter
+from evidentia.foundation.rate_limit import MAX_BURST, Buckets, Pace
+from evidentia.serving.identity.admission import WRONG, Limiter
 from evidentia.serving.operations.api_errors import ApiError
 from evidentia.testing.virtual_time import VirtualClock
 from serving.identity_samples import Gate, code_of

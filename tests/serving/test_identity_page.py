@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from cogapp import Cog  # type: ignore[import-untyped]  # it ships no types
 
-from evidentia.backends.embedded import usage
-from evidentia.backends.jwt import verifier
-from evidentia.serving.identity import buckets, limits, sessions
+from evidentia.backends.embedded.logs import usage_log
+from evidentia.backends.jwt import jwt_verifier
+from evidentia.foundation import rate_limit
+from evidentia.serving.identity import admission, sessions
 from evidentia.serving.operations.registry import ENDPOINTS
 
 
@@ -29,12 +30,12 @@ def test_the_table_of_roles_is_that_of_the_operations() -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
-        f"at most {spaced(buckets.MAX_BURST)}, and it fills evenly",
-        f"no more than {spaced(buckets.MAX_KEPT)} holders",
-        f"every {usage.WRITE_S} seconds and at the end",
-        f"{limits.WRONG.burst} at once, then one in two seconds",
-        f"{spaced(verifier.MAX_LENGTH)} characters at most",
-        f"believed for {verifier.KEPT_NS // 10**9} seconds at most",
+        f"at most {spaced(rate_limit.MAX_BURST)}, and it fills evenly",
+        f"no more than {spaced(rate_limit.MAX_KEPT)} holders",
+        f"every {usage_log.WRITE_S} seconds and at the end",
+        f"{admission.WRONG.burst} at once, then one in two seconds",
+        f"{spaced(jwt_verifier.MAX_LENGTH)} characters at most",
+        f"believed for {jwt_verifier.KEPT_NS // 10**9} seconds at most",
         f"A token has {sessions.MAX_OF_ONE} sessions at most",
     ],
 )

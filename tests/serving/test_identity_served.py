@@ -11,10 +11,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from evidentia.backends.embedded.usage import USAGE_NAME
+from evidentia.backends.embedded.logs.usage_log import USAGE_NAME
 from evidentia.contracts.control import Role, TokenFacts, TokenLimits
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.serving.identity.limits import WRONG
+from evidentia.serving.identity.admission import WRONG
 from evidentia.testing.virtual_time import VirtualClock
 from evidentia.wiring.embedded import create
 from serving.rest_planes import SEED_BODY, Served, serving

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.contracts.control import Role, TokenId
-from evidentia.serving.identity import links as links_module
+from evidentia.serving.identity import sessions as links_module
 from evidentia.serving.identity import sessions as sessions_module
-from evidentia.serving.identity.limits import WRONG
-from evidentia.serving.identity.links import HOLDS_S, Links, hash_of, new_code
-from evidentia.serving.identity.sessions import IDLE_S, MAX_OF_ONE, RECHECK_NS, SessionStore
+from evidentia.serving.identity.admission import WRONG
+from evidentia.serving.identity.sessions import HOLDS_S, IDLE_S, MAX_OF_ONE, RECHECK_NS, Links, SessionStore, hash_of, new_code
 from evidentia.serving.operations.api_errors import ApiError
 from serving.identity_samples import Gate, code_of, run
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME, GovernanceFile, digest_of
-from evidentia.backends.embedded.governance_db_tokens import EmbeddedTokens
+from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME, GovernanceFile, digest_of
+from evidentia.backends.embedded.governance.token_store import EmbeddedTokens
 from evidentia.contracts.control import NO_FACTS, Role, TokenFacts, TokenId, TokenLimits
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.vocabulary import Classification

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.serving.jsonrpc.codes import INVALID_PARAMS, failure
-from evidentia.serving.jsonrpc.dispatch import MAX_AT_ONCE, MAX_IN_BATCH, RpcMethod, dispatch
+from evidentia.serving.jsonrpc.dispatch import INVALID_PARAMS, MAX_AT_ONCE, MAX_IN_BATCH, RpcMethod, dispatch, failure
 
 
 async def subtract(raw: bytes) -> bytes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.contracts.control import Role, TokenFacts, TokenLimits
-from evidentia.serving.jsonrpc import codes
+from evidentia.serving.jsonrpc import dispatch
 from evidentia.serving.jsonrpc.openrpc import openrpc_document
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.wiring.embedded import create
@@ -84,29 +84,29 @@ def test_what_stands_in_paths_queries_and_headers_over_rest_is_a_parameter_here(
     changed = result(plane.admin, "change_policy", id=policy_id, if_match='"1"', enabled=False)
 
     assert created == shown == listed["policies"][0]
-    assert (codes.CHANGED, 2) == (stale["code"], changed["policy"]["version"])
+    assert (dispatch.CHANGED, 2) == (stale["code"], changed["policy"]["version"])
 
 
 def test_a_fault_says_what_rest_says(plane: Served) -> None:
     refused = error(plane.reader, "list_policies", limits=3)
     over_rest = plane.reader.get("/v1/policies?limits=3").json()["error"]
 
-    assert (codes.INVALID_PARAMS, over_rest) == (refused["code"], refused["data"])
+    assert (dispatch.INVALID_PARAMS, over_rest) == (refused["code"], refused["data"])
     assert over_rest["message"] == refused["message"]
 
 
 @pytest.mark.parametrize(
     ("role", "sent", "expected"),
     [
-        (Role.READER, call("create_policy", **SEED_BODY), (codes.FORBIDDEN, "wrong_role")),
-        (Role.READER, call("show_run", id="nobody"), (codes.NOT_FOUND, "not_found")),
-        (Role.ADMIN, call("doctor"), (codes.FORBIDDEN, "wrong_tenant")),
-        (Role.ADMIN, call("create_policy", name="x", category="x"), (codes.INVALID_PARAMS, "policy_invalid")),
-        (Role.READER, call("no_such_method"), (codes.METHOD_NOT_FOUND, "method_not_found")),
-        (Role.READER, call("rpc.other"), (codes.METHOD_NOT_FOUND, "method_not_found")),
-        (Role.READER, call("retrieve_stream", query={"text": "x"}), (codes.METHOD_NOT_FOUND, "not_over_json_rpc")),
-        (Role.READER, call("retrieve", query={"text": "x" * (1 << 20)}), (codes.TOO_LARGE, "body_too_large")),
-        (Role.READER, call("retrieve"), (codes.INVALID_PARAMS, "invalid_field")),
+        (Role.READER, call("create_policy", **SEED_BODY), (dispatch.FORBIDDEN, "wrong_role")),
+        (Role.READER, call("show_run", id="nobody"), (dispatch.NOT_FOUND, "not_found")),
+        (Role.ADMIN, call("doctor"), (dispatch.FORBIDDEN, "wrong_tenant")),
+        (Role.ADMIN, call("create_policy", name="x", category="x"), (dispatch.INVALID_PARAMS, "policy_invalid")),
+        (Role.READER, call("no_such_method"), (dispatch.METHOD_NOT_FOUND, "method_not_found")),
+        (Role.READER, call("rpc.other"), (dispatch.METHOD_NOT_FOUND, "method_not_found")),
+        (Role.READER, call("retrieve_stream", query={"text": "x"}), (dispatch.METHOD_NOT_FOUND, "not_over_json_rpc")),
+        (Role.READER, call("retrieve", query={"text": "x" * (1 << 20)}), (dispatch.TOO_LARGE, "body_too_large")),
+        (Role.READER, call("retrieve"), (dispatch.INVALID_PARAMS, "invalid_field")),
     ],
 )
 def test_every_refusal_has_its_number(plane: Served, role: Role, sent: dict[str, Any], expected: tuple[int, str]) -> None:
@@ -141,14 +141,14 @@ def test_who_holds_no_token_is_refused_before_anything_is_read(shared: Served) -
     for headers in ({}, {"authorization": "Bearer evt_x_y"}):
         reply = shared.nobody.post("/rpc", content=b"[not even json", headers=headers)
 
-        assert (401, codes.UNAUTHORIZED, None) == (reply.status_code, reply.json()["error"]["code"], reply.json()["id"])
+        assert (401, dispatch.UNAUTHORIZED, None) == (reply.status_code, reply.json()["error"]["code"], reply.json()["id"])
         assert reply.headers["www-authenticate"].startswith("Bearer")
 
 
 def test_other_media_and_methods_are_refused(shared: Served) -> None:
     text = shared.reader.post("/rpc", content=b"{}", headers={"content-type": "text/plain"})
 
-    assert (415, codes.WRONG_TYPE) == (text.status_code, text.json()["error"]["code"])
+    assert (415, dispatch.WRONG_TYPE) == (text.status_code, text.json()["error"]["code"])
     assert 405 == shared.reader.get("/rpc").status_code
 
 
@@ -175,14 +175,14 @@ def test_every_call_of_a_batch_counts_against_the_limits_of_its_token(shared: Se
     refused = answers[2]["error"]
 
     assert [True, True, False] == ["result" in each for each in answers]
-    assert (codes.TOO_MANY, "rate_limited") == (refused["code"], refused["data"]["code"])
+    assert (dispatch.TOO_MANY, "rate_limited") == (refused["code"], refused["data"]["code"])
     assert refused["data"]["retry_after_s"] >= 1
 
 
 def test_what_does_not_parse_is_answered_in_the_protocol(shared: Served) -> None:
     reply = shared.reader.post("/rpc", content=b'{"jsonrpc":', headers={"content-type": "application/json"})
 
-    assert (200, codes.PARSE_ERROR) == (reply.status_code, reply.json()["error"]["code"])
+    assert (200, dispatch.PARSE_ERROR) == (reply.status_code, reply.json()["error"]["code"])
 
 
 # --- the description ---
@@ -221,9 +221,9 @@ def test_every_reference_leads_somewhere_and_every_schema_is_referred_to() -> No
 def test_every_error_number_is_described_and_stands_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
 
-    assert {str(code) for code in codes.MEANINGS} == set(DOCUMENT["components"]["errors"])
-    assert [] == [code for code in codes.MEANINGS if f"| `{code}` |" not in page]
-    assert set(codes.CODE_OF.values()) <= set(codes.MEANINGS)
+    assert {str(code) for code in dispatch.MEANINGS} == set(DOCUMENT["components"]["errors"])
+    assert [] == [code for code in dispatch.MEANINGS if f"| `{code}` |" not in page]
+    assert set(dispatch.CODE_OF.values()) <= set(dispatch.MEANINGS)
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="OpenRPC's meta schema is not at hand; set EVIDENTIA_DATA")

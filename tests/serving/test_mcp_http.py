@@ -16,11 +16,11 @@ from mcp import MCPError
 from mcp.types import BlobResourceContents
 
 import evidentia
-from evidentia.agents.tools import Toolbox
 from evidentia.contracts.control import Role
 from evidentia.contracts.errors import InvalidFieldError
+from evidentia.protocol.toolbox import Toolbox
 from evidentia.serving.identity.callers import Facts, Grants
-from evidentia.serving.identity.hosts import LOCAL_HOSTS, host_in
+from evidentia.serving.identity.host_check import LOCAL_HOSTS, host_in
 from serving.mcp_doors import (
     INITIALIZE,
     MODES,
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evidentia.agents.tools import ToolResult
     from evidentia.base.async_base import AsyncBase
+    from evidentia.protocol.toolbox import ToolResult
 
 ASK = {"query": "signing keys", **PATIENT}
 

@@ -18,13 +18,12 @@ import evidentia
 from evidentia.contracts.access import Principal
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.contracts.errors import BaseFullError
-from evidentia.contracts.evidence import EvidenceResponse
+from evidentia.contracts.evidence import EvidenceResponse, StreamEvent
 from evidentia.contracts.ids import PrincipalId, TenantId
-from evidentia.contracts.streaming import StreamEvent
 from evidentia.contracts.vocabulary import Classification
+from evidentia.serving.operations.document_intake import source_of
 from evidentia.serving.operations.endpoint import Endpoint
-from evidentia.serving.operations.sending import source_of
-from evidentia.serving.rest.streaming import streamed
+from evidentia.serving.rest.http_exchange import streamed
 from serving.rest_planes import Served, serving
 from serving.served_bases import LEVELS, A, B, asked, cleared, made, picture
 

@@ -14,9 +14,9 @@ import pytest
 
 from evidentia.contracts.control import Role
 from evidentia.serving.operations.document_endpoints import MAX_SENT_BYTES
+from evidentia.serving.operations.document_intake import source_of
 from evidentia.serving.operations.registry import ENDPOINTS
-from evidentia.serving.operations.sending import source_of
-from evidentia.serving.rest.responding import HEADERS
+from evidentia.serving.rest.http_exchange import HEADERS
 from serving.rest_planes import GOOD, SEED_BODY, Served, recorded, serving, started
 from serving.served_bases import TENANTS, A, B, asked, cleared, made
 

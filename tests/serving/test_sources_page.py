@@ -8,7 +8,7 @@ import pytest
 
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import ConnectionKind, CoverageState
-from evidentia.sources.intake_faults import Fault
+from evidentia.sources.intake_fields import Fault
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sources.md").read_text(encoding="utf-8")
 FIRST_CELLS = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]

@@ -19,7 +19,7 @@ from evidentia.contracts.ids import TenantId, chunk_parts
 from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.settings import SourceSettings
 from evidentia.contracts.vocabulary import AuthorityTier, Classification, ContentType
-from evidentia.provenance.exchange import BROKEN_CUSTODY, FAULT_KEY
+from evidentia.provenance.custody_exchange import BROKEN_CUSTODY, FAULT_KEY
 from evidentia.sources.intake import Intake, intake_identity
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from evidentia.contracts.ids import chunk_parts
 from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.settings import SourceSettings
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
-from evidentia.sources.intake_faults import Fault
-from evidentia.sources.intake_text import clean_text
+from evidentia.sources.intake_fields import Fault, clean_text
 
 if TYPE_CHECKING:
     from evidentia.sources.intake import Taken

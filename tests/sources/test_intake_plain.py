@@ -15,7 +15,7 @@ from evidentia.contracts.access import AccessRule
 from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.settings import SourceSettings
 from evidentia.contracts.vocabulary import Classification, ContentType
-from evidentia.sources.intake_plain import read_plain
+from evidentia.sources.intake import read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

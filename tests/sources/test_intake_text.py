@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.sources import intake_text
-from evidentia.sources.intake_text import clean_line, clean_text, cut_text, exact_text
+from evidentia.sources import intake_fields
+from evidentia.sources.intake_fields import clean_line, clean_text, cut_text, exact_text
 
 TRICKY = st.text(
     st.sampled_from(
@@ -39,7 +39,7 @@ def test_clean_text_is_composed_and_shows_all_that_it_holds(text: str) -> None:
 
 def test_the_short_way_for_printable_text_lets_nothing_through_that_the_long_one_removes() -> None:
     printable = [chr(point) for point in range(sys.maxunicode + 1) if chr(point).isprintable()]
-    text = "\n".join(each for each in printable if not intake_text._UNSEEN_YET_PRINTABLE.match(each))
+    text = "\n".join(each for each in printable if not intake_fields._UNSEEN_YET_PRINTABLE.match(each))
 
     assert clean_text(text + "\u200b") == clean_text(text)
 

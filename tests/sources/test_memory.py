@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded.notes import EmbeddedNotes
+from evidentia.backends.embedded.records.note_store import EmbeddedNotes
 from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.evidence import SubQuery, TimeWindow
 from evidentia.contracts.ids import PrincipalId, SessionId, Sha256, TenantId
@@ -23,7 +23,7 @@ from evidentia.contracts.search import AccessScope
 from evidentia.contracts.sources import Note
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
 from evidentia.policy.access import is_allowed
-from evidentia.sources.memory import MemoryRetriever
+from evidentia.sources.agent_notes import MemoryRetriever
 from evidentia.testing.determinism import START, SteppingClock
 from evidentia.text.tokens import Tokeniser
 from evidentia.text.weights import Bm25, idf_fixed

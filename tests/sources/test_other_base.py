@@ -15,7 +15,7 @@ from evidentia.contracts.errors import ServiceUnavailableError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.ports import SupportsDataVersion
 from evidentia.contracts.vocabulary import CoverageState
-from evidentia.provenance.exchange import candidates_of
+from evidentia.provenance.custody_exchange import candidates_of
 from evidentia.sources.other_base import BaseRetriever
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evidentia.text.counting import truncate
 from evidentia.text.sentences import split_sentences
-from evidentia.text.truncation import truncate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,6 +1,6 @@
 """What does an agent call?
 
-Sessions, observation, the agent protocol, citations and the self-check. Public names are imported on first use, so that importing
+Runs, their records, observation and enforcement. Public names are imported on first use, so that importing
 the room stays cheap.
 """
 
@@ -10,16 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evidentia.agents.approval import ApprovalDecision, auto_approve, auto_deny, prompt_approval
     from evidentia.agents.context import Context
-    from evidentia.agents.current import get_current_context
-    from evidentia.agents.decorators import decision, reasoning, retrieval, step, tool
-    from evidentia.agents.enforcement import PolicyCheck
+    from evidentia.agents.current_context import get_current_context
+    from evidentia.agents.decorators import decision, reasoning, retrieval, retry, step, tool
+    from evidentia.agents.enforcement import ApprovalDecision, PolicyCheck, auto_approve, auto_deny, prompt_approval
     from evidentia.agents.errors import InvalidRecordError
-    from evidentia.agents.observing import observe
-    from evidentia.agents.protocol import ProtocolSession, lint_trace
-    from evidentia.agents.retrying import retry
-    from evidentia.agents.tools import Toolbox
+    from evidentia.agents.observation import observe
     from evidentia.contracts.errors import PolicyInvalidError, PolicyViolationError
 
 __all__ = [
@@ -29,13 +25,10 @@ __all__ = [
     "PolicyCheck",
     "PolicyInvalidError",
     "PolicyViolationError",
-    "ProtocolSession",
-    "Toolbox",
     "auto_approve",
     "auto_deny",
     "decision",
     "get_current_context",
-    "lint_trace",
     "observe",
     "prompt_approval",
     "reasoning",
@@ -46,24 +39,21 @@ __all__ = [
 ]
 
 _EXPORTS = {
-    "ApprovalDecision": "evidentia.agents.approval",
+    "ApprovalDecision": "evidentia.agents.enforcement",
     "Context": "evidentia.agents.context",
     "InvalidRecordError": "evidentia.agents.errors",
     "PolicyCheck": "evidentia.agents.enforcement",
     "PolicyInvalidError": "evidentia.contracts.errors",
     "PolicyViolationError": "evidentia.contracts.errors",
-    "ProtocolSession": "evidentia.agents.protocol",
-    "Toolbox": "evidentia.agents.tools",
-    "auto_approve": "evidentia.agents.approval",
-    "auto_deny": "evidentia.agents.approval",
+    "auto_approve": "evidentia.agents.enforcement",
+    "auto_deny": "evidentia.agents.enforcement",
     "decision": "evidentia.agents.decorators",
-    "get_current_context": "evidentia.agents.current",
-    "lint_trace": "evidentia.agents.protocol",
-    "observe": "evidentia.agents.observing",
-    "prompt_approval": "evidentia.agents.approval",
+    "get_current_context": "evidentia.agents.current_context",
+    "observe": "evidentia.agents.observation",
+    "prompt_approval": "evidentia.agents.enforcement",
     "reasoning": "evidentia.agents.decorators",
     "retrieval": "evidentia.agents.decorators",
-    "retry": "evidentia.agents.retrying",
+    "retry": "evidentia.agents.decorators",
     "step": "evidentia.agents.decorators",
     "tool": "evidentia.agents.decorators",
 }

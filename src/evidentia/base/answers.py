@@ -12,7 +12,7 @@ import msgspec
 
 from evidentia.contracts import evidence as messages
 from evidentia.contracts.errors import MissingExtraError
-from evidentia.provenance.tags import TagFacts, render_tag
+from evidentia.provenance.evidence_tags import TagFacts, render_tag
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,36 +11,34 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from evidentia.base import federating, governing, layouts, versions
+from evidentia.base import administration, visible_content
 from evidentia.base.answers import EvidenceResponse
-from evidentia.base.checkup import check_up
-from evidentia.base.exporting import export_fragment
-from evidentia.base.ingesting import embed_into, ingest_into
-from evidentia.base.options import ingest_options
+from evidentia.base.base_ingest import embed_into, ingest_into, ingest_options
+from evidentia.base.maintenance import check_up
+from evidentia.base.visible_content import export_fragment
 from evidentia.contracts import evidence as messages
 from evidentia.contracts.access import local_owner, normalised
-from evidentia.contracts.documents import AccessChange, ChangeSet, CommitSummary
+from evidentia.contracts.documents import DEFAULT_SOURCE, AccessChange, ChangeSet, CommitSummary
 from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, NotFoundError
+from evidentia.contracts.evidence import FinalResponse
 from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, Sha256, SourceId
-from evidentia.contracts.ingestion import DEFAULT_SOURCE
 from evidentia.contracts.provenance import FragmentExport
-from evidentia.contracts.streaming import FinalResponse
 from evidentia.contracts.tables import TableId
-from evidentia.engine.checking import request_from
-from evidentia.engine.verifying import verify_response
+from evidentia.engine.answer_verification import verify_response
+from evidentia.engine.request_checks import request_from
 from evidentia.policy.access import access_scope, is_allowed
-from evidentia.provenance import verify as verification
+from evidentia.provenance import verification
 from evidentia.wiring import embedded
-from evidentia.wiring.presence import has_base
-from evidentia.wiring.remote import is_address
+from evidentia.wiring.remote_calls import is_address
+from evidentia.wiring.settings_file import has_base
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport
-    from evidentia.contracts.documents import StoredChunk
-    from evidentia.contracts.evidence import EvidenceRequest
+    from evidentia.contracts.documents import StoredChunk, VersionDiff, VersionSummary
+    from evidentia.contracts.evidence import EvidenceRequest, StreamEvent
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.ports import Governor
@@ -50,11 +48,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import SourceTrial, WarmReport
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
-    from evidentia.contracts.streaming import StreamEvent
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
-    from evidentia.contracts.versions import VersionDiff, VersionSummary
     from evidentia.wiring.embedded import BaseComponents
 
 
@@ -157,14 +153,14 @@ class AsyncBase:
 
     async def versions(self, *, limit: int = 20) -> list[VersionSummary]:
         """Return the newest versions with what each holds, newest first; those that `gc` removed are named without it."""
-        return await asyncio.to_thread(versions.versions, self._parts, self._principal, limit=limit)
+        return await asyncio.to_thread(visible_content.versions, self._parts, self._principal, limit=limit)
 
     async def diff(self, older: int | str, newer: int | str, *, limit: int = 1_000) -> VersionDiff:
         """Return what differs between two versions, each by its number, by a hash such as its `corpus_version`, or by its beginning.
 
         At most `limit` documents of each kind are listed; the totals count all of them.
         """
-        return await asyncio.to_thread(versions.diff, self._parts, self._principal, older, newer, limit=limit)
+        return await asyncio.to_thread(visible_content.diff, self._parts, self._principal, older, newer, limit=limit)
 
     async def documents(self) -> list[tuple[DocumentId, AccessRule, int]]:
         """Return every live document with its access rule and its number of chunks, ordered by id."""
@@ -176,26 +172,26 @@ class AsyncBase:
 
     async def tables(self) -> list[TableCard]:
         """Return the tables of every live document, ordered by document; no cell is read for it."""
-        return await asyncio.to_thread(layouts.tables, self._parts, self._principal)
+        return await asyncio.to_thread(visible_content.tables, self._parts, self._principal)
 
     async def open_table(self, table_id: str) -> OpenTable:
         """Return a table of a live document with its cells."""
-        return await asyncio.to_thread(layouts.open_table, self._parts, self._principal, TableId(table_id))
+        return await asyncio.to_thread(visible_content.open_table, self._parts, self._principal, TableId(table_id))
 
     async def ask_tables(self, question: str, *, limit: int = 200) -> TableAnswer:
         """Answer a question from spreadsheets: rows with the rows of the sheets they came from, or why there are none.
 
         Rules that link words to columns and cells plan a statement, and decline what they cannot read; nothing is guessed.
         """
-        return await asyncio.to_thread(layouts.ask_tables, self._parts, self._principal, question, limit=limit)
+        return await asyncio.to_thread(visible_content.ask_tables, self._parts, self._principal, question, limit=limit)
 
     async def layout(self, document_id: str) -> DocumentLayout | None:
         """Return the pages, images and tables of a live document; None where it has none of them."""
-        return await asyncio.to_thread(layouts.layout, self._parts, self._principal, DocumentId(document_id))
+        return await asyncio.to_thread(visible_content.layout, self._parts, self._principal, DocumentId(document_id))
 
     async def image(self, image_hash: str) -> tuple[str, bytes]:
         """Return the media type and the bytes of an image, by the hash that a fragment or a layout names."""
-        return await asyncio.to_thread(layouts.image, self._parts, self._principal, Sha256(image_hash))
+        return await asyncio.to_thread(visible_content.image, self._parts, self._principal, Sha256(image_hash))
 
     async def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""
@@ -224,24 +220,24 @@ class AsyncBase:
         runs on is kept apart with `isolate=True`. Other kinds (`base`, `remote`, `mcp`) need none: their connection says where they are.
         """
         self._require_owner("register sources")
-        return await asyncio.to_thread(federating.add_source, self._parts, descriptor, retriever, isolate=isolate)
+        return await asyncio.to_thread(administration.add_source, self._parts, descriptor, retriever, isolate=isolate)
 
     async def remove_source(self, source_id: str) -> None:
         """Forget a source outside the base, and what was kept of it."""
         self._require_owner("remove sources")
-        await asyncio.to_thread(federating.remove_source, self._parts, source_id)
+        await asyncio.to_thread(administration.remove_source, self._parts, source_id)
 
     async def sources(self) -> list[SourceStatus]:
         """Return every source you may know of, with its health, ordered by id."""
-        return await asyncio.to_thread(federating.source_statuses, self._parts, self._principal)
+        return await asyncio.to_thread(administration.source_statuses, self._parts, self._principal)
 
     async def source_freshness(self) -> list[FreshnessReport]:
         """Return how old every source's data is beside what it promises."""
-        return await asyncio.to_thread(federating.source_freshness, self._parts, self._principal)
+        return await asyncio.to_thread(administration.source_freshness, self._parts, self._principal)
 
     async def test_source(self, source_id: str, query: str, *, limit: int = 10) -> SourceTrial:
         """Ask one source outside the base by itself; nothing of it is kept or ranked."""
-        return await federating.try_source(self._parts, self._principal, source_id, query, limit=limit)
+        return await administration.try_source(self._parts, self._principal, source_id, query, limit=limit)
 
     async def source_changed(self, source_id: str) -> int:
         """Say that a source's data has changed: what was kept of it is forgotten. Return how much that was."""
@@ -260,7 +256,7 @@ class AsyncBase:
     ) -> Note:
         """Write a note that later requests of the same principal, agent and session find; without a session, of all of them."""
         return await asyncio.to_thread(
-            federating.remember,
+            administration.remember,
             self._parts,
             self._principal,
             text,
@@ -273,31 +269,31 @@ class AsyncBase:
 
     async def notes(self, *, agent: str | None = None, session: str | None = None) -> list[Note]:
         """Return your notes that have not expired, ordered by id."""
-        return await asyncio.to_thread(federating.notes, self._parts, self._principal, agent=agent, session=session)
+        return await asyncio.to_thread(administration.notes, self._parts, self._principal, agent=agent, session=session)
 
     async def forget(self, note_ids: Iterable[str]) -> int:
         """Forget notes, and return how many there were."""
-        return await asyncio.to_thread(federating.forget, self._parts, self._principal, note_ids)
+        return await asyncio.to_thread(administration.forget, self._parts, self._principal, note_ids)
 
     async def add_policy(self, body: PolicyBody | Mapping[str, object]) -> StoredPolicy:
         """Put a policy in force, or the next version of the one with its name; the rules of each category are in docs/policies.md."""
         self._require_owner("change policies")
-        return await asyncio.to_thread(governing.add, self._parts, self._principal, body)
+        return await asyncio.to_thread(administration.add_policy, self._parts, self._principal, body)
 
     async def policies(self) -> list[StoredPolicy]:
         """Return your tenant's policies by priority and name, those that are disabled included."""
-        return await asyncio.to_thread(governing.live, self._parts, self._principal)
+        return await asyncio.to_thread(administration.live_policies, self._parts, self._principal)
 
     async def remove_policy(self, name: str) -> StoredPolicy:
         """Take a policy out of force by its name or id; its versions stay readable."""
         self._require_owner("change policies")
-        return await asyncio.to_thread(governing.remove, self._parts, self._principal, name)
+        return await asyncio.to_thread(administration.remove_policy, self._parts, self._principal, name)
 
     async def warm(self, questions: Iterable[str] = (), **fields: object) -> WarmReport:
         """Ask questions ahead of time, so that what sources say is kept until it changes; those of `cache.warm` where none are given."""
         asked = tuple(questions) or self.settings.cache.warm
         requests = [self._request(question, fields) for question in asked]
-        return await federating.warm(self._parts, self._principal, requests)
+        return await administration.warm(self._parts, self._principal, requests)
 
     async def cache_stats(self) -> CacheStats:
         """Return what is kept of what sources said, and how often it served."""

@@ -14,38 +14,35 @@ import msgspec
 
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.async_base import AsyncBase
-from evidentia.base.options import ingest_options
-from evidentia.base.remote_parcels import prepare_sending
-from evidentia.base.remote_sending import send
+from evidentia.base.base_ingest import ingest_options
+from evidentia.base.remote_ingest import prepare_sending, send
 from evidentia.contracts import doors
 from evidentia.contracts import evidence as messages
 from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.control import PolicyPage
-from evidentia.contracts.documents import CommitSummary
+from evidentia.contracts.documents import DEFAULT_SOURCE, CommitSummary, VersionDiff, VersionSummary
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.contracts.ingestion import DEFAULT_SOURCE
+from evidentia.contracts.evidence import FinalResponse
 from evidentia.contracts.policies import StoredPolicy
 from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
 from evidentia.contracts.receipts import ReplayReport, WhyReport
 from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport, IngestReport
 from evidentia.contracts.retrieval import SourceTrial, WarmReport
 from evidentia.contracts.sources import Note, SourceDescriptor
-from evidentia.contracts.streaming import FinalResponse
 from evidentia.contracts.tables import OpenTable, TableAnswer
 from evidentia.contracts.telemetry import RequestTrace
 from evidentia.contracts.vectors import EmbedProgress, EmbedReport
-from evidentia.contracts.versions import VersionDiff, VersionSummary
-from evidentia.engine.checking import request_from
-from evidentia.wiring.remote import open_calls
+from evidentia.engine.request_checks import request_from
+from evidentia.wiring.remote_calls import open_calls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 
-    from evidentia.base.remote_parcels import Parcel
+    from evidentia.base.remote_ingest import Parcel
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport
     from evidentia.contracts.documents import StoredChunk
-    from evidentia.contracts.evidence import EvidenceRequest
+    from evidentia.contracts.evidence import EvidenceRequest, StreamEvent
     from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.policies import PolicyBody
@@ -53,7 +50,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.reports import IngestProgress
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import FreshnessReport, SourceStatus
-    from evidentia.contracts.streaming import StreamEvent
     from evidentia.contracts.tables import TableCard
 
 Answer = TypeVar("Answer")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from evidentia.base.async_base import AsyncBase, aconnect
 from evidentia.base.portal import Portal
-from evidentia.contracts.ingestion import DEFAULT_SOURCE
+from evidentia.contracts.documents import DEFAULT_SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from evidentia.contracts import evidence as messages
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport
-    from evidentia.contracts.documents import CommitSummary, StoredChunk
-    from evidentia.contracts.evidence import EvidenceRequest
+    from evidentia.contracts.documents import CommitSummary, StoredChunk, VersionDiff, VersionSummary
+    from evidentia.contracts.evidence import EvidenceRequest, StreamEvent
     from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import SourceTrial, WarmReport
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
-    from evidentia.contracts.streaming import StreamEvent
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
-    from evidentia.contracts.versions import VersionDiff, VersionSummary
 
 
 def connect(path: str | Path, *, init: bool = False, principal: Principal | None = None, token: str | None = None) -> Base:

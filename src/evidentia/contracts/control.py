@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final, NewType
 
 import msgspec
 
-from evidentia.contracts.calls import Metadata
 from evidentia.contracts.decisions import DecisionStatus, PolicyDecision, Verdict
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import (
@@ -23,6 +22,7 @@ from evidentia.contracts.policies import (
     Posture,
     StoredPolicy,
 )
+from evidentia.contracts.protocol import Metadata
 from evidentia.contracts.runs import Phase, RecordableCall, RunFacts, RunId, RunStatus, RunSummary
 from evidentia.contracts.vocabulary import Classification, Vocabulary
 

@@ -6,9 +6,9 @@ from datetime import datetime
 
 import msgspec
 
-from evidentia.contracts.calls import Metadata
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import DEFAULT_TENANT, PolicyAction, PolicyId
+from evidentia.contracts.protocol import Metadata
 from evidentia.contracts.runs import AnyCall, Phase, RunId
 from evidentia.contracts.vocabulary import Vocabulary
 

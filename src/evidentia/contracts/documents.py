@@ -9,7 +9,7 @@ import msgspec
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, PrincipalId, SemanticVersion, Sha256, SourceId
-from evidentia.contracts.layout import Attachment
+from evidentia.contracts.layout import Attachment, ExtractedText
 from evidentia.contracts.provenance import DocumentCustody
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType, DeprecationStatus
 
@@ -155,3 +155,88 @@ class StoredDocument(msgspec.Struct, frozen=True, kw_only=True):
     root: int
     added_at: int
     removed_at: int | None
+
+
+# --- ingestion ---
+# What a caller decides about material when it comes in.
+
+DEFAULT_SOURCE = SourceId("documents")
+
+
+class IngestOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The source material belongs to, and the trust and access it starts with."""
+
+    source: SourceId = DEFAULT_SOURCE
+    authority: AuthorityTier = AuthorityTier.CURATED
+    access: AccessRule = AccessRule()
+    tags: tuple[str, ...] = ()
+    prune: bool = False
+    """Remove documents of this source whose file is gone from the roots given."""
+
+
+class ReadDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A document that was read and cut but not yet identified and chained.
+
+    `spans` are character offsets of the chunks into `extracted.text`, in order, without overlap.
+    """
+
+    source_id: SourceId
+    document_id: DocumentId
+    document_version: str
+    original_hash: Sha256
+    original_length: int
+    extracted: ExtractedText
+    spans: tuple[tuple[int, int], ...]
+    chunker_version: str
+    metadata: DocumentMetadata
+    access: AccessRule
+    fingerprint: Sha256
+    read_at: datetime
+    root: str = ""
+
+
+# --- versions ---
+# The versions of a base, and what differs between two of them.
+
+
+class VersionSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A version as whoever asks sees it; how much a version held that gc removed is not known any more, and None."""
+
+    sequence: int
+    corpus_version: CorpusVersion
+    evidence_state: EvidenceState
+    at: datetime
+    is_kept: bool
+    documents: int | None = None
+    chunks: int | None = None
+
+
+class ChangedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A document that differs between two versions, by the source it has in the newer one, else in the older."""
+
+    document_id: DocumentId
+    source_id: SourceId
+
+
+class ChangedDocuments(msgspec.Struct, frozen=True, kw_only=True):
+    """The documents of one kind of change: how many there are, and the first of them, ordered by id."""
+
+    total: int
+    documents: tuple[ChangedDocument, ...] = ()
+
+
+class VersionDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs between two versions as whoever asks sees them.
+
+    `changed` differ in their text or in how it is cut, `metadata_changed` in title, tags and the like. A document can be in several lists.
+    """
+
+    older: VersionSummary
+    newer: VersionSummary
+    added: ChangedDocuments
+    removed: ChangedDocuments
+    changed: ChangedDocuments
+    metadata_changed: ChangedDocuments
+    access_changed: ChangedDocuments
+    note: str = ""
+    """Says that lists were cut; empty when they are whole."""

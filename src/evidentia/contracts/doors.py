@@ -9,16 +9,14 @@ from typing import Annotated, Final
 import msgspec
 
 from evidentia.contracts.access import AccessRule
-from evidentia.contracts.documents import StoredChunk
+from evidentia.contracts.documents import DEFAULT_SOURCE, StoredChunk, VersionSummary
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, EvidenceResponse
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, ReceiptId, Sha256
-from evidentia.contracts.ingestion import DEFAULT_SOURCE
 from evidentia.contracts.layout import DocumentLayout
 from evidentia.contracts.provenance import FragmentExport
 from evidentia.contracts.sources import FreshnessReport, Note, SourceStatus
 from evidentia.contracts.tables import TableCard
 from evidentia.contracts.telemetry import RequestTrace
-from evidentia.contracts.versions import VersionSummary
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
 
 MAX_INGESTED: Final = 10_000

@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule
     from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord, PolicyDecision, Verdict
     from evidentia.contracts.documents import ChangeSet, CommitSummary, KnownDocument, StoredChunk, StoredDocument
-    from evidentia.contracts.evidence import Turn
-    from evidentia.contracts.extraction import ExtractedText
+    from evidentia.contracts.evidence import StreamEvent, Turn
     from evidentia.contracts.grounding import GroundingScore
     from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, RequestId, Sha256, SourceId
     from evidentia.contracts.judging import Judgement, JudgeRequest
-    from evidentia.contracts.layout import DocumentLayout
+    from evidentia.contracts.layout import DocumentLayout, ExtractedText
     from evidentia.contracts.policies import Policy, PolicyBody, PolicyChange, PolicyId, StoredPolicy
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     )
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.sources import Note, SourceDescriptor
-    from evidentia.contracts.streaming import StreamEvent
     from evidentia.contracts.tables import CellValue, OpenTable, PlanDeclined, TableLimits, TablePlan, TableRows
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbeddingState, PendingChunk, StoredVector, VectorIdentity

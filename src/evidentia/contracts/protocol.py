@@ -7,13 +7,32 @@ A profile says what an agent may do and in which order. What is recorded are fac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, NewType
 
 import msgspec
 
-from evidentia.contracts.calls import Metadata, RunCall
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.vocabulary import Vocabulary
+
+# --- calls ---
+# What every call that a run records has in common.
+
+SpanId = NewType("SpanId", str)
+
+Metadata = Mapping[str, Any]  # Any: numbers, words and lists as the rule says; always JSON
+
+
+class RunCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
+    """One thing a run records."""
+
+    is_ahead: ClassVar[bool] = False
+    """Whether it is said before it happens: what stops it prevents it, and the run goes on."""
+
+    span: SpanId | None = None
+    """The open span it belongs under; None is the run itself."""
+
+
+# --- protocol ---
 
 
 class TaskKind(Vocabulary):

@@ -8,11 +8,10 @@ from typing import NewType
 
 import msgspec
 
-from evidentia.contracts.calls import Metadata, RunCall, SpanId
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.judging import Judgement
 from evidentia.contracts.policies import DEFAULT_TENANT, Policy, PolicyId, Posture
-from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
+from evidentia.contracts.protocol import Metadata, ReplyDrafted, RunCall, SpanId, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.vocabulary import Vocabulary
 
 RunId = NewType("RunId", str)

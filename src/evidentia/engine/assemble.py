@@ -9,10 +9,9 @@ from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment
 from evidentia.contracts.provenance import RetrievalContext, TrustMetadata
 from evidentia.contracts.vocabulary import FusionMethod
-from evidentia.engine.layouts import layout_of
+from evidentia.engine.fragment_layouts import layout_of
 from evidentia.engine.selection import CONFLICT_LOST, outsider_of
-from evidentia.provenance.chain import stored_chain
-from evidentia.provenance.outside import outside_chain
+from evidentia.provenance.custody_chain import outside_chain, stored_chain
 from evidentia.ranking.confidence import confidence, shipped_model
 from evidentia.text.counting import basis_of, count_tokens
 from evidentia.text.prompt_injection import hostile_flags

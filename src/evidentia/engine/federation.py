@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from evidentia.contracts.evidence import CoverageReport
 from evidentia.contracts.retrieval import SourceAsk, SourceReply, SourceTrial
 from evidentia.contracts.vocabulary import BreakerState, ConnectionKind, CoverageState
-from evidentia.engine.cache import CacheAsk
-from evidentia.engine.fanout import FanOut, SourceCall
-from evidentia.engine.fanout_replies import age_s, newest_of
-from evidentia.engine.outsiders import Sight
-from evidentia.engine.plan import SourceFacts
-from evidentia.engine.rates import RateLimiter
+from evidentia.engine.assemble import PRIOR
+from evidentia.engine.external_candidates import Sight
+from evidentia.engine.request_trace import build_trace
 from evidentia.engine.selection import POOL_BEYOND_LIMIT
-from evidentia.engine.source_choice import left_out, weight_milli
-from evidentia.engine.stopping import EarlyStop
-from evidentia.engine.tracing import build_trace
+from evidentia.federation.candidate_cache import CacheAsk
+from evidentia.federation.fanout import FanOut, SourceCall
+from evidentia.federation.source_calls import age_s, newest_of
+from evidentia.federation.source_plan import SourceFacts, left_out, weight_milli
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,10 +31,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import FanoutSettings, SourceSettings
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.engine.cache import CacheHit, CandidateCache, RequestCache
-    from evidentia.engine.health import HealthBook
-    from evidentia.engine.plan import PlannedCall
     from evidentia.engine.question import Question
+    from evidentia.federation.candidate_cache import CacheHit, CandidateCache, RequestCache
+    from evidentia.federation.source_health import HealthBook
+    from evidentia.federation.source_plan import PlannedCall
+
 
 NOT_ATTACHED = "nothing is attached in this process that could ask it"
 RATE_USED_UP = "its rate limit is used up"
@@ -379,3 +379,102 @@ def _data_version(descriptor: SourceDescriptor, retriever: Retriever | BlockingR
         return ""
     version = getattr(retriever, "data_version", None)
     return "" if version is None else str(version())
+
+
+# --- rates ---
+# How often a source may be asked: one token bucket per source, in whole nanoseconds. It counts the calls of this process alone.
+
+_CALL: Final = 10**9
+"""What one call takes from a bucket; `max_qps` per nanosecond flow in, so that a bucket counts in billionths of a call."""
+
+
+class RateLimiter:
+    """Tells whether a source may be asked now. Thread safe.
+
+    A bucket is full at first and holds one second's worth of calls, so that in any t seconds there are at most
+    `max_qps * (t + 1)` of them. A source without a limit has no bucket.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._buckets: dict[SourceId, tuple[int, int]] = {}
+
+    def allows(self, source_id: SourceId, max_qps: int | None) -> bool:
+        """Tell whether a call would be let through now, without counting one."""
+        if max_qps is None:
+            return True
+        with self._lock:
+            return self._level(source_id, max_qps, self._clock.elapsed_ns()) >= _CALL
+
+    def take(self, source_id: SourceId, max_qps: int | None) -> bool:
+        """Count one call if it may be made now, and tell whether it may."""
+        if max_qps is None:
+            return True
+        with self._lock:  # the clock is read inside, so that no call is dated before the one that was counted last
+            now_ns = self._clock.elapsed_ns()
+            level = self._level(source_id, max_qps, now_ns)
+            if level < _CALL:
+                return False
+            self._buckets[source_id] = (level - _CALL, now_ns)
+            return True
+
+    def _level(self, source_id: SourceId, max_qps: int, now_ns: int) -> int:
+        full = max_qps * _CALL
+        level, since_ns = self._buckets.get(source_id, (full, now_ns))
+        return min(full, level + max_qps * (now_ns - since_ns))
+
+
+# --- stopping ---
+# When enough has come: sources that are still out are given up, if the request allows it.
+#
+# Enough is when every fragment of the answer is likely enough to be relevant, or when the last source added next to nothing. Both depend
+# on who answers first, so a request has to ask for it, and the answer says when it happened.
+
+_MILLION = 1_000_000
+
+
+class EarlyStop:
+    """Decides for one request, each time a source has finished."""
+
+    def __init__(
+        self, settings: SourceSettings, *, limit: int, own: Callable[[], Sequence[float] | None], known: Sequence[SourceReply] = ()
+    ) -> None:
+        self._settings = settings
+        self._limit = limit
+        self._own = own
+        self._known = known
+        self._sum_before: int | None = None
+        self._answered = 0
+        self.reason = ""
+        """Why no more was waited for; empty while it is."""
+
+    def __call__(self, replies: Sequence[SourceReply]) -> str:
+        """Return why no more is waited for; empty to go on."""
+        self.reason = self._decide(replies)
+        return self.reason
+
+    def _decide(self, replies: Sequence[SourceReply]) -> str:
+        best = self._best(replies)
+        if len(best) == self._limit and best[-1] >= self._settings.stop_confidence_milli * _MILLI:
+            return (
+                f"early stop: {self._limit} fragments are at least {self._settings.stop_confidence_milli / _MILLI:g} likely to be relevant"
+            )
+        answered = sum(1 for reply in replies if reply.report.state is CoverageState.SEARCHED)
+        if not best or answered == self._answered:
+            return ""  # a source that failed has added nothing, and says nothing of the others
+        self._answered = answered
+        before, self._sum_before = self._sum_before, sum(best)
+        if before is not None and self._sum_before - before < self._settings.stop_gain_milli * _MILLI:
+            return f"early stop: the last source added less than {self._settings.stop_gain_milli / _MILLI:g}"
+        return ""
+
+    def _best(self, replies: Sequence[SourceReply]) -> list[int]:
+        """Return the probabilities of the best fragments so far, in millionths, highest first."""
+        own = [round(each * _MILLION) for each in self._own() or ()]
+        told = [
+            round(PRIOR * _MILLION) if each.confidence_millionths is None else each.confidence_millionths
+            for reply in (*self._known, *replies)
+            for each in reply.candidates
+        ]
+        return sorted([*own, *told], reverse=True)[: self._limit]

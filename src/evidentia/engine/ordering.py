@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import SignalScores
 from evidentia.contracts.vocabulary import FusionMethod
-from evidentia.engine.outsiders import NO_LEGS
+from evidentia.engine.external_candidates import NO_LEGS
 from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking import fusion, signals
-from evidentia.ranking.composite import composites, normalise_reranked, weights_of, with_reranker
-from evidentia.ranking.merging import MergeCandidate, feature_rows
+from evidentia.ranking.merge_features import MergeCandidate, feature_rows
 from evidentia.ranking.query_weights import lexical_milli, shipped_weights
+from evidentia.ranking.signals import composites, normalise_reranked, weights_of, with_reranker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
     from evidentia.contracts.settings import RankingSettings
     from evidentia.contracts.vocabulary import AuthorityTier, ContentType
+    from evidentia.engine.external_candidates import Admitted, Outsider
     from evidentia.engine.legs import Found, PartScores
-    from evidentia.engine.outsiders import Admitted, Outsider
     from evidentia.engine.question import Question
 
 RERANK_SHARE = 0.16

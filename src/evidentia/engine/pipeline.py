@@ -22,23 +22,21 @@ from evidentia.contracts.ids import CorpusVersion, EvidenceState, RequestId
 from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
 from evidentia.contracts.runs import RunId
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
+from evidentia.engine.answer_governance import Governed, about_documents, facts_of, govern
 from evidentia.engine.assemble import Assembler, count_remembered
-from evidentia.engine.attempt import Attempt
-from evidentia.engine.budget import fit_budget
-from evidentia.engine.checking import check_request
-from evidentia.engine.deadline import Stages
-from evidentia.engine.fanout_replies import GIVEN_UP
-from evidentia.engine.gathering import TOO_SLOW, Gathering
-from evidentia.engine.governing import Governed, about_documents, facts_of, govern
+from evidentia.engine.external_candidates import admit, coverage_of, fuse_outsiders
 from evidentia.engine.legs import NOTHING_FOUND, search_legs, search_vectors
 from evidentia.engine.offload import INLINE
 from evidentia.engine.ordering import fuse, rerank, weigh
-from evidentia.engine.outsiders import admit, coverage_of, fuse_outsiders
-from evidentia.engine.plan import plan_sources
-from evidentia.engine.results import config_hash, request_hash, result_hash
-from evidentia.engine.selection import ClaimReader, choose, read_pool, resolve
-from evidentia.engine.trail import Trail
+from evidentia.engine.request_checks import check_request
+from evidentia.engine.result_hashes import config_hash, request_hash, result_hash
+from evidentia.engine.retrieval_task import TOO_SLOW, Attempt, Gathering
+from evidentia.engine.selection import ClaimReader, choose, fit_budget, read_pool, resolve
+from evidentia.engine.stage_log import Trail
 from evidentia.engine.understanding import NO_VECTORS, Understander
+from evidentia.federation.deadline import Stages
+from evidentia.federation.source_calls import GIVEN_UP
+from evidentia.federation.source_plan import plan_sources
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
 from evidentia.ranking.fusion import order as fusion_order
@@ -48,22 +46,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.evidence import Conflict, EvidenceFragment, EvidenceRequest, TermScore
+    from evidentia.contracts.evidence import Conflict, EvidenceFragment, EvidenceRequest, StreamEvent, TermScore
     from evidentia.contracts.ids import ReceiptId, SourceId
     from evidentia.contracts.ports import BlockingExecutor, Clock, Entropy, EvidenceIndex, Offloader, ReceiptLog, SearchableSnapshot
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.search import AccessScope
-    from evidentia.contracts.streaming import StreamEvent
-    from evidentia.engine.budget import Fitted
+    from evidentia.engine.answer_governance import Governing
+    from evidentia.engine.external_candidates import Admitted
     from evidentia.engine.federation import Federation, Round
-    from evidentia.engine.governing import Governing
     from evidentia.engine.legs import Found
     from evidentia.engine.ordering import Ranked
-    from evidentia.engine.outside import Models
-    from evidentia.engine.outsiders import Admitted
-    from evidentia.engine.plan import SourcePlan
-    from evidentia.engine.question import Question
-    from evidentia.engine.selection import Pooled
+    from evidentia.engine.question import Models, Question
+    from evidentia.engine.selection import Fitted, Pooled
+    from evidentia.federation.source_plan import SourcePlan
 
 ENGINE = "evidentia-engine/5"
 """Changes when the same request on the same state with the same settings may give another answer."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evidentia.contracts.evidence import EvidenceRequest, QueryStep
-    from evidentia.contracts.ports import SearchableSnapshot
+    from evidentia.contracts.ports import Encoder, Merger, QueryRewriter, Reranker, SearchableSnapshot
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.receipts import RecordedInputs
     from evidentia.contracts.search import AccessScope, DenseQuery, LexicalQuery
-    from evidentia.engine.plan import SourcePlan
+    from evidentia.federation.source_plan import SourcePlan
     from evidentia.policy.evaluator import PolicySet
+    from evidentia.query.synonyms import Synonyms
     from evidentia.ranking.query_weights import QueryFeatures
 
 
@@ -57,3 +60,17 @@ class Question(NamedTuple):
     def without_vectors(self) -> Question:
         """Return the question as it is where there are no vectors."""
         return self._replace(parts=tuple(part._replace(vector=None) for part in self.parts), uses_words=True)
+
+
+# --- outside ---
+# The models an engine may ask, each made when it is first needed; what they say is recorded in the receipt.
+
+
+class Models(NamedTuple):
+    """What the settings name besides the index; without a setting there is none."""
+
+    encoder: Callable[[], Encoder | None]
+    reranker: Callable[[], Reranker | None]
+    rewriter: Callable[[], QueryRewriter | None]
+    merger: Callable[[], Merger | None]
+    synonyms: Synonyms | None

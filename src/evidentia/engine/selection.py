@@ -7,13 +7,17 @@ from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 
+from evidentia.contracts.evidence import EvidenceFragment, WithheldFragment
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
 from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
+from evidentia.ranking.packing import pack
+from evidentia.text.counting import truncate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
@@ -21,10 +25,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.evidence import Conflict
     from evidentia.contracts.ids import ChunkId
+    from evidentia.engine.external_candidates import Outsider
     from evidentia.engine.ordering import Ranked
-    from evidentia.engine.outsiders import Outsider
     from evidentia.engine.question import Question
     from evidentia.ranking.claims import Claim
+
 
 POOL_BEYOND_LIMIT = 10
 """So many candidates more than the limit are read: they may disagree with those above, or bring something new."""
@@ -167,3 +172,63 @@ def _flagged(pooled: Pooled, *, lost: AbstractSet[ChunkId], won: AbstractSet[Chu
     if chunk_id in won:
         return pooled._replace(ranked=pooled.ranked._replace(flags=(*pooled.ranked.flags, CONFLICT_WON)))
     return pooled
+
+
+# --- budget ---
+# Step 11: the fragments worth most that fit the token budget, in rank order; what does not fit is withheld with the reason.
+#
+# When the best choice leaves room, the first of what was left out whose first sentence fits is cut at the end of a sentence to fill it,
+# and says so.
+
+OVER_BUDGET = "it does not fit the token budget"
+TRUNCATED = "truncated"
+
+
+class Fitted(msgspec.Struct, frozen=True, kw_only=True):
+    """What fits and what does not; the choice is the best there is unless `is_exact` says otherwise."""
+
+    fragments: tuple[EvidenceFragment, ...]
+    withheld: tuple[WithheldFragment, ...]
+    tokens_used: int
+    is_exact: bool = True
+
+    @property
+    def is_truncated(self) -> bool:
+        """Tell whether the budget kept anything out."""
+        return bool(self.withheld) or any(fragment.is_truncated for fragment in self.fragments)
+
+
+def fit_budget(fragments: Sequence[EvidenceFragment], *, token_budget: int | None, count: Callable[[str], int]) -> Fitted:
+    """Choose within the budget, which is never exceeded; without one everything stays."""
+    if token_budget is None:
+        return Fitted(fragments=tuple(fragments), withheld=(), tokens_used=sum(fragment.token_count for fragment in fragments))
+    packed = pack([fragment.score for fragment in fragments], [fragment.token_count for fragment in fragments], token_budget)
+    kept = {index: fragments[index] for index in packed.chosen}
+    used = packed.tokens
+    for index, fragment in enumerate(fragments):
+        shortened = None if index in kept else _shortened(fragment, tokens=token_budget - used, count=count)
+        if shortened is not None:
+            kept[index] = shortened
+            used += shortened.token_count
+            break
+    withheld = tuple(
+        WithheldFragment(chunk_id=fragment.chunk_id, reason=OVER_BUDGET) for index, fragment in enumerate(fragments) if index not in kept
+    )
+    return Fitted(fragments=tuple(kept[index] for index in sorted(kept)), withheld=withheld, tokens_used=used, is_exact=packed.is_exact)
+
+
+def _shortened(fragment: EvidenceFragment, *, tokens: int, count: Callable[[str], int]) -> EvidenceFragment | None:
+    """Return a fragment cut at the end of a sentence, or None when not even its first sentence fits."""
+    if tokens < 1:
+        return None
+    content = truncate(fragment.content, tokens=tokens, count=count)
+    if not content:
+        return None
+    return msgspec.structs.replace(
+        fragment,
+        content=content,
+        cut_off=fragment.content[len(content) :],
+        is_truncated=True,
+        token_count=count(content),
+        flags=(*fragment.flags, TRUNCATED),
+    )

@@ -9,7 +9,7 @@ from evidentia.contracts.errors import ServiceError
 from evidentia.contracts.receipts import RecordedInputs
 from evidentia.contracts.search import DenseQuery
 from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
-from evidentia.engine.governing import NO_POLICIES
+from evidentia.engine.answer_governance import NO_POLICIES
 from evidentia.engine.question import Part, Question
 from evidentia.query.understanding import WHOLE_WEIGHT, understand
 from evidentia.ranking.query_weights import query_features
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.vectors import VectorIdentity
-    from evidentia.engine.outside import Models
-    from evidentia.engine.plan import SourcePlan
-    from evidentia.engine.trail import Trail
+    from evidentia.engine.question import Models
+    from evidentia.engine.stage_log import Trail
+    from evidentia.federation.source_plan import SourcePlan
     from evidentia.query import understanding as query_understanding
     from evidentia.query.understanding import Understanding
     from evidentia.ranking.query_weights import QueryFeatures

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.base.options import word
+from evidentia.base.base_ingest import word
 from evidentia.base.sync_base import connect
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import RetrievalMode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.reports import IngestProgress
     from evidentia.contracts.vectors import EmbedProgress
     from evidentia.evaluation.datasets import Dataset
-    from evidentia.evaluation.report import EvalReport
+    from evidentia.evaluation.measures import EvalReport
     from evidentia.evaluation.runner import Search, TimerNs
     from evidentia.evaluation.runs import Run
 

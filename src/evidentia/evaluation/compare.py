@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evidentia.evaluation.report import EvalReport
+    from evidentia.evaluation.measures import EvalReport
     from evidentia.evaluation.runs import Run
 
 DEFAULT_RESAMPLES: Final = 10_000

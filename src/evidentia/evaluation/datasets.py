@@ -13,8 +13,8 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.evaluation.lines import line_error, numbered_lines
 from evidentia.evaluation.measures import LARGEST_GRADE
+from evidentia.evaluation.runs import line_error, numbered_lines
 
 Identifier: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 QRELS_HEADER: Final = ("query-id", "corpus-id", "score")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.evaluation.measures import Gain, Measure, score_rankings
-from evidentia.evaluation.report import EvalReport
+from evidentia.evaluation.measures import EvalReport, Gain, Measure, score_rankings
 from evidentia.evaluation.runs import DEFAULT_SCORE_BITS, Run, ScoredDocument
 
 if TYPE_CHECKING:

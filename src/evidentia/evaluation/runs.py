@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.evaluation.lines import line_error, numbered_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 DEFAULT_SCORE_BITS: Final = 16
 
@@ -136,3 +136,34 @@ def _unescape(column: str) -> str:
         return column
     # Other tools write ids as they are: what our writer would not have written, such as '50%' or 'a%2Fb', stays as it stands.
     return name if name and _escape(name) == column else column
+
+
+# --- lines ---
+# Text files line by line, so that an error can name the file and the line. Refuses bytes that are not UTF-8.
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def numbered_lines(path: Path, *, field: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank with their numbers from 1, one at a time; line ends may be LF or CRLF."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                text = _decode(line, path, number, field=field)
+                if text.strip():
+                    yield number, text
+    except OSError as error:
+        raise InvalidFieldError(field, f"'{path}' cannot be read: {error.strerror}") from error
+
+
+def line_error(path: Path, number: int, problem: str, *, field: str) -> InvalidFieldError:
+    """Return the error that names the file, the line and what is wrong with it."""
+    return InvalidFieldError(field, f"'{path}', line {number}: {problem}")
+
+
+def _decode(line: bytes, path: Path, number: int, *, field: str) -> str:
+    try:
+        text = line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise line_error(path, number, f"byte {error.start + 1} is not UTF-8", field=field) from error
+    return text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text

@@ -9,24 +9,27 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import msgspec
 
+from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
 from evidentia.contracts.policies import PolicyId
-from evidentia.contracts.runs import RunId
-from evidentia.governance.expanding import micros
-from evidentia.governance.judging import JUDGE_BUDGET_MS, Judging
-from evidentia.governance.runs import LocalRun, Pinned
+from evidentia.contracts.runs import PoliciesRecorded, RunId, RunStarted
+from evidentia.governance.decision_expansion import expand, micros
+from evidentia.governance.governed_runs import JUDGE_BUDGET_MS, Judging, LocalRun, Pinned
+from evidentia.governance.run_journal import unsealed
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.posture import DECISION_LOG, DECISION_LOG_BUFFERED, strictest
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.policies import Policy, PolicyBody, Posture, StoredPolicy
     from evidentia.contracts.ports import Clock, DecisionLog, Entropy, GroundingJudge, SourceTexts
-    from evidentia.contracts.runs import RunFacts
+    from evidentia.contracts.runs import AnyCall, RunFacts
+
 
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")
@@ -216,3 +219,39 @@ def _keep_newest(kept: OrderedDict[Key, Kept], key: Key) -> None:
     kept.move_to_end(key)
     while len(kept) > MAX_COMPILED:
         kept.popitem(last=False)
+
+
+# --- answers ---
+# Writes what policies said of an answer into the decision log: one short run for each answer, under its request id.
+
+
+class LoggedAnswers:
+    """Implements `AnswerLog`. Thread safe."""
+
+    def __init__(self, log: DecisionLog, *, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: set[Sha256] = set()
+        self._compiled = CompiledPolicies()
+
+    def write(
+        self, facts: RunFacts, policies: Sequence[Policy], calls: Sequence[tuple[AnyCall, tuple[Verdict, ...], int]], *, is_enforced: bool
+    ) -> Iterator[PolicyDecision]:
+        """Write who asked, every fragment with its verdicts, and the end; the policies come before their first use.
+
+        What was decided is only spelt out for whoever reads it: most answers just go on.
+        """
+        in_scope = self._compiled.compiled(policies)
+        at_us = micros(self._clock.now(), field="now")
+        begun = RunEvaluator(in_scope, is_enforced=is_enforced).begin()
+        told = [(RunStarted(facts=facts, is_enforced=is_enforced), begun, 0), *calls]
+        entries = [
+            LogEntry(at_us=at_us, run_id=facts.run_id, policies=in_scope.digest, call=call, verdicts=verdicts, count=count)
+            for call, verdicts, count in told
+        ]
+        named = LogEntry(at_us=at_us, run_id=facts.run_id, policies=in_scope.digest, call=PoliciesRecorded(policies=in_scope.policies))
+        with self._lock:
+            self._log.append(entries if in_scope.digest in self._known else [named, *entries])
+            self._known.add(in_scope.digest)
+        return expand(unsealed(entry) for entry in (named, *entries))

@@ -7,9 +7,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
-from evidentia.governance.kept_logs import logs_with_parts, readable
-from evidentia.governance.log_marks import END_MARK, POLICIES_MARK, RUN_MARK, marked, marks_of, read_line
-from evidentia.governance.log_scan import Found, kept_policies
+from evidentia.governance.log_scan import (
+    END_MARK,
+    POLICIES_MARK,
+    RUN_MARK,
+    Found,
+    kept_policies,
+    logs_with_parts,
+    marked,
+    marks_of,
+    read_line,
+    readable,
+)
 from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, decode_checkpoint, is_redacted
 from evidentia.provenance.decision_lines import decode_header
 
@@ -19,8 +28,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.runs import RunId
-    from evidentia.governance.expanding import Expander
-    from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.decision_expansion import Expander
+    from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_chain import LogPart
     from evidentia.provenance.decision_lines import Header
 

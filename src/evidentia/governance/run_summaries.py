@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, get_args
+
+import msgspec
 
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RecordableCall, RunEnded, RunFacts, RunStarted, RunStatus, RunSummary
-from evidentia.governance.expanding import moment
-from evidentia.governance.log_scan import Found
+from evidentia.governance.decision_expansion import Expander, micros, moment
+from evidentia.governance.log_scan import Found, run_needle, runs_holding, runs_of
+from evidentia.governance.reverse_reader import Newest, Position, Wanted
+from evidentia.provenance.decision_lines import ADMIN_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from evidentia.contracts.runs import RunId
+    from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_chain import Checkpoint
     from evidentia.provenance.decision_lines import Header, Outcome
+
 
 _AHEAD = frozenset(call.__struct_config__.tag for call in get_args(RecordableCall) if call.is_ahead)
 """Calls that are said before they happen; what stops one prevents it, and the run goes on."""
@@ -85,3 +92,94 @@ class _Summing:
             self.blocks += outcome.action.stops
             if outcome.is_enforced and outcome.action.stops and self.end_us is None and not is_ahead:
                 self.status = RunStatus.BLOCKED
+
+
+# --- newest runs ---
+# Runs as lines of a list, read from the ends of the logs: no more of them than the page takes.
+
+PAGE: Final = 50
+_FEW_RUNS: Final = 8
+_NOWHERE: Final = b"\n\n"
+"""What no line holds."""
+_STATUS_MARKS: Final = {
+    RunStatus.BLOCKED: (b'"block"', b'"skip"', b'"throttle"', b'"blocked"'),
+    RunStatus.ERROR: (b'"error"',),
+}
+"""What at least one line of every run with this status holds."""
+
+
+class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which runs are wanted; everything given must be true of them."""
+
+    tenant: str | None = None
+    agent: str | None = None
+    status: RunStatus | None = None
+    since: datetime | None = None
+
+
+class RunsPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs, those that began last first, and where the next page begins; None after the last."""
+
+    runs: tuple[RunSummary, ...]
+    next: Position | None = None
+
+
+def newest_runs(logs: KeptLogs, wanted: RunFilter | None = None, *, after: Position | None = None, limit: int = PAGE) -> RunsPage:
+    """Return a page of runs; `after` is where the last run of the page before begins."""
+    rules = wanted or RunFilter()
+    shown: list[tuple[Position, RunSummary]] = []
+    is_begun = after is None
+    for position, summary in _runs(logs, rules):
+        if not is_begun:
+            is_begun = after is not None and position[:2] == after[:2]
+            continue
+        if _is_wanted(summary, rules):
+            shown.append((position, summary))
+        if len(shown) > limit:
+            return RunsPage(runs=tuple(run for _, run in shown[:limit]), next=shown[limit - 1][0])
+    return RunsPage(runs=tuple(run for _, run in shown))
+
+
+def _runs(logs: KeptLogs, rules: RunFilter) -> Iterator[tuple[Position, RunSummary]]:
+    """Yield every run where it begins, the last first; then those whose beginning is not there any more, by their ids."""
+    open_runs: dict[RunId, list[Found]] = {}
+    newest = Newest(logs, _lines(logs, rules), expander=Expander())
+    for kept in newest.walk():
+        found = kept.found
+        header = found.header
+        open_runs.setdefault(header.run_id, []).append(found)
+        if header.kind == "run":
+            yield Position(found.log, header.seq, header.at_us), _summary(open_runs.pop(header.run_id))
+    for _, left in sorted(open_runs.items()):
+        first = left[-1]
+        yield Position(first.log, first.header.seq, first.header.at_us), _summary(left)
+
+
+def _summary(backwards: list[Found]) -> RunSummary:
+    (summary,) = summaries(backwards[::-1])
+    return summary
+
+
+def _lines(logs: KeptLogs, rules: RunFilter) -> Wanted:
+    since_us = None if rules.since is None else micros(rules.since, field="since")
+    own = _candidates(logs, rules)
+    if own is None:
+        return Wanted(lambda header: header.run_id != ADMIN_RUN, since_us=since_us)
+    needles = tuple(run_needle(run_id) for run_id in sorted(own)) if len(own) <= _FEW_RUNS else ()
+    return Wanted(lambda header: header.run_id in own, needles=needles or (() if own else (_NOWHERE,)), since_us=since_us)
+
+
+def _candidates(logs: KeptLogs, rules: RunFilter) -> set[RunId] | None:
+    """Return the runs that may be wanted, where a look at single lines tells; None where it does not."""
+    of_agent = None if rules.agent is None else runs_of(logs, rules.agent)
+    marks = _STATUS_MARKS.get(rules.status) if rules.status else None
+    with_status = None if marks is None else runs_holding(logs, marks)
+    if of_agent is None or with_status is None:
+        return with_status if of_agent is None else of_agent
+    return of_agent & with_status
+
+
+def _is_wanted(run: RunSummary, rules: RunFilter) -> bool:
+    pairs = ((rules.tenant, run.facts.tenant), (rules.agent, run.facts.agent_name), (rules.status, run.status))
+    is_recent = rules.since is None or run.started_at >= rules.since
+    return is_recent and all(wanted is None or wanted == found for wanted, found in pairs)

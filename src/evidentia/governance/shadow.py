@@ -12,8 +12,7 @@ import msgspec
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.policies import Enforcement, PolicyId
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
-from evidentia.governance.kept_logs import lines_of, logs_with_parts, readable
-from evidentia.governance.log_scan import Found, kept_policies
+from evidentia.governance.log_scan import Found, kept_policies, lines_of, logs_with_parts, readable
 from evidentia.governance.shadow_tally import NOTHING, Decided, Outcome, Place, ShadowChanges, Tally, decided, outcome_of
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
@@ -23,12 +22,12 @@ from evidentia.provenance.decision_lines import ADMIN_RUN, DOCUMENT, REDACTED_MA
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from evidentia.contracts.calls import RunCall
     from evidentia.contracts.decisions import LogRecord, Verdict
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.policies import Policy
+    from evidentia.contracts.protocol import RunCall
     from evidentia.contracts.runs import RunId
-    from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_lines import Header
     from evidentia.provenance.decision_lines import Outcome as Recorded
 

@@ -12,11 +12,9 @@ import numpy as np
 
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
 from evidentia.contracts.ports import SupportsBatches
-from evidentia.grounding.features import Features
-from evidentia.grounding.model import GroundingModel, predict, shipped_models
-from evidentia.grounding.outcome import checked_texts, outcome, unscored
-from evidentia.grounding.score import score_claims
-from evidentia.grounding.windows import ONE, WIDEST
+from evidentia.grounding.features import ONE, WIDEST, Features
+from evidentia.grounding.score import GroundingModel, predict, score_claims, shipped_models
+from evidentia.grounding.scorer_results import checked_texts, outcome, unscored
 from evidentia.text.sentences import split_sentences
 
 if TYPE_CHECKING:

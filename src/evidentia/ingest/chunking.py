@@ -9,10 +9,14 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import re
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from evidentia.contracts.layout import ExtractedText
+
 
 Span = tuple[int, int]
 
@@ -119,3 +123,21 @@ def _windows(text: str, start: int, end: int, chunk_chars: int, chunk_max_chars:
         yield start, stop
         start = stop
     yield start, end
+
+
+# --- titles ---
+# What a document without a declared title is called: its first heading, else its file name.
+
+LOOK_WITHIN = 4_096
+MAX_TITLE_LENGTH = 500
+_HEADING = re.compile(r"^#{1,2}[ \t]+(\S[^\r\n]*)", re.MULTILINE)
+
+
+def title_of(extracted: ExtractedText, *, own_id: str) -> str:
+    """Return the first heading near the top of a structured text, else the file's name without its extension."""
+    if extracted.structure == "markdown":
+        match = _HEADING.search(extracted.text, extracted.body_start, extracted.body_start + LOOK_WITHIN)
+        heading = match.group(1).strip(" \t#") if match else ""
+        if heading:
+            return heading[:MAX_TITLE_LENGTH]
+    return PurePosixPath(own_id).stem[:MAX_TITLE_LENGTH]

@@ -20,18 +20,17 @@ import msgspec
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import Sha256
 from evidentia.ingest.ignore import is_ignored_name
-from evidentia.ingest.originals import read_original
-from evidentia.ingest.readers.families import Family, ending_of, family_of
+from evidentia.ingest.readers.file_types import Family, ending_of, family_of
+from evidentia.ingest.readers.image_gathering import ImageGatherer, LeftOut
 from evidentia.ingest.readers.image_sources import MAX_REFERENCE_LENGTH
-from evidentia.ingest.readers.images import ImageGatherer, LeftOut
-from evidentia.ingest.readers.markdown_images import find_images
-from evidentia.ingest.readers.plain import decode
+from evidentia.ingest.readers.plain import decode, find_images
 from evidentia.ingest.reasons import SkipReason
+from evidentia.ingest.walk import read_original
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evidentia.contracts.extraction import ExtractedText
+    from evidentia.contracts.layout import ExtractedText
     from evidentia.ingest.readers.limits import ReadLimits
     from evidentia.ingest.walk import WalkedFile
 

@@ -11,25 +11,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.canonical import hash_record
-from evidentia.contracts.documents import DocumentMetadata
+from evidentia.contracts.documents import DocumentMetadata, IngestOptions, ReadDocument
 from evidentia.contracts.ids import DocumentId, Sha256, document_id_of
-from evidentia.contracts.ingestion import IngestOptions, ReadDocument
 from evidentia.contracts.vocabulary import ContentType
-from evidentia.ingest import corpus
-from evidentia.ingest.chunking import chunker_version, cut
-from evidentia.ingest.claims import Claims, apply_claims
-from evidentia.ingest.layouts import bounded
+from evidentia.ingest import jsonl_corpus
+from evidentia.ingest.chunking import chunker_version, cut, title_of
+from evidentia.ingest.document_claims import Claims, apply_claims
 from evidentia.ingest.neighbours import Neighbour
-from evidentia.ingest.readers.families import Family, family_of
+from evidentia.ingest.preparation import bounded
+from evidentia.ingest.readers.file_types import Family, family_of
 from evidentia.ingest.readers.registry import tool_of
-from evidentia.ingest.titles import title_of
 from evidentia.ingest.version_control import FileHistory
 from evidentia.ingest.walk import WalkedFile
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from evidentia.contracts.extraction import ExtractedText
+    from evidentia.contracts.layout import ExtractedText
     from evidentia.contracts.settings import IngestSettings
 
 RECIPE_VERSION = "2"
@@ -66,7 +64,7 @@ class Recipe:
         self._keys: dict[str, bytes] = {}
         self._record_defaults = DocumentMetadata(
             source_id=options.source,
-            media_type=corpus.MEDIA_TYPE,
+            media_type=jsonl_corpus.MEDIA_TYPE,
             authority_tier=options.authority,
             language=language,
             tags=options.tags,
@@ -134,7 +132,7 @@ class Recipe:
         return self._fingerprint("jsonl", content_hash.encode())
 
     def record_document(
-        self, record: corpus.CorpusRecord, *, content_hash: Sha256, fingerprint: Sha256, read_at: datetime
+        self, record: jsonl_corpus.CorpusRecord, *, content_hash: Sha256, fingerprint: Sha256, read_at: datetime
     ) -> tuple[ReadDocument, tuple[str, ...]]:
         """Return the document a corpus line becomes and notes about it; a claim that forbids it raises DocumentUnreadableError."""
         extracted = record.extracted()
@@ -155,7 +153,7 @@ class Recipe:
         )
         return document, claims.notes
 
-    def _record_claims(self, record: corpus.CorpusRecord) -> Claims:
+    def _record_claims(self, record: jsonl_corpus.CorpusRecord) -> Claims:
         metadata = msgspec.structs.replace(self._record_defaults, title=record.title[:500])
         if not record.metadata:
             return Claims(metadata=metadata, access=self.options.access)
@@ -182,7 +180,7 @@ class Recipe:
             {
                 "recipe": RECIPE_VERSION,
                 "tool": tool,
-                "corpus_tool": corpus.TOOL_VERSION,
+                "corpus_tool": jsonl_corpus.TOOL_VERSION,
                 "chunker": self.chunker_version,
                 "chunk_chars": self.settings.chunk_chars,
                 "chunk_max_chars": self.settings.chunk_max_chars,

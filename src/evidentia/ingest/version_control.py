@@ -11,12 +11,10 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import IO
 
 import msgspec
-
-from evidentia.ingest.moments import moment_of_second
 
 TIMEOUT_S = 30
 MAX_AUTHOR_LENGTH = 200
@@ -144,3 +142,26 @@ def _fields(log: IO[bytes]) -> Iterator[bytes]:
         yield from whole
     if tail:
         yield tail
+
+
+# --- moments ---
+# Dates as documents write them; refuses to guess at anything but ISO 8601 and whole seconds since 1970.
+
+LATEST_SECOND = 253_402_214_400
+"""The end of the year 9999, less a day for time zones."""
+
+
+def parse_moment(text: str) -> datetime | None:
+    """Return the moment in UTC, or None when `text` is no ISO 8601 date or time; without a zone it is taken as UTC."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def moment_of_second(second: int) -> datetime | None:
+    """Return the moment `second` seconds after 1970 began, or None outside the years a datetime holds."""
+    if not 0 <= second <= LATEST_SECOND:
+        return None
+    return datetime.fromtimestamp(second, tz=UTC)

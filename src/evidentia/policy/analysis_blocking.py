@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.policy.analysis_documents import HIGHEST_SCORE, best_documents, fresh_source
-from evidentia.policy.analysis_findings import Finding, FindingKind, Severity
-from evidentia.policy.analysis_witness import execute, said_of
-from evidentia.policy.evaluator import PolicySet
+from evidentia.contracts.decisions import DecisionStatus
+from evidentia.contracts.policies import Policy, PolicyAction
+from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts
+from evidentia.contracts.vocabulary import RankedVocabulary, Vocabulary
+from evidentia.policy.analysis_scopes import HIGHEST_SCORE, best_documents, fresh_source
+from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.retrieval_rules import RetrievalLimits, limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evidentia.contracts.policies import Policy
-    from evidentia.contracts.runs import RetrievedDocument, RunFacts
-    from evidentia.policy.analysis_findings import Subject
-    from evidentia.policy.analysis_witness import Witness
+    from evidentia.contracts.decisions import Verdict
+    from evidentia.contracts.runs import RetrievedDocument
+
 
 SCALE: Final = "relevance scores lie between 0 and 1"
 MAX_COUNTED: Final = 1_000
@@ -174,3 +175,145 @@ def _policies(subjects: Sequence[Subject]) -> list[Policy]:
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(f"'{name}'" for name in names)
+
+
+# --- analysis findings ---
+# What can be said about policies before any run: kinds of findings, how grave they are, and the traces that prove them.
+
+
+class FindingKind(Vocabulary):
+    """What is the matter with one policy, or with several together."""
+
+    CONTRADICTION = "contradiction"
+    """Each policy lets something pass, and together they let nothing pass."""
+    BLOCKS_EVERYTHING = "blocks_everything"
+    REDUNDANT = "redundant"
+    """Another policy, in the same or a wider scope, is always at least as strict and never later."""
+    NEVER_DECIDES = "never_decides"
+    """A rule that never decides, since a rule of another policy always does where it fires."""
+    UNREACHABLE = "unreachable"
+    """A rule that can never fire."""
+    UNUSED = "unused"
+    """A setting that another setting switches off."""
+    ALWAYS_WARNS = "always_warns"
+    SCOPE_NEVER_MATCHES = "scope_never_matches"
+    ABSTENTION_WITHOUT_RESPONSE = "abstention_without_response"
+    JUDGE_OUTAGE_PASSES = "judge_outage_passes"
+    JUDGE_OUTAGE_BLOCKS = "judge_outage_blocks"
+    JUDGE_CAN_BE_SKIPPED = "judge_can_be_skipped"
+
+
+class Severity(RankedVocabulary):
+    """How grave a finding is, least first."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding with executed traces; `proof` says why it holds beyond them."""
+
+    kind: FindingKind
+    severity: Severity
+    policies: tuple[str, ...]
+    """The names of the policies it is about, the one to change first."""
+    rules: tuple[str, ...] = ()
+    message: str
+    proof: str
+    witnesses: tuple[Witness, ...]
+    assumes: str = ""
+    """What must be true of the traffic for it to hold; empty where nothing must."""
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy under analysis with rules in the type of its category."""
+
+    policy: Policy
+    rules: object
+
+    @property
+    def name(self) -> str:
+        """Return the name of the policy."""
+        return self.policy.body.name
+
+
+# --- analysis witness ---
+# A trace as proof: calls that were put to the evaluator, and what it said of each. Nothing is claimed that was not executed.
+
+
+class WitnessedViolation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule said of one call of a trace; `call` counts from 1, and one more than there are is the end."""
+
+    call: int
+    policy: str
+    rule: str
+    action: PolicyAction
+    reason: str
+    is_decisive: bool = False
+
+
+class Witness(msgspec.Struct, frozen=True, kw_only=True):
+    """A run under some policies, call by call, with every violation that the evaluator found."""
+
+    policies: tuple[str, ...]
+    facts: RunFacts
+    calls: tuple[AnyCall, ...] = ()
+    end: RunEnded = RunEnded()
+    violations: tuple[WitnessedViolation, ...] = ()
+    note: str = ""
+    """What the trace shows, for people."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Tell whether any call of the trace, or its end, is stopped."""
+        return any(violation.action.stops for violation in self.violations)
+
+    def strongest(self, policy: str, *, until: int | None = None) -> PolicyAction:
+        """Return the strongest action of a policy, over all calls or up to one."""
+        said = [each.action for each in self.violations if each.policy == policy and (until is None or each.call <= until)]
+        return max(said, key=lambda action: action.rank, default=PolicyAction.ALLOW)
+
+    def fires(self, policy: str, rule: str) -> bool:
+        """Tell whether a rule is violated anywhere in the trace."""
+        return any(each.policy == policy and each.rule == rule for each in self.violations)
+
+
+def execute(
+    policies: Sequence[Policy], facts: RunFacts, calls: Sequence[AnyCall] = (), *, end: RunEnded | None = None, note: str = ""
+) -> Witness:
+    """Put a trace to the evaluator, to its end, and return what it said; provisional counts are left out."""
+    ending = end or RunEnded()
+    in_force = PolicySet.of(policies).for_run(facts)
+    evaluator = RunEvaluator(in_force)
+    evaluator.begin()
+    found = [each for number, call in enumerate(calls, start=1) for each in _violations(number, evaluator.record(call))]
+    found.extend(_violations(len(calls) + 1, evaluator.finish(ending)))
+    return Witness(
+        policies=tuple(policy.body.name for policy in in_force.policies),
+        facts=facts,
+        calls=tuple(calls),
+        end=ending,
+        violations=tuple(found),
+        note=note,
+    )
+
+
+def said_of(in_force: PolicySet, call: AnyCall) -> tuple[WitnessedViolation, ...]:
+    """Return what policies say of the first call of a run, which is all that a rule about one document can depend on."""
+    return tuple(_violations(1, RunEvaluator(in_force).record(call)))
+
+
+def reproduces(witness: Witness, policies: Sequence[Policy]) -> bool:
+    """Tell whether the evaluator says the same of a trace again."""
+    return execute(policies, witness.facts, witness.calls, end=witness.end, note=witness.note) == witness
+
+
+def _violations(call: int, verdicts: Sequence[Verdict]) -> Iterator[WitnessedViolation]:
+    for verdict in verdicts:
+        for each in verdict.evaluations:
+            if each.rule and each.action is not PolicyAction.ALLOW and each.status is not DecisionStatus.PROVISIONAL:
+                is_decisive = each.rule == verdict.decisive.rule and each.policy_id == verdict.decisive.policy_id
+                yield WitnessedViolation(
+                    call=call, policy=each.policy_name, rule=each.rule, action=each.action, reason=each.reason, is_decisive=is_decisive
+                )

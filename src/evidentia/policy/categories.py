@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.policy.grounding_run import GROUNDING
-from evidentia.policy.handling import Category
+from evidentia.policy.grounding_rules import GROUNDING
+from evidentia.policy.handlers import Category
 from evidentia.policy.protocol_run import PROTOCOL
-from evidentia.policy.retrieval_run import RETRIEVAL
-from evidentia.policy.words import nearest
+from evidentia.policy.retrieval_rules import RETRIEVAL
+from evidentia.policy.rule_checks import nearest
 
 __all__ = ["Category", "categories", "category", "find_category", "position", "register_category", "unregister_category"]
 

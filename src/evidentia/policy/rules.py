@@ -14,13 +14,12 @@ from evidentia.contracts.policies import ALL_RULES, DEFAULT_TENANT, Policy, Poli
 from evidentia.policy.categories import categories, find_category
 from evidentia.policy.categories import category as category_of
 from evidentia.policy.posture import FAULTS
-from evidentia.policy.rule_checks import field_problems, unknown_name, value_problems
-from evidentia.policy.schemas import body_schema, struct_schema
-from evidentia.policy.words import nearest, shown
+from evidentia.policy.rule_checks import field_problems, nearest, shown, unknown_name, value_problems
 
 if TYPE_CHECKING:
     from evidentia.contracts.ids import Sha256
-    from evidentia.policy.handling import Category
+    from evidentia.policy.handlers import Category
+
 
 _ID_DIGITS: Final = 16
 _POSTURES: Final = inspect.type_info(Posture)
@@ -159,3 +158,45 @@ def _digest(body: PolicyBody, version: int) -> Sha256:
         "version": version,
     }
     return sha256_hex(_canonical.encode(record))
+
+
+# --- schemas ---
+# JSON Schema of policies, each message written out in place, so that a form can be drawn from one part of it.
+
+Schema = dict[str, Any]  # Any: JSON Schema
+
+_REFERENCE = "#/$defs/"
+
+
+def struct_schema(message: type[msgspec.Struct]) -> Schema:
+    """Return the schema of a message without references."""
+    schema = msgspec.json.schema(message)
+    definitions = schema.pop("$defs")
+    written: Schema = _written_out(schema, definitions)
+    return written
+
+
+def body_schema(rules: Mapping[str, type[msgspec.Struct]]) -> Schema:
+    """Return the schema of a policy's body; which rules it may hold follows from its category."""
+    schema = struct_schema(PolicyBody)
+    schema["properties"]["category"]["enum"] = list(rules)
+    schema["allOf"] = [
+        {
+            "if": {"properties": {"category": {"const": name}}, "required": ["category"]},
+            "then": {"properties": {"rules": struct_schema(message)}},
+        }
+        for name, message in rules.items()
+    ]
+    return schema
+
+
+def _written_out(part: Any, definitions: Mapping[str, Schema]) -> Any:  # noqa: ANN401 - any part of a JSON Schema
+    """Return a part with what it refers to in place; what the part says itself goes before what it refers to."""
+    if isinstance(part, list):
+        return [_written_out(each, definitions) for each in part]
+    if not isinstance(part, dict):
+        return part
+    own = {name: _written_out(each, definitions) for name, each in part.items() if name != "$ref"}
+    if "$ref" not in part:
+        return own
+    return {**_written_out(definitions[part["$ref"].removeprefix(_REFERENCE)], definitions), **own}

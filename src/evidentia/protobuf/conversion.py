@@ -28,11 +28,11 @@ from evidentia.contracts.reports import CacheStats, DoctorReport, Finding, GcRep
 from evidentia.contracts.retrieval import ExternalCandidate, SourceTrial, WarmReport
 from evidentia.contracts.runs import BatchClosed, CheckBypassed, GroundingEntry, LlmCall, RecordableCall, RetrievedDocument, RunFacts, RunSpan, RunSummary, RunTrace, SpanClosed, SpanOpened, StepCall, ToolCall
 from evidentia.contracts.sources import FreshnessReport, Note, SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection, SourceDescriptor, SourceHealth, SourcePolicy, SourceStatus
-from evidentia.contracts.streaming import FinalResponse, ProvisionalFragments, SourceFinished, StreamEvent
+from evidentia.contracts.evidence import FinalResponse, ProvisionalFragments, SourceFinished, StreamEvent
 from evidentia.contracts.tables import CellValue, OpenTable, TableAnswer, TableCard, TableColumn, TableContent, TablePlan
 from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 from evidentia.contracts.vectors import EmbedReport, VectorIdentity
-from evidentia.contracts.versions import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
+from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
 from evidentia.protobuf import reading, writing
 from evidentia.protobuf.evidentia.v1 import types_pb2
 

@@ -16,7 +16,7 @@ from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, N
 from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.provenance import OriginEntry, TransformationEntry
 from evidentia.contracts.runs import BatchClosed, CheckBypassed, GroundingEntry, LlmCall, RetrievedDocument, SpanClosed, SpanOpened, StepCall, ToolCall
-from evidentia.contracts.streaming import FinalResponse, ProvisionalFragments, SourceFinished
+from evidentia.contracts.evidence import FinalResponse, ProvisionalFragments, SourceFinished
 from evidentia.protobuf.words import (
     ANNOTATION_TARGET_TYPE_NUMBERS,
     ANNOTATION_TYPE_NUMBERS,
@@ -80,11 +80,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import ExternalCandidate, SourceTrial, WarmReport
     from evidentia.contracts.runs import RecordableCall, RunFacts, RunSpan, RunSummary, RunTrace
     from evidentia.contracts.sources import FreshnessReport, Note, SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection, SourceDescriptor, SourceHealth, SourcePolicy, SourceStatus
-    from evidentia.contracts.streaming import StreamEvent
+    from evidentia.contracts.evidence import StreamEvent
     from evidentia.contracts.tables import CellValue, OpenTable, TableAnswer, TableCard, TableColumn, TableContent, TablePlan
     from evidentia.contracts.telemetry import RequestTrace, TraceSpan
     from evidentia.contracts.vectors import EmbedReport, VectorIdentity
-    from evidentia.contracts.versions import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
+    from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
 
 Fields = dict[str, Any]  # Any: numbers, texts, and more of these
 

@@ -28,8 +28,8 @@ from evidentia.provenance.decision_lines import ADMIN_RUN, REDACTED_MARK, decode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evidentia.contracts.calls import Metadata
     from evidentia.contracts.decisions import LogHead
+    from evidentia.contracts.protocol import Metadata
     from evidentia.provenance.decision_lines import Header
 
 _ADMIN = b',"%b","step",' % ADMIN_RUN.encode()

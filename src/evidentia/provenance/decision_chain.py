@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.calls import Metadata
 from evidentia.contracts.decisions import LogHead, LogRecord
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy
+from evidentia.contracts.protocol import Metadata
 from evidentia.contracts.runs import CheckBypassed
 from evidentia.provenance.decision_lines import REDACTED_MARK, decode_header, encode_details, encode_header, entry_of
-from evidentia.provenance.frontier import Frontier
+from evidentia.provenance.merkle import Frontier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.contracts.calls import SpanId
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, Verdict
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import PolicyAction, PolicyId
-from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
+from evidentia.contracts.protocol import ReplyDrafted, SpanId, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import (
     AnyCall,
     BatchClosed,

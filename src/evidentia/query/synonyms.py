@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from evidentia.query.expansion import PARTIAL_WEIGHT, Expansion
+import msgspec
+
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.query.expansion import PARTIAL_WEIGHT, Expansion, added_terms
 from evidentia.query.words import unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evidentia.query.synonym_file import Entry, Synonyms
     from evidentia.text.tokens import Tokeniser
+
 
 MAX_POSITIONS: Final = 1_024
 """Synonyms are looked for among so many words."""
@@ -42,3 +46,91 @@ def _entries_in(terms: Sequence[str], synonyms: Synonyms) -> Iterator[Entry]:
                 step = count
                 break
         place += step
+
+
+# --- synonym file ---
+# The user's file of synonyms: `a, b, c` works both ways, `a => b, c` one way, `#` starts a comment.
+#
+# An entry may have several words. A line that cannot be read is an error that names the file and the line; nothing is skipped in silence.
+# Entries are compared as terms, so `key` and `Keys` are one entry. Groups do not chain: `a, b` and `b, c` do not make `c` of `a`.
+
+MAX_FILE_LENGTH: Final = 1 << 20
+MAX_LINES: Final = 20_000
+MAX_ENTRIES: Final = 32
+MAX_ENTRY_LENGTH: Final = 100
+MAX_ENTRY_TERMS: Final = 8
+MAX_ADDED: Final = 64
+"""One entry adds at most so many entries, over all lines."""
+FIELD: Final = "query.synonyms"
+
+Entry = tuple[str, ...]
+"""The terms of an entry, one per position."""
+
+
+class Synonyms(msgspec.Struct, frozen=True, kw_only=True):
+    """What each entry adds, and how many terms the longest entry has."""
+
+    additions: Mapping[Entry, tuple[tuple[str, ...], ...]] = msgspec.field(default_factory=dict)
+    """The terms of each added entry, in the order of the file."""
+    longest: int = 0
+
+
+def parse_synonyms(text: str, *, file: str, tokeniser: Tokeniser) -> Synonyms:
+    """Return the synonyms of a file; `file` is its name for messages."""
+    if len(text) > MAX_FILE_LENGTH:
+        raise InvalidFieldError(FIELD, f"'{file}' has more than {MAX_FILE_LENGTH} characters; split or shorten it")
+    lines = text.splitlines()
+    if len(lines) > MAX_LINES:
+        raise InvalidFieldError(FIELD, f"'{file}' has more than {MAX_LINES} lines; shorten it")
+    additions: dict[Entry, dict[tuple[str, ...], None]] = {}
+    for number, line in enumerate(lines, start=1):
+        rule = line.partition("#")[0].strip().lstrip("\ufeff")
+        if rule:
+            _LineReader(file, number, tokeniser).read(rule, additions)
+    longest = max(map(len, additions), default=0)
+    return Synonyms(additions={entry: tuple(added) for entry, added in additions.items() if added}, longest=longest)
+
+
+class _LineReader:
+    """Reads one line; knows its place for the message."""
+
+    def __init__(self, file: str, number: int, tokeniser: Tokeniser) -> None:
+        self._file = file
+        self._number = number
+        self._tokeniser = tokeniser
+
+    def read(self, rule: str, additions: dict[Entry, dict[tuple[str, ...], None]]) -> None:
+        """Add what the line says to what is known."""
+        left, arrow, right = rule.partition("=>")
+        if "=>" in right:
+            self._refuse("'=>' may stand only once")
+        sources = self._entries(left)
+        targets = self._entries(right) if arrow else sources
+        if not arrow and len(sources) < 2:  # noqa: PLR2004 - a word alone has no synonym
+            self._refuse("a group needs at least two entries separated by commas")
+        for entry, _ in sources:
+            known = additions.setdefault(entry, {})
+            known |= dict.fromkeys(terms for other, terms in targets if other != entry)
+            if len(known) > MAX_ADDED:
+                self._refuse(f"'{' '.join(entry)}' has more than {MAX_ADDED} synonyms by now")
+
+    def _entries(self, side: str) -> list[tuple[Entry, tuple[str, ...]]]:
+        entries = [entry.strip() for entry in side.split(",")]
+        if len(entries) > MAX_ENTRIES:
+            self._refuse(f"more than {MAX_ENTRIES} entries in one group")
+        return [self._entry(entry) for entry in entries]
+
+    def _entry(self, entry: str) -> tuple[Entry, tuple[str, ...]]:
+        if not entry:
+            self._refuse("an entry is empty; check the commas and the arrow")
+        if len(entry) > MAX_ENTRY_LENGTH:
+            self._refuse(f"an entry has more than {MAX_ENTRY_LENGTH} characters")
+        terms = tuple(self._tokeniser.phrase_terms(entry))
+        if not terms:
+            self._refuse(f"'{entry}' has no word to search for")
+        if len(terms) > MAX_ENTRY_TERMS:
+            self._refuse(f"'{entry}' has more than {MAX_ENTRY_TERMS} words")
+        return terms, tuple(added_terms(entry, self._tokeniser))
+
+    def _refuse(self, problem: str) -> NoReturn:
+        raise InvalidFieldError(FIELD, f"'{self._file}', line {self._number}: {problem}")

@@ -14,16 +14,14 @@ import msgspec
 from evidentia.contracts.evidence import QueryStep
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.vocabulary import QueryStepName
-from evidentia.query.abbreviations import expand_abbreviations
-from evidentia.query.context import leans, subject_words
+from evidentia.query.conversation import leans, subject_words
+from evidentia.query.corrections import correct_spelling, expand_abbreviations
 from evidentia.query.decomposition import decompose
-from evidentia.query.english import LANGUAGES
 from evidentia.query.expansion import PARTIAL_WEIGHT, Expansion, added_terms, expand, without_terms
 from evidentia.query.lexical import QUOTED, lexical_query
-from evidentia.query.normalisation import normalise_text
-from evidentia.query.spelling import correct_spelling
+from evidentia.query.normalisation import Verbatim, describe, find_verbatim, normalise_text
 from evidentia.query.synonyms import expand_synonyms
-from evidentia.query.verbatim import Verbatim, describe, find_verbatim
+from evidentia.query.words import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import EvidenceRequest, SubQuery
     from evidentia.contracts.ports import Lexicon
     from evidentia.contracts.settings import QuerySettings
-    from evidentia.query.synonym_file import Synonyms
+    from evidentia.query.synonyms import Synonyms
     from evidentia.text.tokens import Tokeniser
 
 WHOLE_WEIGHT: Final = 1_000_000

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from evidentia.ranking.composite import MILLION, millionths
 from evidentia.ranking.fusion import order
+from evidentia.ranking.signals import MILLION, millionths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

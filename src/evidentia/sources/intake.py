@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import unidata_version
 
@@ -18,24 +20,33 @@ from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.evidence import SCORE_ONE
 from evidentia.contracts.ids import chunk_id_of, document_id_of
 from evidentia.contracts.retrieval import Candidate, ExternalCandidate
-from evidentia.provenance.exchange import FAULT_KEY
-from evidentia.provenance.outside import INTAKE_TOOL, INTAKE_VERSION
-from evidentia.sources import intake_values as values
-from evidentia.sources.intake_faults import CUT_FLAG, NO_ORIGIN_FLAG, Fault, RefusedError
-from evidentia.sources.intake_metadata import read_metadata
-from evidentia.sources.intake_plain import read_plain
-from evidentia.sources.intake_shapes import fields_of
-from evidentia.sources.intake_text import clean_text, cut_text
+from evidentia.contracts.vocabulary import ContentType
+from evidentia.provenance.custody_chain import INTAKE_TOOL, INTAKE_VERSION
+from evidentia.provenance.custody_exchange import FAULT_KEY
+from evidentia.sources import intake_fields as values
+from evidentia.sources.intake_fields import (
+    CUT_FLAG,
+    MAX_ID_CHARS,
+    MAX_ORIGIN_CHARS,
+    MAX_TITLE_CHARS,
+    NO_ORIGIN_FLAG,
+    PLAIN_TEXT,
+    Fault,
+    RefusedError,
+    clean_text,
+    cut_text,
+    is_clean_line,
+    read_metadata,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
+    from collections.abc import Callable
+    from typing import TypeGuard
 
     from evidentia.contracts.retrieval import SourceAsk
     from evidentia.contracts.settings import SourceSettings
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.sources.intake_plain import Plain
-    from evidentia.sources.intake_shapes import Fields
+
 
 _MILLION: Final = 1_000_000
 _CLEANED: Final = 4
@@ -254,3 +265,150 @@ def _described_chars(candidate: ExternalCandidate) -> int:
     if not candidate.metadata:
         return len(candidate.origin) + len(candidate.title)
     return len(candidate.origin) + len(candidate.title) + sum(len(name) + len(value) for name, value in candidate.metadata.items())
+
+
+# --- intake plain ---
+# The short way into the base: tells at once that nothing of a proposal would have to be cleaned, cut, put right or left out.
+#
+# It only ever says yes where the readers in `intake_values` would return what they were given. Every field is read once.
+
+Plain = tuple[str, str, int | None, str, str, datetime | None, ContentType]
+"""Content, own id, score at 2^-32, origin, title, date and kind of a proposal that is taken as it stands."""
+
+
+def read_plain(proposed: object, *, most: int, latest: datetime) -> Plain | None:
+    """Return what a `Candidate` of at most `most` characters says, if it is plain; None says nothing."""
+    if type(proposed) is not Candidate:
+        return None
+    fields = msgspec.structs.astuple(proposed)
+    content, own_id, score, origin, title, updated_at, media_type, content_type, confidence, access, metadata = fields
+    is_plain = (
+        _is_plain_text(content, most=most)
+        and is_clean_line(own_id, most=MAX_ID_CHARS)
+        and is_clean_line(origin, most=MAX_ORIGIN_CHARS)
+        and type(title) is str
+        and (not title or is_clean_line(title, most=MAX_TITLE_CHARS))
+        and (updated_at is None or (type(updated_at) is datetime and updated_at.tzinfo is UTC and updated_at <= latest))
+        and (score is None or (type(score) is float and 0 <= score <= 1))
+        and type(content_type) is ContentType
+        and type(media_type) is str
+        and media_type == PLAIN_TEXT
+        and confidence is None
+        and access is None
+        and type(metadata) is dict
+        and not metadata
+    )
+    if not is_plain:
+        return None
+    return content, own_id, None if score is None else round(score * SCORE_ONE), origin, title, updated_at, content_type
+
+
+def _is_plain_text(value: object, *, most: int) -> TypeGuard[str]:
+    return type(value) is str and len(value) <= most and clean_text(value) == value and not value.isspace() and value != ""
+
+
+# --- intake shapes ---
+# The shapes in which a candidate may come, each read into the same fields. Refuses to guess at anything else.
+#
+# Read are: `Candidate`; a mapping; a text, or bytes; a pair of one of these and its score; and objects with the attributes of a document
+# of LangChain (`page_content`), a node of LlamaIndex (`get_content()`, alone or under `node`) or a document of Haystack (`content`).
+
+_ABSENT: Final = object()
+_PAIR: Final = 2
+
+_CONTENT_NAMES: Final = ("content", "text", "page_content", "body")
+_ID_NAMES: Final = ("own_id", "chunk_id", "id", "_id")
+_ORIGIN_NAMES: Final = ("origin", "source", "url", "uri")
+_ORIGIN_IN_METADATA: Final = ("origin", "source", "url", "uri", "file_path")
+
+
+class Fields(NamedTuple):
+    """What a source says of a candidate, not yet believed."""
+
+    content: object
+    own_id: object = None
+    score: object = None
+    origin: object = None
+    title: object = None
+    updated_at: object = None
+    media_type: object = None
+    content_type: object = None
+    confidence: object = None
+    access: object = None
+    metadata: object = None
+
+
+def fields_of(proposed: object) -> Fields:
+    """Return the fields of a proposal in any of the shapes, or raise RefusedError."""
+    if isinstance(proposed, tuple) and len(proposed) == _PAIR:
+        return _single_fields(proposed[0])._replace(score=proposed[1])
+    return _single_fields(proposed)
+
+
+def _single_fields(proposed: object) -> Fields:
+    if isinstance(proposed, Candidate):
+        return Fields(
+            proposed.content,
+            proposed.own_id,
+            proposed.score,
+            proposed.origin,
+            proposed.title,
+            proposed.updated_at,
+            proposed.media_type,
+            proposed.content_type,
+            proposed.confidence,
+            proposed.access,
+            proposed.metadata,
+        )
+    if isinstance(proposed, (str, bytes, bytearray)):
+        return Fields(content=proposed)
+    if isinstance(proposed, Mapping):
+        return _with_metadata(_mapping_fields(proposed))
+    return _with_metadata(_object_fields(proposed))
+
+
+def _mapping_fields(proposed: Mapping[object, object]) -> Fields:
+    content = _first(proposed, _CONTENT_NAMES)
+    if content is None:
+        raise RefusedError(Fault.NOT_A_CANDIDATE)
+    others = {name: proposed.get(name) for name in ("score", "title", "updated_at", "media_type", "content_type", "confidence", "access")}
+    return Fields(
+        content=content,
+        own_id=_first(proposed, _ID_NAMES),
+        origin=_first(proposed, _ORIGIN_NAMES),
+        metadata=_first(proposed, ("metadata", "meta")),
+        **others,
+    )
+
+
+def _object_fields(proposed: object) -> Fields:
+    content = getattr(proposed, "page_content", _ABSENT)
+    if content is not _ABSENT:
+        return Fields(content=content, own_id=getattr(proposed, "id", None), metadata=getattr(proposed, "metadata", None))
+    node = getattr(proposed, "node", proposed)
+    get_content = getattr(node, "get_content", None)
+    if callable(get_content):
+        own_id, metadata = getattr(node, "node_id", None), getattr(node, "metadata", None)
+        return Fields(content=get_content(), own_id=own_id, metadata=metadata, score=getattr(proposed, "score", None))
+    content = getattr(proposed, "content", _ABSENT)
+    if content is _ABSENT:
+        raise RefusedError(Fault.NOT_A_CANDIDATE)
+    own_id, metadata = getattr(proposed, "id", None), getattr(proposed, "meta", None)
+    return Fields(content=content, own_id=own_id, metadata=metadata, score=getattr(proposed, "score", None))
+
+
+def _with_metadata(fields: Fields) -> Fields:
+    """Return the fields with what documents of these frameworks keep in their metadata."""
+    metadata = fields.metadata
+    if not isinstance(metadata, Mapping):
+        return fields
+    return fields._replace(
+        origin=fields.origin if fields.origin is not None else _first(metadata, _ORIGIN_IN_METADATA),
+        title=fields.title if fields.title is not None else metadata.get("title"),
+        updated_at=fields.updated_at if fields.updated_at is not None else metadata.get("updated_at"),
+    )
+
+
+def _first(mapping: Mapping[object, object], names: tuple[str, ...]) -> object:
+    """Return the first of the values that is there; None counts as absent."""
+    return next((value for name in names if (value := mapping.get(name)) is not None), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import ServiceUnavailableError
-from evidentia.provenance.exchange import candidates_of, request_of, unfinished
+from evidentia.provenance.custody_exchange import candidates_of, request_of, unfinished
 from evidentia.sources.objects import Versioned
 
 if TYPE_CHECKING:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
+from msgspec import inspect
 
 from evidentia.contracts.canonical import encode_record
 from evidentia.contracts.errors import FilterSyntaxError, InvalidFieldError
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicate_values import FREE
 from evidentia.contracts.predicates import check_fields, fields_of
-from evidentia.sources.connection_rules import check_connection
-from evidentia.sources.descriptor_shape import WHOLE, read_descriptor, shown
+from evidentia.contracts.sources import SourceDescriptor
+from evidentia.contracts.vocabulary import ConnectionKind, Vocabulary
 from evidentia.text.names import SOURCE_NAME_RULE, is_source_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from evidentia.contracts.sources import SchemaDefinition, SchemaField, SourceAccessPolicy, SourceDescriptor
+    from evidentia.contracts.sources import SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection
+
 
 SchemaChange = Literal["none", "compatible", "breaking"]
 
@@ -181,3 +187,159 @@ def _check_canonical(descriptor: SourceDescriptor) -> None:
     except InvalidFieldError as error:
         path = error.field.removeprefix("$").removeprefix(".") or WHOLE
         raise InvalidFieldError(path, str(error).partition(": ")[2]) from error
+
+
+# --- connection rules ---
+# What each kind of connection needs and may have; a key itself is refused wherever it could be written down.
+#
+# No message repeats what might be a key.
+
+_NEEDED: Final[Mapping[ConnectionKind, tuple[str, ...]]] = {
+    ConnectionKind.OWN: (),
+    ConnectionKind.PYTHON: (),
+    ConnectionKind.MEMORY: (),
+    ConnectionKind.BASE: ("address",),
+    ConnectionKind.REMOTE: ("address",),
+    ConnectionKind.MCP: ("address", "tool"),
+}
+_MAY_HAVE_KEY: Final = frozenset({ConnectionKind.REMOTE, ConnectionKind.MCP})
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_LIKE_A_SECRET: Final = re.compile(
+    r"key|sig|"
+    r"(?:.*[^a-z])?(?:(?:api|access|secret|private|auth|client)[^a-z]?(?:key|token|secret)|password|passwd|passphrase|secret|token"
+    r"|credentials?|authori[sz]ation|signature|cookie)"
+)
+_SCHEMES: Final = ("http", "https")
+MAX_ADDRESS_LENGTH: Final = 2_048
+KEY_HINT: Final = "put it into an environment variable and name that in connection.key_variable"
+
+
+def check_connection(connection: SourceConnection) -> None:
+    """Raise InvalidFieldError for what a connection lacks, and for what it has that its kind does not use."""
+    kind = connection.kind
+    needed = _NEEDED[kind]
+    for name, value in (("address", connection.address), ("tool", connection.tool)):
+        if name in needed and not value.strip():
+            raise InvalidFieldError(f"connection.{name}", f"a source of kind '{kind}' needs it")
+        if name not in needed and value:
+            raise InvalidFieldError(f"connection.{name}", f"a source of kind '{kind}' has none; leave it out")
+        if not value.isprintable() or len(value) > MAX_ADDRESS_LENGTH:
+            raise InvalidFieldError(f"connection.{name}", f"it is longer than {MAX_ADDRESS_LENGTH} characters or holds control characters")
+    _check_key(connection)
+    if kind is ConnectionKind.REMOTE or (kind is ConnectionKind.MCP and _is_web_address(connection.address)):
+        _check_address(connection.address)
+
+
+def _check_key(connection: SourceConnection) -> None:
+    kind, variable = connection.kind, connection.key_variable
+    if variable and kind not in _MAY_HAVE_KEY:
+        raise InvalidFieldError("connection.key_variable", f"a source of kind '{kind}' needs no key; leave it out")
+    if variable and not _VARIABLE.fullmatch(variable):
+        raise InvalidFieldError(
+            "connection.key_variable",
+            "it is not the name of an environment variable (letters, digits and underscores); never the key itself",
+        )
+    if connection.options and kind is ConnectionKind.OWN:
+        raise InvalidFieldError("connection.options", "the base's own sources have none; leave them out")
+    for name in connection.options:
+        if _LIKE_A_SECRET.fullmatch(name.lower()):
+            raise InvalidFieldError("connection.options", f"{name[:80]!a} looks like a key, and keys are not stored; {KEY_HINT}")
+
+
+def _is_web_address(address: str) -> bool:
+    return address.lower().startswith(tuple(f"{scheme}://" for scheme in _SCHEMES))
+
+
+def _check_address(address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        is_complete = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_complete = False
+    if not is_complete or any(character.isspace() for character in address):
+        raise InvalidFieldError("connection.address", "it is not an address such as https://host:8080/path")
+    if "@" in parts.netloc:
+        raise InvalidFieldError("connection.address", f"it holds a name or password before the host, which is not stored; {KEY_HINT}")
+    for name, _ in parse_qsl(parts.query, keep_blank_values=True):
+        if _LIKE_A_SECRET.fullmatch(name.lower()):
+            raise InvalidFieldError("connection.address", f"its part {name[:80]!a} looks like a key, which is not stored; {KEY_HINT}")
+
+
+# --- descriptor shape ---
+# The shape of a descriptor as it is given: a field that does not exist and a word that no vocabulary has are named.
+
+MAX_SHOWN_LENGTH: Final = 80
+WHOLE: Final = "descriptor"
+
+_PLACE: Final = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
+
+
+def read_descriptor(given: SourceDescriptor | Mapping[str, object]) -> SourceDescriptor:
+    """Return what was given as a descriptor whose types hold, or raise InvalidFieldError naming the field."""
+    try:
+        plain = msgspec.to_builtins(given)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidFieldError(WHOLE, f"it holds what no descriptor can ({_lowered(str(error))})") from error
+    if not isinstance(plain, Mapping):
+        raise InvalidFieldError(WHOLE, f"it is a {type(plain).__name__}, not a mapping of its fields")
+    for path, problem in _faults(plain, _descriptor_type(), path=""):
+        raise InvalidFieldError(path or WHOLE, problem)
+    try:
+        return msgspec.convert(plain, SourceDescriptor)
+    except msgspec.ValidationError as error:
+        found = _PLACE.match(str(error))
+        path, problem = (found["path"], found["problem"]) if found else ("", str(error))
+        raise InvalidFieldError(path or WHOLE, _lowered(problem)) from error
+
+
+def shown(value: object) -> str:
+    """Return a value for a message, in quotes: short, one line, safe to print."""
+    return ascii(str(value)[:MAX_SHOWN_LENGTH])
+
+
+@lru_cache(maxsize=1)
+def _descriptor_type() -> inspect.Type:
+    return inspect.type_info(SourceDescriptor)
+
+
+def _faults(given: object, expected: inspect.Type, *, path: str) -> Iterator[tuple[str, str]]:
+    """Yield (field, problem) for fields and words that do not exist; other types are the decoder's business."""
+    if isinstance(expected, inspect.StructType) and isinstance(given, Mapping):
+        yield from _struct_faults(given, expected, path=path)
+    elif isinstance(expected, inspect.EnumType) and issubclass(expected.cls, Vocabulary):
+        if not _is_word(given, expected.cls):
+            yield path, f"{shown(given)} is not one of {', '.join(expected.cls.words())}"
+    elif isinstance(expected, inspect.VarTupleType) and isinstance(given, (list, tuple)):
+        for number, each in enumerate(given):
+            yield from _faults(each, expected.item_type, path=f"{path}[{number}]")
+    elif isinstance(expected, inspect.DictType) and isinstance(given, Mapping):
+        for name, each in given.items():
+            yield from _faults(each, expected.value_type, path=f"{path}[{shown(name)}]")
+
+
+def _struct_faults(given: Mapping[object, object], expected: inspect.StructType, *, path: str) -> Iterator[tuple[str, str]]:
+    known = {field.name: field.type for field in expected.fields}
+    for name, value in given.items():
+        if not isinstance(name, str) or name not in known:
+            yield path, f"there is no field {shown(name)}; {_meant(str(name), sorted(known))}"
+        else:
+            yield from _faults(value, known[name], path=f"{path}.{name}" if path else name)
+
+
+def _is_word(given: object, vocabulary: type[Vocabulary]) -> bool:
+    if not isinstance(given, str):
+        return False
+    try:
+        vocabulary(given)
+    except ValueError:
+        return False
+    return True
+
+
+def _meant(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    return f"did you mean '{near[0]}'?" if near else f"the fields are {', '.join(known)}"
+
+
+def _lowered(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import sha256_hex
-from evidentia.contracts.documents import DocumentMetadata
-from evidentia.contracts.extraction import ExtractedText
+from evidentia.contracts.documents import DocumentMetadata, ReadDocument
 from evidentia.contracts.ids import SemanticVersion, SourceId, ToolId, document_id_of
-from evidentia.contracts.ingestion import ReadDocument
-from evidentia.ingest.prepare import prepare
+from evidentia.contracts.layout import ExtractedText
+from evidentia.ingest.preparation import prepare
 from evidentia.testing.determinism import START
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
 
 import msgspec
 
-from evidentia.backends.llm.judge_prompt import read_material
+from evidentia.backends.llm.judge_messages import read_material
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
-from evidentia.agents.citations import cite_piece, cite_rows
-from evidentia.agents.results import Piece, ResultFacts, read_result
+from evidentia.protocol.citations import cite_piece, cite_rows
+from evidentia.protocol.tool_results import Piece, ResultFacts, read_result
 from evidentia.text.sentences import split_sentences
 
 INVENTED: Final = "Every rental includes breakfast at the harbour."

@@ -15,8 +15,8 @@ from evidentia.contracts.ids import DocumentId, SourceId
 from evidentia.contracts.ports import SupportsLayouts
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
-from evidentia.provenance.layouts import decode_content, named_hashes
-from evidentia.provenance.verify import verify_base
+from evidentia.provenance.layout_custody import decode_content, named_hashes
+from evidentia.provenance.verification import verify_base
 from evidentia.testing.documents import make_document
 from evidentia.testing.layout_samples import TABLE, illustrated_document
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
-from evidentia.sources.memory import MemoryRetriever
+from evidentia.sources.agent_notes import MemoryRetriever
 from evidentia.sources.other_base import BaseRetriever
 from evidentia.text.ssrf_guard import PUBLIC, REACH
 
@@ -87,11 +87,11 @@ class Directory:
             address = str(self._directory / connection.address)
             return BaseRetriever(partial(self._ask_base, address), version=partial(self._base_version, address))
         if connection.kind is ConnectionKind.REMOTE:
-            from evidentia.backends.remote.retriever import RemoteEvidentia
+            from evidentia.backends.remote.remote_retriever import RemoteEvidentia
 
             is_public = connection.options.get(REACH) == PUBLIC
             return RemoteEvidentia(connection.address, key_variable=connection.key_variable, is_public=is_public)
-        from evidentia.backends.mcp.retriever import McpTool
+        from evidentia.backends.mcp.mcp_retriever import McpTool
 
         return McpTool(connection)
 

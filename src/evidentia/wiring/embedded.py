@@ -6,59 +6,56 @@ import threading
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from evidentia.backends.embedded.archive import EmbeddedArchive
-from evidentia.backends.embedded.backup import BaseFiles, EmbeddedBackup
-from evidentia.backends.embedded.backup_restore import restore_backup
-from evidentia.backends.embedded.collector import EmbeddedCollector
-from evidentia.backends.embedded.database import storage_errors
-from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME
+from evidentia.backends.embedded.backup.hot_backup import BaseFiles, EmbeddedBackup
+from evidentia.backends.embedded.backup.restore import restore_backup
+from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME
 from evidentia.backends.embedded.index import EmbeddedIndex
-from evidentia.backends.embedded.key_values import EmbeddedKeyValues
-from evidentia.backends.embedded.layout_catalogue import LayoutCatalogue
-from evidentia.backends.embedded.notes import EmbeddedNotes
-from evidentia.backends.embedded.reader import EmbeddedReader
-from evidentia.backends.embedded.receipts import EmbeddedReceipts
-from evidentia.backends.embedded.registry import EmbeddedRegistry
-from evidentia.backends.embedded.source_counts import source_counts
-from evidentia.backends.embedded.usage import USAGE_NAME
-from evidentia.backends.embedded.version_history import VersionHistory
-from evidentia.backends.embedded.writer import EmbeddedWriter, create_base
+from evidentia.backends.embedded.logs.receipt_log import EmbeddedReceipts
+from evidentia.backends.embedded.logs.usage_log import USAGE_NAME
+from evidentia.backends.embedded.records.archive import EmbeddedArchive
+from evidentia.backends.embedded.records.attachments import LayoutCatalogue
+from evidentia.backends.embedded.records.collector import EmbeddedCollector
+from evidentia.backends.embedded.records.database import storage_errors
+from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
+from evidentia.backends.embedded.records.live_set import source_counts
+from evidentia.backends.embedded.records.note_store import EmbeddedNotes
+from evidentia.backends.embedded.records.reader import EmbeddedReader
+from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry
+from evidentia.backends.embedded.records.version_history import VersionHistory
+from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
 from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, NotFoundError
 from evidentia.contracts.ids import RequestId
 from evidentia.contracts.ports import SupportsTraces
-from evidentia.engine.cache import CandidateCache
+from evidentia.engine.answer_governance import NO_POLICIES, Governing
 from evidentia.engine.federation import Federation
-from evidentia.engine.governing import NO_POLICIES, Governing
-from evidentia.engine.health import HealthBook
 from evidentia.engine.pipeline import Engine
-from evidentia.engine.replaying import Replayer
+from evidentia.engine.receipt_replay import Replayer
+from evidentia.federation.candidate_cache import CandidateCache
+from evidentia.federation.source_health import HealthBook
+from evidentia.foundation.offload import ThreadPoolBlockingExecutor, ThreadPoolOffloader
 from evidentia.sources.intake import intake_identity
 from evidentia.sources.registration import check_change
 from evidentia.text.tokens import Tokeniser
-from evidentia.wiring.blocking_executor import ThreadPoolBlockingExecutor
 from evidentia.wiring.directory import Directory
 from evidentia.wiring.model_registry import SYNONYMS_NAME, ModelRegistry
-from evidentia.wiring.offload import ThreadPoolOffloader
-from evidentia.wiring.presence import has_base
-from evidentia.wiring.settings_file import SETTINGS_NAME, read_settings, settings_template
+from evidentia.wiring.settings_file import SETTINGS_NAME, has_base, read_settings, settings_template
 from evidentia.wiring.system import SystemClock, SystemEntropy
-from evidentia.wiring.telemetry import TraceHub, sinks_of
+from evidentia.wiring.telemetry_sinks import TraceHub, sinks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from evidentia.backends.embedded.source_counts import SourceCount
-    from evidentia.backends.embedded.vector_store import EmbeddedVectors
+    from evidentia.backends.embedded.records.live_set import SourceCount
+    from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
     from evidentia.contracts.access import Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport, RestoreReport
-    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
+    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, StreamEvent
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import Clock, Encoder, Entropy
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import Settings
-    from evidentia.contracts.streaming import StreamEvent
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vocabulary import AuthorityTier
     from evidentia.policy.evaluator import PolicySet
@@ -296,7 +293,7 @@ class BaseComponents:
 
     def vectors(self) -> EmbeddedVectors:
         """Return what gives chunks their vectors; whoever asks for it closes it."""
-        from evidentia.backends.embedded.vector_store import EmbeddedVectors
+        from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
 
         return EmbeddedVectors(self.directory, clock=self.clock, entropy=self._entropy, wait_ms=self.settings.storage.writer_wait_ms)
 

@@ -9,31 +9,33 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
 
-from evidentia.backends.embedded.decision_log import EmbeddedDecisionLog
-from evidentia.backends.embedded.governance_db import GOVERNANCE_NAME, GovernanceFile
-from evidentia.backends.embedded.governance_db_secrets import KEY_VARIABLE, EmbeddedSecrets
-from evidentia.backends.embedded.governance_db_tokens import EmbeddedTokens
-from evidentia.backends.embedded.policy_store import EmbeddedPolicies
-from evidentia.backends.embedded.reader import EmbeddedReader
-from evidentia.contracts.errors import BaseMissingError
+from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME, KEY_VARIABLE, EmbeddedSecrets, GovernanceFile
+from evidentia.backends.embedded.governance.policy_store import EmbeddedPolicies
+from evidentia.backends.embedded.governance.token_store import EmbeddedTokens
+from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
+from evidentia.backends.embedded.logs.usage_log import EmbeddedUsage
+from evidentia.backends.embedded.records.reader import EmbeddedReader
+from evidentia.contracts.errors import BaseMissingError, MissingExtraError
 from evidentia.contracts.ids import ChunkId, DocumentId
-from evidentia.governance.answers import LoggedAnswers
-from evidentia.governance.governor import CompiledPolicies, LocalGovernor
+from evidentia.governance.governor import CompiledPolicies, LocalGovernor, LoggedAnswers
 from evidentia.policy.evaluator import PolicySet
 from evidentia.policy.rules import check_policy
-from evidentia.wiring.presence import has_base
+from evidentia.wiring.settings_file import has_base
 from evidentia.wiring.system import SystemClock, SystemEntropy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from evidentia.backends.jwt.jwt_verifier import JwtVerifier
     from evidentia.backends.llm.judge import ModelJudge
-    from evidentia.backends.remote.governance import RemoteGovernor
+    from evidentia.backends.remote.remote_governor import RemoteGovernor
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.ports import Clock, Entropy, EvidenceReader
     from evidentia.contracts.runs import RunFacts
-    from evidentia.governance.runs import LocalRun
+    from evidentia.contracts.settings import JwtSettings
+    from evidentia.governance.governed_runs import LocalRun
+
 
 LOCAL_SCORER: Final = "words"
 """The judge `local:words`: nothing leaves the machine."""
@@ -173,7 +175,7 @@ def open_control(directory: Path, *, is_durable: bool = False) -> GovernanceRunt
 
 def remote_governor(url: str, *, token: str) -> RemoteGovernor:
     """Return the control plane at a URL as a governor; whoever asks for it closes it."""
-    from evidentia.backends.remote.governance import RemoteGovernor
+    from evidentia.backends.remote.remote_governor import RemoteGovernor
 
     return RemoteGovernor(url, token=token)
 
@@ -189,3 +191,27 @@ def open_tokens(directory: Path) -> Iterator[tuple[EmbeddedTokens, Clock]]:
         yield EmbeddedTokens(file, clock=clock, entropy=SystemEntropy()), clock
     finally:
         file.close()
+
+
+# --- identity ---
+# What identifies those who come over the network, and counts what they ask for: the parts behind `[server]` in the settings.
+
+
+def open_usage(directory: Path, *, clock: Clock) -> EmbeddedUsage:
+    """Return what counts requests by the day; whoever asks for it closes it."""
+    return EmbeddedUsage(directory, clock=clock)
+
+
+def signed_tokens(settings: JwtSettings, *, directory: Path, clock: Clock) -> JwtVerifier | None:
+    """Return what verifies signed tokens; None when the settings name no keys.
+
+    Raises:
+        InvalidFieldError: The settings would let in the wrong people, or nobody.
+    """
+    if not settings.keys:
+        return None
+    try:
+        from evidentia.backends.jwt.jwt_verifier import JwtVerifier
+    except ImportError as error:
+        raise MissingExtraError("server", needed_for="server.jwt") from error
+    return JwtVerifier(settings, keys_file=directory / settings.keys, clock=clock)

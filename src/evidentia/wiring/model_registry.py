@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from evidentia.backends.embedded.database import storage_errors
+import msgspec
+
+from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.receipts import EngineConfig
-from evidentia.engine.outside import Models
+from evidentia.contracts.settings import EmbeddingSettings
+from evidentia.contracts.vocabulary import Similarity
 from evidentia.engine.pipeline import ENGINE
-from evidentia.query.synonym_file import MAX_FILE_LENGTH, parse_synonyms
-from evidentia.ranking.merging import FEATURES, FEATURES_IDENTITY
+from evidentia.engine.question import Models
+from evidentia.query.synonyms import MAX_FILE_LENGTH, parse_synonyms
+from evidentia.ranking.merge_features import FEATURES, FEATURES_IDENTITY
 from evidentia.text.tokens import Tokeniser
-from evidentia.wiring.encoders import encoder_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.ports import Clock, Encoder, Merger, QueryRewriter, Reranker
     from evidentia.contracts.settings import Settings
-    from evidentia.query.synonym_file import Synonyms
+    from evidentia.query.synonyms import Synonyms
+
 
 SYNONYMS_NAME = "synonyms"
 """The folder in which a base keeps every version of the synonyms that it answered with, by hash."""
@@ -105,8 +110,8 @@ class ModelRegistry:
             return None
         if not self._settings.llm.endpoint:
             raise InvalidFieldError("llm.endpoint", "query.rewriter names a model; say where it is")
-        from evidentia.backends.llm.endpoint import EndpointSettings
-        from evidentia.backends.llm.rewriter import ChatRewriter, RewriterSettings
+        from evidentia.backends.llm.model_endpoint import EndpointSettings
+        from evidentia.backends.llm.query_rewriter import ChatRewriter, RewriterSettings
 
         llm = self._settings.llm
         endpoint = EndpointSettings(url=llm.endpoint, model=self._settings.query.rewriter, key_variable=llm.key_variable or None)
@@ -116,7 +121,7 @@ class ModelRegistry:
     def _merger(self) -> Merger | None:
         if not self._settings.ranking.merging_model:
             return None
-        from evidentia.backends.lightgbm.merging import LightGbmMerger
+        from evidentia.backends.lightgbm.lightgbm_merger import LightGbmMerger
 
         path = self._directory / self._settings.ranking.merging_model
         return LightGbmMerger(path, features=FEATURES, fitted_on=FEATURES_IDENTITY)
@@ -151,3 +156,84 @@ class ModelRegistry:
         if sha256_hex(content) != digest:
             raise BaseDamagedError(f"synonyms '{digest[:16]}'", "the copy does not have its hash")
         return parse_synonyms(content.decode(), file=kept.name, tokeniser=Tokeniser(language))
+
+
+# --- encoders ---
+# Settings to the encoder they name, made once per process; errors name the setting. No model is ever downloaded.
+
+_made: dict[tuple[EmbeddingSettings, bool, Path | None], Encoder] = {}
+_making = threading.Lock()
+
+
+def encoder_of(settings: EmbeddingSettings, *, similarity: Similarity, directory: Path) -> Encoder | None:
+    """Return the encoder of a base in a directory; None when it is to have no vectors.
+
+    Cosine wants vectors of length one; the other similarities keep the length that the encoder gives.
+    """
+    if settings.encoder == "none":
+        return None
+    normalise = similarity is Similarity.COSINE
+    # How many texts are encoded at a time makes no other encoder, and the base only matters where folders start at it.
+    deciding = msgspec.structs.replace(settings, threads=0, batch_chunks=EmbeddingSettings().batch_chunks)
+    key = (deciding, normalise, directory.resolve() if settings.encoder == "folder" else None)
+    with _making:
+        if key not in _made:
+            _made[key] = _make(deciding, normalise=normalise, directory=directory.resolve())
+        return _made[key]
+
+
+def encoding_threads(settings: EmbeddingSettings) -> int:
+    """Return how many texts are encoded at a time: what the settings say, else one for each processor this process may use."""
+    if settings.threads:
+        return settings.threads
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _make(settings: EmbeddingSettings, *, normalise: bool, directory: Path) -> Encoder:
+    if settings.encoder == "folder":
+        return _folder(settings, normalise=normalise, directory=directory)
+    if settings.encoder == "endpoint":
+        return _endpoint(settings, normalise=normalise)
+    from evidentia.backends.onnx.encoder import packaged_encoder
+
+    return packaged_encoder(normalise=normalise)
+
+
+def _folder(settings: EmbeddingSettings, *, normalise: bool, directory: Path) -> Encoder:
+    from evidentia.backends.onnx.encoder import folder_encoder
+
+    _require(settings, "folder")
+    queries = directory / settings.query_folder if settings.query_folder else None
+    try:
+        return folder_encoder(directory / settings.folder, query_folder=queries, normalise=normalise)
+    except InvalidFieldError as error:
+        problem = _problem_of(error)
+        is_about_queries = queries is not None and problem.startswith(f"'{queries.resolve()}'")
+        raise InvalidFieldError("embedding.query_folder" if is_about_queries else "embedding.folder", problem) from error
+
+
+def _endpoint(settings: EmbeddingSettings, *, normalise: bool) -> Encoder:
+    from evidentia.backends.llm import endpoint_encoder
+    from evidentia.backends.llm.model_endpoint import EndpointSettings
+
+    _require(settings, "endpoint", "model", "dimension")
+    endpoint = EndpointSettings(url=settings.endpoint, model=settings.model, key_variable=settings.key_variable or None)
+    asked = endpoint_encoder.EmbeddingSettings(
+        endpoint=endpoint, dimension=settings.dimension, normalisation="unit" if normalise else "none"
+    )
+    try:
+        return endpoint_encoder.EndpointEncoder(asked)
+    except InvalidFieldError as error:
+        name = "endpoint" if error.field == "url" else error.field
+        raise InvalidFieldError(f"embedding.{name}", _problem_of(error)) from error
+
+
+def _require(settings: EmbeddingSettings, *names: str) -> None:
+    for name in names:
+        if not getattr(settings, name):
+            problem = f"it is needed when embedding.encoder is '{settings.encoder}'; set it in evidentia.toml"
+            raise InvalidFieldError(f"embedding.{name}", problem)
+
+
+def _problem_of(error: InvalidFieldError) -> str:
+    return str(error).removeprefix(f"field '{error.field}': ")

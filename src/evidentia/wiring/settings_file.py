@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.contracts.errors import InvalidFieldError, UnknownSettingError
+from evidentia.backends.embedded.records.database import database_path
+from evidentia.contracts.errors import BaseForbiddenError, InvalidFieldError, UnknownSettingError
 from evidentia.contracts.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
 
 SETTINGS_NAME = "evidentia.toml"
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]+)`(?: - at `\$\.?(?P<path>[^`]*)`)?")
@@ -66,3 +68,15 @@ def _meaning(message: str) -> UnknownSettingError | InvalidFieldError:
     place = _PLACE.match(message)
     path, problem = (place["path"], place["problem"]) if place else (None, message)
     return InvalidFieldError(path or SETTINGS_NAME, f"{problem[:1].lower()}{problem[1:]}, in {SETTINGS_NAME}")
+
+
+# --- presence ---
+# Whether there is a base in a directory.
+
+
+def has_base(directory: Path) -> bool:
+    """Tell whether there is a base in this directory."""
+    try:
+        return database_path(directory).is_file()
+    except PermissionError as error:
+        raise BaseForbiddenError(str(directory)) from error

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from evidentia.backends.sqlite.engine import SqliteTables
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.tables import OpenTable
-from evidentia.engine.tabular import TableAsker
-from evidentia.query.tables.planning import SchemaPlanner
-from evidentia.sources.sql_guard import check_statement
-from evidentia.sources.sql_words import FUNCTIONS
+from evidentia.sources.sql_guard import FUNCTIONS, check_statement
+from evidentia.tables.asker import TableAsker
+from evidentia.tables.planner import SchemaPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +55,8 @@ class TableParts:
         llm = self._settings.llm
         if not llm.endpoint:
             raise InvalidFieldError("llm.endpoint", "tables.planner names a model; say where it is")
-        from evidentia.backends.llm.endpoint import EndpointSettings
-        from evidentia.backends.llm.planner import LlmPlanner, PlannerSettings
+        from evidentia.backends.llm.model_endpoint import EndpointSettings
+        from evidentia.backends.llm.table_planner import LlmPlanner, PlannerSettings
 
         endpoint = EndpointSettings(url=llm.endpoint, model=name, key_variable=llm.key_variable or None)
         planner = LlmPlanner(PlannerSettings(endpoint=endpoint))

@@ -7,14 +7,14 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from evidentia.backends.embedded import rows
-from evidentia.backends.embedded.columns import record_of
-from evidentia.backends.embedded.database import SEGMENTS_NAME, open_for_searching, storage_errors
-from evidentia.backends.embedded.segments import Segment
+from evidentia.backends.embedded.lexical.segments import Segment
+from evidentia.backends.embedded.records import schema
+from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_searching, storage_errors
+from evidentia.backends.embedded.records.document_table import record_of
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
-from evidentia.backends.embedded.vector_files import OpenFiles
-from evidentia.backends.embedded.vector_graph import GraphFolder, import_usearch
-from evidentia.backends.embedded.vector_ledger import space_at
+from evidentia.backends.embedded.vectors.hnsw import GraphFolder, import_usearch
+from evidentia.backends.embedded.vectors.vector_file import OpenFiles
+from evidentia.backends.embedded.vectors.vector_spaces import space_at
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import EvidenceState, Sha256
 from evidentia.contracts.predicates import matches
@@ -88,7 +88,7 @@ class EmbeddedIndex:
             return None
         metadata, rule = row
         record = record_of(document_id, metadata, rule)
-        return is_allowed(rows.decode_access(rule), scope) and all(matches(each, record) for each in scope.rules)
+        return is_allowed(schema.decode_access(rule), scope) and all(matches(each, record) for each in scope.rules)
 
     def close(self) -> None:
         """Give back what is held."""
@@ -111,7 +111,7 @@ class EmbeddedIndex:
     def _search_commits(self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> tuple[CommitRecord, Sha256]:
         oldest = None
         for record, record_hash in self._database.execute("SELECT record, record_hash FROM commits ORDER BY sequence DESC"):
-            commit = rows.decode_commit(record)
+            commit = schema.decode_commit(record)
             oldest = commit.oldest_readable if oldest is None else oldest
             if _is_wanted(commit, corpus_version, evidence_state):
                 if commit.sequence < oldest:

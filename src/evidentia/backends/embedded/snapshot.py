@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evidentia.backends.embedded import attachments, rows
-from evidentia.backends.embedded.columns import Columns
-from evidentia.backends.embedded.document_table import DocumentTable
-from evidentia.backends.embedded.event_log import EventLogReader
-from evidentia.backends.embedded.fragment_reader import FragmentReader
-from evidentia.backends.embedded.signals import SignalTable
-from evidentia.backends.embedded.source_history import descriptors_at
-from evidentia.backends.embedded.vector_hnsw import GraphSource, RowRules
-from evidentia.backends.embedded.vector_part import PlaceMap, VectorPart
-from evidentia.backends.embedded.view import View
-from evidentia.backends.embedded.vocabulary import Vocabulary
+from evidentia.backends.embedded.lexical.term_dictionary import Vocabulary
+from evidentia.backends.embedded.lexical.view import View
+from evidentia.backends.embedded.records import attachments, schema
+from evidentia.backends.embedded.records.commit_log import EventLogReader
+from evidentia.backends.embedded.records.document_table import Columns, DocumentTable, SignalTable
+from evidentia.backends.embedded.records.reader import FragmentReader
+from evidentia.backends.embedded.records.source_registry import descriptors_at
+from evidentia.backends.embedded.vectors.hnsw import GraphSource, RowRules
+from evidentia.backends.embedded.vectors.vector_part import PlaceMap, VectorPart
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.evidence import TermScore
@@ -39,11 +37,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evidentia.backends.embedded.lexicon import EmbeddedLexicon
-    from evidentia.backends.embedded.segments import Array, Segment
-    from evidentia.backends.embedded.vector_files import OpenFile
-    from evidentia.backends.embedded.vector_graph import GraphFolder
-    from evidentia.backends.embedded.view import Matches
+    from evidentia.backends.embedded.lexical.segments import Array, Segment
+    from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon
+    from evidentia.backends.embedded.lexical.view import Matches
+    from evidentia.backends.embedded.vectors.hnsw import GraphFolder
+    from evidentia.backends.embedded.vectors.vector_file import OpenFile
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId
     from evidentia.contracts.layout import DocumentLayout
@@ -329,7 +327,7 @@ class EmbeddedSnapshot:
 
     def _decide(self, scope: AccessScope, access_keys: NDArray[np.int64], columns: Columns) -> NDArray[np.bool_]:
         """Return which documents a scope may see, given the access rule and the fields of each."""
-        admitting = [key for key, rule in self._table.rules.items() if is_allowed(rows.decode_access(rule), scope)]
+        admitting = [key for key, rule in self._table.rules.items() if is_allowed(schema.decode_access(rule), scope)]
         allowed = np.isin(access_keys, np.asarray(sorted(admitting), dtype=np.int64))
         for rule in scope.rules:
             allowed &= columns.decide(rule)

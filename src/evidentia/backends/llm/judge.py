@@ -6,31 +6,123 @@ source has no text, and nothing it hands back holds the key or what the model re
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
-from evidentia.backends.llm.endpoint import Endpoint, EndpointSettings, Failure, checked_address, is_sendable_key
-from evidentia.backends.llm.judge_local import judge_by_scorer, says_something, sentences_as_claims
-from evidentia.backends.llm.judge_prices import PRICES, cost_micro
-from evidentia.backends.llm.judge_prompt import PromptLimits, write_prompt
-from evidentia.backends.llm.judge_reply import read_score
-from evidentia.backends.llm.judge_wire import BASE_URLS, Usage, read_reply, write_request
+from evidentia.backends.llm.judge_messages import BASE_URLS, PromptLimits, Usage, read_reply, read_score, write_prompt, write_request
+from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, Failure, checked_address, is_sendable_key
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, MissingExtraError
+from evidentia.contracts.grounding import GroundingReason
 from evidentia.contracts.judging import KEY_NAMES, MODEL_PREFIXES, NEUTRAL_SCORE, Judgement, JudgeProvider, JudgeStatus, provider_of
 from evidentia.text.counting import count_tokens
+from evidentia.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evidentia.backends.llm.judge_prices import Price
-    from evidentia.backends.llm.judge_prompt import JudgePrompt
-    from evidentia.backends.llm.judge_wire import WireReply, WireRequest
+    from evidentia.backends.llm.judge_messages import JudgePrompt, WireReply, WireRequest
+    from evidentia.contracts.grounding import GroundingScore
     from evidentia.contracts.judging import JudgeRequest
     from evidentia.contracts.ports import ClaimScorer
+
+
+# --- judge prices ---
+# What a judgement costs: list prices per million tokens, in millionths of a dollar, so that costs are integers.
+#
+# Providers change their prices; whoever needs exact costs passes a table of their own. A model without a price costs 0 here.
+
+_TOKENS_PER_PRICE: Final = 1_000_000
+_RELEASE: Final = re.compile(r"-(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8}|latest)\Z")
+
+_Micro = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """Millionths of a dollar for a million tokens in and a million tokens out."""
+
+    input_micro: _Micro
+    output_micro: _Micro
+
+
+PRICES: Final[Mapping[str, Price]] = MappingProxyType(
+    {
+        "gpt-4o-mini": Price(input_micro=150_000, output_micro=600_000),
+        "gpt-4o": Price(input_micro=2_500_000, output_micro=10_000_000),
+        "gpt-4.1-mini": Price(input_micro=400_000, output_micro=1_600_000),
+        "gpt-4.1": Price(input_micro=2_000_000, output_micro=8_000_000),
+        "claude-3-5-haiku": Price(input_micro=800_000, output_micro=4_000_000),
+        "claude-sonnet-4": Price(input_micro=3_000_000, output_micro=15_000_000),
+        "llama-3.1-8b-instant": Price(input_micro=50_000, output_micro=80_000),
+        "llama-3.3-70b-versatile": Price(input_micro=590_000, output_micro=790_000),
+        "mixtral-8x7b-32768": Price(input_micro=240_000, output_micro=240_000),
+    }
+)
+"""List prices of the summer of 2025, by the name without the date of a release."""
+
+
+def price_of(model: str, *, prices: Mapping[str, Price]) -> Price | None:
+    """Return the price of a model, else that of the model whose release it is; None where neither has one."""
+    return prices.get(model) or prices.get(_RELEASE.sub("", model))
+
+
+def cost_micro(model: str, *, input_tokens: int, output_tokens: int, prices: Mapping[str, Price]) -> int:
+    """Return the cost in millionths of a dollar, rounded up; 0 where no price is known."""
+    price = price_of(model, prices=prices)
+    if price is None:
+        return 0
+    return -(-(input_tokens * price.input_micro + output_tokens * price.output_micro) // _TOKENS_PER_PRICE)
+
+
+# --- judge local ---
+# A scorer in this process as a judge: the mean over the claims of an output. Nothing leaves the machine and nothing is paid.
+
+_FULL_MILLI: Final = 1_000
+
+
+def says_something(text: str) -> bool:
+    """Tell whether a text holds a letter or a digit; without one it claims nothing."""
+    return any(char.isalnum() for char in text)
+
+
+def sentences_as_claims(output: str) -> Sequence[str]:
+    """Return the sentences of an output that say something."""
+    sentences = (output[start:end] for start, end in split_sentences(output))
+    return [sentence for sentence in sentences if says_something(sentence)]
+
+
+def judge_by_scorer(request: JudgeRequest, scorer: ClaimScorer, *, claims: Sequence[str], remaining_ms: Callable[[], int]) -> Judgement:
+    """Return the mean of the claims' scores, rounded down to a thousandth; a single claim that was not scored leaves no judgement."""
+    passages = [source.text or "" for source in request.sources]
+    try:
+        scores = scorer.score(claims, passages, budget_ms=remaining_ms())
+    except Exception as error:  # noqa: BLE001 - a scorer is anybody's code, and no judge may stop an agent
+        return _verdict(request, JudgeStatus.UNAVAILABLE, problem=f"the scorer raised {type(error).__name__}")
+    if len(scores) != len(claims) or any(not 0 <= score.score_milli <= _FULL_MILLI for score in scores):
+        problem = "the scorer gave no score between 0 and 1,000 for each claim"
+        return _verdict(request, JudgeStatus.UNPARSEABLE, problem=problem, score=NEUTRAL_SCORE)
+    unscored = sum(map(_is_unscored, scores))
+    if unscored:
+        status = JudgeStatus.UNAVAILABLE if remaining_ms() > 0 else JudgeStatus.TIMED_OUT
+        return _verdict(request, status, problem=f"{unscored} of {len(scores)} claims were not scored")
+    mean_milli = sum(score.score_milli for score in scores) // len(scores)
+    notes = ("a local scorer does not read criteria",) if request.criteria.strip() else ()
+    return Judgement(status=JudgeStatus.JUDGED, score=mean_milli / _FULL_MILLI, model=request.model, notes=notes)
+
+
+def _is_unscored(score: GroundingScore) -> bool:
+    return any(note.reason is GroundingReason.UNSCORED for note in score.reasons)
+
+
+def _verdict(request: JudgeRequest, status: JudgeStatus, *, problem: str, score: float | None = None) -> Judgement:
+    return Judgement(status=status, score=score, model=request.model, problem=problem)
+
+
+# --- judge ---
 
 MAX_REPLY_BYTES: Final = 1 << 16
 RETRY_WAIT_MS: Final = 250

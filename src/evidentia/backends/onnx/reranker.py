@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import numpy as np
 
-from evidentia.backends.onnx.folder import MODEL, TOKENIZER, read_file
-from evidentia.backends.onnx.scorers import ScorerFolder
-from evidentia.backends.onnx.session import open_model
+from evidentia.backends.onnx.model_folder import MODEL, TOKENIZER, ScorerFolder, read_file
+from evidentia.backends.onnx.text_model import open_model
 from evidentia.contracts.canonical import hash_record, sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evidentia.backends.onnx.session import States
+    from evidentia.backends.onnx.text_model import States
     from evidentia.contracts.ports import Clock
 
 SETTINGS: Final = "reranker.json"

@@ -13,7 +13,7 @@ import msgspec
 
 from evidentia.backends.remote.addresses import checked_parts
 from evidentia.backends.remote.exchange import LOCAL_HOSTS
-from evidentia.backends.remote.faults import error_of, fault_in
+from evidentia.backends.remote.remote_faults import error_of, fault_in
 from evidentia.contracts import doors
 from evidentia.contracts.errors import (
     FieldProblem,
@@ -23,9 +23,9 @@ from evidentia.contracts.errors import (
     ServiceReplyError,
     ServiceUnavailableError,
 )
+from evidentia.contracts.evidence import StreamEvent
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.sources import SourceDescriptor
-from evidentia.contracts.streaming import StreamEvent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping

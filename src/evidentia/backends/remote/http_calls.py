@@ -12,10 +12,10 @@ import msgspec
 
 from evidentia.backends.remote.addresses import checked_parts
 from evidentia.backends.remote.exchange import LOCAL_HOSTS, new_client
-from evidentia.backends.remote.faults import WireFault, error_of, fault_in
-from evidentia.backends.remote.governance import RemoteGovernor
+from evidentia.backends.remote.remote_faults import WireFault, error_of, fault_in
+from evidentia.backends.remote.remote_governor import RemoteGovernor
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
-from evidentia.contracts.streaming import StreamEvent
+from evidentia.contracts.evidence import StreamEvent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping

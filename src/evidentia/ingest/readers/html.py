@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.errors import DocumentUnreadableError
-from evidentia.contracts.extraction import ExtractedText
 from evidentia.contracts.ids import SemanticVersion, ToolId
-from evidentia.ingest.readers.html_images import HtmlImages
-from evidentia.ingest.readers.images import ImageGatherer
+from evidentia.contracts.layout import ExtractedText
+from evidentia.ingest.readers.image_gathering import ImageGatherer
+from evidentia.ingest.readers.image_sources import HtmlImages
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
 from evidentia.ingest.readers.nearest_text import TextMap
 from evidentia.ingest.readers.plain import decode

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evidentia.contracts.errors import DocumentUnreadableError, MissingExtraError
-from evidentia.contracts.extraction import ExtractedText
 from evidentia.contracts.ids import SemanticVersion, ToolId
+from evidentia.contracts.layout import ExtractedText
 from evidentia.contracts.tables import CellValue, ColumnKind, ExtractedTable, TableColumn, TableContent
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.reasons import SkipReason
-from evidentia.ingest.tables.columns import ReadColumn
-from evidentia.ingest.tables.grids import MAX_CELLS, MAX_COLUMNS, cut_notes, shown
-from evidentia.ingest.tables.naming import column_sql_names
-from evidentia.ingest.tables.units import split_unit
+from evidentia.tables.column_types import ReadColumn
+from evidentia.tables.grids import MAX_CELLS, MAX_COLUMNS, cut_notes, shown
+from evidentia.tables.sql_names import column_sql_names
+from evidentia.tables.units import split_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,8 +10,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evidentia.ingest.readers.image_types import jpeg_components
-from evidentia.ingest.readers.images import LeftOut, is_tiny
+from evidentia.ingest.readers.image_gathering import LeftOut, is_tiny, jpeg_components
 
 if TYPE_CHECKING:
     from evidentia.ingest.readers.limits import ReadLimits

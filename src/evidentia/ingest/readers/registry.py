@@ -14,13 +14,12 @@ import msgspec
 
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.ingest.readers import plain
-from evidentia.ingest.readers.families import Family, family_of
-from evidentia.ingest.readers.sniffing import check_type
+from evidentia.ingest.readers.file_types import Family, check_type, family_of
 from evidentia.ingest.reasons import NoteReason, SkipReason
-from evidentia.ingest.tables import TABLES_VERSION
+from evidentia.tables import TABLES_VERSION
 
 if TYPE_CHECKING:
-    from evidentia.contracts.extraction import ExtractedText
+    from evidentia.contracts.layout import ExtractedText
     from evidentia.contracts.ports import DocumentReader
     from evidentia.ingest.readers.limits import ReadLimits
 

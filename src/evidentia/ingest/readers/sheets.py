@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.errors import DocumentUnreadableError
-from evidentia.contracts.extraction import ExtractedText
 from evidentia.contracts.ids import SemanticVersion, ToolId
-from evidentia.ingest.readers.archives import open_checked, xml_parts
-from evidentia.ingest.readers.families import Family, ending_of
+from evidentia.contracts.layout import ExtractedText
+from evidentia.ingest.readers.file_types import Family, ending_of
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
+from evidentia.ingest.readers.office_archives import open_checked, xml_parts
 from evidentia.ingest.reasons import SkipReason
-from evidentia.ingest.tables.extract import tables_of
-from evidentia.ingest.tables.formats import SheetMarks, column_number, ods_marks, xlsx_marks
-from evidentia.ingest.tables.grids import MAX_CELLS as MAX_TABLE_CELLS
-from evidentia.ingest.tables.grids import MAX_TABLES, Grid, GridGatherer, merged
+from evidentia.tables.extraction import tables_of
+from evidentia.tables.grids import MAX_CELLS as MAX_TABLE_CELLS
+from evidentia.tables.grids import MAX_TABLES, Grid, GridGatherer, SheetMarks, column_number, merged, ods_marks, xlsx_marks
 
 if TYPE_CHECKING:
     import zipfile

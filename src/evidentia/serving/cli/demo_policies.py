@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evidentia.agents import Context, PolicyViolationError
+from evidentia.governance.decision_replay import replay
 from evidentia.governance.log_maintenance import verify
-from evidentia.governance.replay import replay
 from evidentia.serving.cli.demo_questions import AS_OF, PATIENT_MS, QUESTION
 from evidentia.serving.cli.output import put, put_table
 from evidentia.wiring.governance_runtime import open_control

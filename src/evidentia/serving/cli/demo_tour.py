@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.base.sync_base import connect
-from evidentia.provenance.verify import verify_export
+from evidentia.provenance.verification import verify_export
 from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES, copy_samples
 from evidentia.serving.cli.demo_policies import govern
 from evidentia.serving.cli.demo_questions import ask, ask_as_two, check_answer

@@ -19,7 +19,7 @@ def doctor(
 
     `evidentia verify` is the full check.
     """
-    from evidentia.base.checkup import check_up
+    from evidentia.base.maintenance import check_up
     from evidentia.serving.cli.output import note, put_json, put_table
 
     call = invocation(context, base=base, quiet=quiet, json=json)

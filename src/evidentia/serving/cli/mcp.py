@@ -49,7 +49,7 @@ def mcp(
     from evidentia.contracts.access import local_owner
     from evidentia.contracts.errors import BaseMissingError, MissingExtraError
     from evidentia.serving.cli.principals import principal_from
-    from evidentia.wiring.presence import has_base
+    from evidentia.wiring.settings_file import has_base
 
     call = invocation(context, base=base, quiet=quiet, json=json)
     asking = local_owner() if caller is None else principal_from(caller)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import msgspec
 
-from evidentia.agents.protocol import lint_trace
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.protocol import AgentTrace, Profile, TraceFinding
 from evidentia.policy.protocol_profiles import PROFILES, profile_of
+from evidentia.protocol import lint_trace
 from evidentia.serving.cli.cli_errors import UsageError
 from evidentia.serving.cli.output import put, put_table
 from evidentia.serving.cli.policy_files import STDIN, read_bytes, read_document

@@ -44,7 +44,7 @@ def verify(
     context: typer.Context, *, heads: HeadsOption = None, base: BaseOption = None, quiet: QuietOption = False, json: JsonOption = False
 ) -> None:
     """Verify the hash chain of the decision log; the exit code is 1 when a record does not match."""
-    from evidentia.governance.log_care import verify as check
+    from evidentia.governance.log_maintenance import verify as check
     from evidentia.serving.cli.output import put_json
     from evidentia.wiring.governance_runtime import open_control
 
@@ -107,7 +107,7 @@ def retire(
     json: JsonOption = False,
 ) -> None:
     """Remove old records for good behind a checkpoint, so that the rest still verifies (retention)."""
-    from evidentia.governance.log_care import retire as take_away
+    from evidentia.governance.log_maintenance import retire as take_away
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.policy_moments import moment_of
     from evidentia.wiring.governance_runtime import open_control
@@ -150,7 +150,7 @@ def export(
     json: JsonOption = False,
 ) -> None:
     """Export decisions as JSON lines, oldest first in each log."""
-    from evidentia.governance.expanding import expand
+    from evidentia.governance.decision_expansion import expand
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.policy_moments import moment_of

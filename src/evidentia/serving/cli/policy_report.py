@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogReport
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
+    from evidentia.governance.decision_replay import ReplayReport
     from evidentia.governance.policy_tests import CaseResult
-    from evidentia.governance.replay import ReplayReport
 
 EVERYONE = "all runs"
 MAX_SHOWN = 20

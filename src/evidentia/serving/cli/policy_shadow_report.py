@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.governance.shadow import ShadowReport
-    from evidentia.governance.shadow_live import LiveShadow
-    from evidentia.governance.shadow_tally import ShadowChanges, ShadowGroup
+    from evidentia.governance.shadow_tally import LiveShadow, ShadowChanges, ShadowGroup
     from evidentia.serving.cli.invocation import Invocation
 
 MAX_GROUPS = 10

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.runs import RunId
-from evidentia.governance.kept_logs import lines_of, logs_with_parts, readable
-from evidentia.governance.log_scan import scan
+from evidentia.governance.decision_replay import Replaying
+from evidentia.governance.log_scan import lines_of, logs_with_parts, readable, scan
 from evidentia.governance.policy_tests import parse_suite, policies_in, run_suite
-from evidentia.governance.replay import Replaying
 from evidentia.governance.shadow import shadow_log
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.policies import Policy
-    from evidentia.governance.kept_logs import KeptLogs
+    from evidentia.governance.decision_replay import ReplayReport
+    from evidentia.governance.log_scan import KeptLogs
     from evidentia.governance.policy_tests import CaseResult
-    from evidentia.governance.replay import ReplayReport
     from evidentia.governance.shadow import ShadowReport
     from evidentia.serving.cli.invocation import Invocation
 

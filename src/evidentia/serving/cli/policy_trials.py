@@ -113,7 +113,7 @@ def shadow(
 
     A candidate replaces the policy of the same name. Nothing is enforced or written.
     """
-    from evidentia.governance.shadow_live import live_shadow
+    from evidentia.governance.shadow_tally import live_shadow
     from evidentia.serving.cli.output import put_json
     from evidentia.serving.cli.policy_moments import since_us
     from evidentia.serving.cli.policy_shadow_report import put_live, put_shadow
@@ -152,7 +152,7 @@ def calibrate(
 
     Good runs ended with success and nothing in them was blocked; at least 100 are needed.
     """
-    from evidentia.governance.calibrate import calibrate as propose
+    from evidentia.governance.calibration import calibrate as propose
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import note, put_json
     from evidentia.serving.cli.policy_moments import since_us
@@ -223,7 +223,7 @@ def analyze(
 
 def _policy_with(rule: str, name: str | None, store: "PolicyStore", *, tenant: str, is_needed: bool) -> "StoredPolicy | None":
     """Return the policy that a rule stands in: the one that is named, or the only one of its category."""
-    from evidentia.governance.calibrate_values import measure_of
+    from evidentia.governance.calibration import measure_of
     from evidentia.serving.cli.cli_errors import UsageError
 
     category = measure_of(rule).category

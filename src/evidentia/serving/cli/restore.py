@@ -23,7 +23,7 @@ def restore(
 
     Every byte of the backup is verified before anything is written.
     """
-    from evidentia.base.backing_up import restore as restore_base
+    from evidentia.base.maintenance import restore as restore_base
     from evidentia.serving.cli.backup_bar import BackupBar
     from evidentia.serving.cli.output import note, put_facts, put_json
 

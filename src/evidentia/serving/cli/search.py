@@ -140,7 +140,7 @@ def search(
 
     The caller sees only documents they are allowed to see; no other document influences the answer.
     """
-    from evidentia.base.options import word
+    from evidentia.base.base_ingest import word
     from evidentia.serving.cli.asking import asking
     from evidentia.serving.cli.cli_errors import require_text
     from evidentia.serving.cli.output import flush, put_answer

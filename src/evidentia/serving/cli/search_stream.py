@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evidentia.contracts.streaming import FinalResponse, SourceFinished
+from evidentia.contracts.evidence import FinalResponse, SourceFinished
 from evidentia.serving.cli.output import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.base.answers import EvidenceResponse
-    from evidentia.contracts.evidence import CoverageReport
-    from evidentia.contracts.streaming import StreamEvent
+    from evidentia.contracts.evidence import CoverageReport, StreamEvent
     from evidentia.serving.cli.invocation import Invocation
 
 

@@ -82,8 +82,8 @@ def serve(
 
     try:
         from evidentia.serving.hosting.host import files_of
-        from evidentia.serving.hosting.orders import Hosting
         from evidentia.serving.hosting.tls import server_context
+        from evidentia.serving.hosting.worker_messages import Hosting
     except ImportError as error:
         raise MissingExtraError("server", needed_for="`evidentia serve`") from error
     from evidentia.serving.cli.output import flush, note, put, put_json
@@ -138,7 +138,7 @@ def _text(path: Path | None) -> str:
 
 def _warn_in_the_clear(call: "Invocation", host: str, *, is_encrypted: bool) -> None:
     from evidentia.serving.cli.output import note
-    from evidentia.serving.identity.hosts import LOCAL_HOSTS
+    from evidentia.serving.identity.host_check import LOCAL_HOSTS
 
     if not is_encrypted and host not in LOCAL_HOSTS:
         note(call, f"warning: '{host}' can be reached by other machines, and tokens go over the network in the clear")
@@ -155,7 +155,7 @@ def _give_first_token(call: "Invocation", control: "GovernanceRuntime", file: Pa
     from evidentia.serving.cli.output import note
     from evidentia.serving.cli.serve_loop import write_privately
     from evidentia.serving.hosting.supervisor import NO_LINK, FirstLink
-    from evidentia.serving.identity.links import hash_of, new_code
+    from evidentia.serving.identity.sessions import hash_of, new_code
 
     if control.tokens.tokens():
         return NO_LINK

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.settings import Settings
-    from evidentia.serving.hosting.orders import Hosting
     from evidentia.serving.hosting.supervisor import FirstLink
+    from evidentia.serving.hosting.worker_messages import Hosting
     from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 _WAITING: Final = 1_024

@@ -67,8 +67,8 @@ def _checked(call: Invocation, target: str | None) -> "VerifyReport":
 
 def _checked_file(path: Path) -> "VerifyReport":
     from evidentia.contracts.provenance import FragmentExport
-    from evidentia.engine.verifying import verify_response
-    from evidentia.provenance.verify import verify_export
+    from evidentia.engine.answer_verification import verify_response
+    from evidentia.provenance.verification import verify_export
     from evidentia.serving.cli.proof_files import read_proof
 
     proof = read_proof(path)
@@ -83,7 +83,7 @@ def _checked_receipt(call: Invocation, replayed: "ReplayReport") -> "VerifyRepor
     import msgspec
 
     from evidentia.contracts.provenance import BrokenLink
-    from evidentia.engine.verifying import verify_response
+    from evidentia.engine.answer_verification import verify_response
     from evidentia.serving.cli.output import note
 
     report = verify_response(replayed.response)

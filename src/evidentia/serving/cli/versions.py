@@ -7,7 +7,7 @@ import typer
 from evidentia.serving.cli.invocation import AsOption, BaseOption, Invocation, JsonOption, QuietOption, invocation
 
 if TYPE_CHECKING:
-    from evidentia.contracts.versions import VersionDiff, VersionSummary
+    from evidentia.contracts.documents import VersionDiff, VersionSummary
 
 HASH_DIGITS = 16
 LimitOption = Annotated[

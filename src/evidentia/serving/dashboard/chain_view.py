@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.provenance import FragmentExport, OriginDescriptor
-from evidentia.engine.verifying import exported
-from evidentia.provenance.chain import chain_faults
-from evidentia.provenance.verify import UNREADABLE, verify_export
+from evidentia.engine.answer_verification import exported
+from evidentia.provenance.custody_chain import chain_faults
+from evidentia.provenance.verification import UNREADABLE, verify_export
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

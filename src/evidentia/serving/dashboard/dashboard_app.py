@@ -15,9 +15,9 @@ from evidentia.serving.dashboard import cookies
 from evidentia.serving.dashboard.headers import HEADERS
 from evidentia.serving.dashboard.rendering import environment
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError
-from evidentia.serving.operations.flat import asked_flat
-from evidentia.serving.operations.performing import perform
+from evidentia.serving.operations.execution import perform
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import asked_flat
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.control import Fault
     from evidentia.serving.dashboard.live import LiveStreams
     from evidentia.serving.identity.admission import Identity
-    from evidentia.serving.identity.links import Links
-    from evidentia.serving.identity.sessions import Session, SessionStore
+    from evidentia.serving.identity.sessions import Links, Session, SessionStore
     from evidentia.serving.operations.server_context import ServerContext
 
 HOME: Final = "/dashboard"

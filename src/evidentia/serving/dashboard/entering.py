@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.serving.dashboard import cookies
 from evidentia.serving.dashboard.dashboard_app import HOME, SIGN_IN, own_path
 from evidentia.serving.dashboard.guarding import form_of, require_csrf
-from evidentia.serving.identity.hosts import client_of
+from evidentia.serving.identity.host_check import client_of
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from evidentia.serving.dashboard.live import LiveStreams
-    from evidentia.serving.identity.links import Links
-    from evidentia.serving.identity.sessions import SessionStore
+    from evidentia.serving.identity.sessions import Links, SessionStore
     from evidentia.serving.operations.server_context import ServerContext
 
 SAFE_METHODS: Final = ("GET", "HEAD")

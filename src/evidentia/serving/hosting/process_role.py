@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evidentia.serving.hosting.forwarding import Forwarder, OwnWriter
+import h11
+import msgspec
+
+from evidentia.contracts.access import Principal
+from evidentia.contracts.control import Fault, TokenInfo
+from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.vocabulary import Vocabulary
+from evidentia.serving.identity.admission import Identity
+from evidentia.serving.operations.api_errors import NOT_FOUND, UNAVAILABLE, ApiError
+from evidentia.serving.operations.endpoint import OperationRequest, Reply
+from evidentia.serving.operations.execution import perform
+from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import decode_body
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from evidentia.serving.hosting.forwarding import Writers
+    from evidentia.serving.operations.endpoint import Endpoint
     from evidentia.serving.operations.server_context import ServerContext
 
 
@@ -37,3 +52,329 @@ class ProcessRole(NamedTuple):
 
 
 ALONE: Final = ProcessRole()
+
+
+# --- forwarding ---
+# Who does what changes something: one process of several, which the others ask.
+#
+# While a server is renewed there are two that write for a while: the new one, and the one before it, until its last run has ended.
+
+FORWARD: Final = "/-/forward"
+PING: Final = "/-/ping"
+REACH_S: Final = 5
+OF_A_RUN: Final = ("record_calls", "end_run")
+"""The operations that are done where the run is open."""
+
+
+class Writers:
+    """Where the writing processes are, the present one first. Belongs to its event loop."""
+
+    def __init__(self, paths: Sequence[Path] = ()) -> None:
+        self._clients = [InnerClient(path) for path in paths]
+
+    def replace(self, paths: Sequence[Path]) -> None:
+        """Take others; connections to those that stay are kept."""
+        known = {client.path: client for client in self._clients}
+        self._clients = [known.pop(path) if path in known else InnerClient(path) for path in paths]
+        for client in known.values():
+            client.close()
+
+    @property
+    def present(self) -> InnerClient:
+        """Return the one that takes what is new."""
+        if not self._clients:
+            raise writer_away()
+        return self._clients[0]
+
+    def besides(self, path: Path | None = None) -> list[InnerClient]:
+        """Return all of them but one, in order."""
+        return [client for client in self._clients if client.path != path]
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.replace(())
+
+
+class Forwarder:
+    """Implements `Forwarding` in a process that only reads."""
+
+    def __init__(self, writers: Writers, *, timeout_s: float) -> None:
+        self._writers = writers
+        self._timeout_s = timeout_s
+
+    async def forward(self, endpoint: Endpoint, asked: OperationRequest) -> Reply:
+        """Return what the writing process answers; a run that it does not know may be open in one before it."""
+        return await ask_in_turn(self._writers.besides(), endpoint, asked, timeout_s=self._timeout_s)
+
+    async def reach(self) -> None:
+        """Return once the writing process has answered."""
+        try:
+            await self._writers.present.ask("GET", PING, timeout_s=REACH_S)
+        except TimeoutError:
+            raise writer_away() from None
+
+
+class OwnWriter:
+    """Implements `Forwarding` in a process that writes: it does the work itself, and what it says was done is written down by then."""
+
+    def __init__(self, context: ServerContext, writers: Writers, *, own: Path, timeout_s: float) -> None:
+        self._context = context
+        self._writers = writers
+        self._own = own
+        self._timeout_s = timeout_s
+
+    async def forward(self, endpoint: Endpoint, asked: OperationRequest) -> Reply:
+        """Return what is answered here; of runs that are open in another process, what that one answers."""
+        others = self._writers.besides(self._own)
+        is_of_a_run = endpoint.operation in OF_A_RUN
+        is_retired = bool(others) and self._writers.present.path != self._own
+        if is_retired and not is_of_a_run:
+            return await ask_in_turn(others[:1], endpoint, asked, timeout_s=self._timeout_s)
+        try:
+            return await self.do(endpoint, asked)
+        except ApiError as refusal:
+            if not (others and is_of_a_run and refusal.status == NOT_FOUND):
+                raise
+        return await ask_in_turn(others, endpoint, asked, timeout_s=self._timeout_s)
+
+    async def do(self, endpoint: Endpoint, asked: OperationRequest) -> Reply:
+        """Do it here; other processes see all of it once this returns, and none of it is lost when this one is killed."""
+        try:
+            return await perform(self._context, endpoint, lambda: asked)
+        finally:
+            await asyncio.to_thread(_write_down, self._context)
+
+    async def reach(self) -> None:
+        """Return at once: the writing process is this one."""
+
+
+async def ask_in_turn(clients: Sequence[InnerClient], endpoint: Endpoint, asked: OperationRequest, *, timeout_s: float) -> Reply:
+    """Return what the first answers; for what is done where a run is open, the first that knows the run."""
+    body = forwarded(endpoint, asked)
+    unknown: ApiError | None = None
+    for client in clients:
+        try:
+            return await _ask(client, endpoint, body, timeout_s=timeout_s)
+        except ApiError as refusal:
+            is_unknown = endpoint.operation in OF_A_RUN and refusal.status == NOT_FOUND
+            is_gone = unknown is not None and refusal.fault.code == AWAY
+            if not is_unknown and not is_gone:
+                raise
+            unknown = unknown or refusal
+    raise unknown or writer_away()
+
+
+async def _ask(client: InnerClient, endpoint: Endpoint, body: bytes, *, timeout_s: float) -> Reply:
+    try:
+        return read_answered(await client.ask("POST", FORWARD, body=body, timeout_s=timeout_s), endpoint)
+    except (TimeoutError, msgspec.MsgspecError) as error:
+        raise writer_lost() from error
+
+
+def _write_down(context: ServerContext) -> None:
+    """Hand the decisions that wait to the operating system."""
+    try:
+        context.parts.log.flush()
+    except (EvidentiaError, OSError):
+        return  # they stay in line, and the log's `problem` says why
+
+
+# --- wire ---
+# What one process hands another to be done, and what comes back: an operation that was let in, as JSON.
+
+_BY_NAME: Final = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
+
+
+class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation, and who asks for it with what. Whoever hands it over has let them in."""
+
+    operation: str
+    token: TokenInfo
+    principal: Principal
+    path: dict[str, str]
+    query: dict[str, Any]  # Any: each value has the kind of its field
+    body: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    if_match: str | None = None
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of it: a message, or a fault with the status of the refusal."""
+
+    status: int | None = None
+    headers: dict[str, str] = {}
+    message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    fault: Fault | None = None
+
+
+def forwarded(endpoint: Endpoint, asked: OperationRequest) -> bytes:
+    """Return what is handed over."""
+    return msgspec.json.encode(
+        Forwarded(
+            operation=endpoint.operation,
+            token=asked.identity.token,
+            principal=asked.identity.principal,
+            path=dict(asked.path),
+            query=dict(asked.query),
+            body=msgspec.UNSET if endpoint.body is None else msgspec.Raw(msgspec.json.encode(asked.body)),
+            if_match=asked.if_match,
+        )
+    )
+
+
+def read_forwarded(raw: bytes) -> tuple[Endpoint, OperationRequest]:
+    """Return what was handed over."""
+    message = msgspec.json.decode(raw, type=Forwarded)
+    endpoint = _BY_NAME[message.operation]
+    query = dict(message.query)
+    for field in endpoint.query:
+        if issubclass(field.kind, Vocabulary) and query.get(field.name) is not None:
+            query[field.name] = field.kind(query[field.name])
+    body = None if message.body is msgspec.UNSET else decode_body(bytes(message.body), endpoint)
+    return endpoint, OperationRequest(Identity(message.token, message.principal), message.path, query, body, message.if_match)
+
+
+def answered(reply: Reply) -> bytes:
+    """Return what goes back when it was done."""
+    message = msgspec.Raw(msgspec.json.encode(reply.message))
+    return msgspec.json.encode(Answered(status=reply.status, headers=dict(reply.headers), message=message))
+
+
+def answered_no(refusal: ApiError) -> bytes:
+    """Return what goes back when it was refused."""
+    return msgspec.json.encode(Answered(status=refusal.status, headers=refusal.headers, fault=refusal.fault))
+
+
+def read_answered(raw: bytes, endpoint: Endpoint) -> Reply:
+    """Return the reply, or raise the refusal."""
+    message = msgspec.json.decode(raw, type=Answered)
+    if message.fault is not None:
+        fault = message.fault
+        raise ApiError(
+            message.status or NOT_FOUND, fault.code, fault.message, hint=fault.hint, problems=fault.problems, headers=message.headers
+        )
+    kind = Any if endpoint.reply is None else endpoint.reply
+    content = msgspec.json.decode(b"null" if message.message is msgspec.UNSET else bytes(message.message), type=kind)
+    return Reply(content, message.headers, message.status)
+
+
+# --- inner client ---
+# HTTP over a Unix socket, from one process of a server to another; connections are kept and used again.
+
+CONNECT_S: Final = 5
+MAX_RESTING: Final = 64
+AWAY: Final = "writer_restarting"
+_BLOCK: Final = 64 << 10
+_HOST: Final = (b"host", b"localhost")
+
+
+class InnerConnection:
+    """One connection, which carries one exchange at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._state = h11.Connection(h11.CLIENT)
+
+    async def send(self, event: h11.Request | h11.Data | h11.EndOfMessage) -> None:
+        """Send a part of a request."""
+        self._writer.write(self._state.send(event) or b"")
+        await self._writer.drain()
+
+    async def next_event(self) -> h11.Response | h11.Data | h11.EndOfMessage:
+        """Return the next part of the answer; a connection that ends before it does is an error."""
+        while True:
+            event = self._state.next_event()
+            if event is h11.NEED_DATA:
+                self._state.receive_data(await self._reader.read(_BLOCK))
+            elif isinstance(event, h11.Response | h11.Data | h11.EndOfMessage):
+                return event
+            elif not isinstance(event, h11.InformationalResponse):
+                raise ConnectionResetError
+
+    def rest(self) -> bool:
+        """Get ready for the next exchange; False when there can be none."""
+        if self._state.our_state is not h11.DONE or self._state.their_state is not h11.DONE:
+            return False
+        self._state.start_next_cycle()
+        return True
+
+    @property
+    def is_usable(self) -> bool:
+        """Tell whether the other side is still there, as far as is known."""
+        return not self._reader.at_eof() and not self._writer.is_closing()
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._writer.close()
+
+
+class InnerClient:
+    """The connections to one process. Belongs to its event loop."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._resting: list[InnerConnection] = []
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[InnerConnection]:
+        """Give a connection, which is kept when its exchange came to its end.
+
+        Raises:
+            Refusal: 503, there is nobody at the other end, or it went away before it had answered.
+        """
+        connection = await self._take()
+        is_kept = False
+        try:
+            yield connection
+            is_kept = connection.rest() and len(self._resting) < MAX_RESTING
+        except (OSError, h11.ProtocolError) as error:
+            raise writer_lost() from error
+        finally:
+            if is_kept:
+                self._resting.append(connection)
+            else:
+                connection.close()
+
+    async def ask(self, method: str, target: str, *, body: bytes = b"", timeout_s: float) -> bytes:
+        """Return the body of an answer."""
+        async with asyncio.timeout(timeout_s), self.connection() as connection:
+            headers = [_HOST, (b"content-length", str(len(body)).encode())]
+            await connection.send(h11.Request(method=method, target=target, headers=headers))
+            if body:
+                await connection.send(h11.Data(data=body))
+            await connection.send(h11.EndOfMessage())
+            content = bytearray()
+            while not isinstance(event := await connection.next_event(), h11.EndOfMessage):
+                content += event.data if isinstance(event, h11.Data) else b""
+        return bytes(content)
+
+    def close(self) -> None:
+        """Let go of what rests."""
+        resting, self._resting = self._resting, []
+        for connection in resting:
+            connection.close()
+
+    async def _take(self) -> InnerConnection:
+        while self._resting:
+            connection = self._resting.pop()
+            if connection.is_usable:
+                return connection
+            connection.close()
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                return InnerConnection(*await asyncio.open_unix_connection(str(self.path)))
+        except (OSError, TimeoutError) as error:
+            raise writer_away() from error
+
+
+def writer_away() -> ApiError:
+    """Return the refusal while the writing process is not there: nothing was done."""
+    message = "the process that writes is starting again; nothing was done"
+    return ApiError(UNAVAILABLE, AWAY, message, hint="ask again in a second", headers={"retry-after": "1"})
+
+
+def writer_lost() -> ApiError:
+    """Return the refusal when the writing process went away in the middle."""
+    hint = "it may have been done all the same, so look before you ask again"
+    message = "the process that writes went away before it had answered"
+    return ApiError(UNAVAILABLE, "writer_lost", message, hint=hint, headers={"retry-after": "1"})

@@ -1,11 +1,81 @@
-"""How a process that serves stands: whether it still takes requests, and what has to end before it can stop."""
+"""Whether this process lives, and whether it is ready: two questions with two answers, open to everybody, that tell nothing else."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final, Protocol
+
+from starlette.routing import Route
+
+from evidentia.contracts.errors import EvidentiaError
+from evidentia.serving.operations.api_errors import UNAVAILABLE, ApiError
+from evidentia.serving.rest.http_exchange import encode, json_response, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from evidentia.serving.operations.server_context import ServerContext
+
+
+LIVE: Final = "/live"
+READY: Final = "/ready"
+PATIENCE_S: Final = 5
+"""How long the base and the writing process may take to answer before this one is not ready."""
+_log = logging.getLogger(__name__)
+
+
+class Reaching(Protocol):
+    """Tells whether the writing process answers."""
+
+    async def reach(self) -> None:
+        """Return once it has answered, or raise Refusal."""
+        ...
+
+
+def health_routes(context: ServerContext, readiness: Readiness, *, writer: Reaching | None = None) -> list[Route]:
+    """Return the routes of both questions."""
+
+    async def live(_: Request) -> Response:
+        return json_response(200, encode({"status": "live"}), {})
+
+    async def ready(_: Request) -> Response:
+        try:
+            await _check(context, readiness, writer)
+        except ApiError as refusal:
+            return refused(refusal)
+        return json_response(200, encode({"status": "ready"}), {})
+
+    return [Route(LIVE, live, methods=["GET"]), Route(READY, ready, methods=["GET"])]
+
+
+async def _check(context: ServerContext, readiness: Readiness, writer: Reaching | None) -> None:
+    """Refuse unless the base can be read, its governance too, and the writing process answers."""
+    if readiness.is_stopping:
+        raise not_ready("stopping", "this process is stopping")
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await context.served_base.version()
+            await asyncio.to_thread(context.parts.policies.live, tenant="")
+            if writer is not None:
+                await writer.reach()
+    except TimeoutError:
+        raise not_ready("slow", f"the base did not answer within {PATIENCE_S} s") from None
+    except (EvidentiaError, OSError) as error:
+        _log.error("not ready: %s", type(error).__name__)
+        raise not_ready("base_unreadable", "the base cannot be read; the log of the server names the error") from error
+
+
+def not_ready(code: str, message: str) -> ApiError:
+    """Return the refusal of a process that should be given no requests now."""
+    return ApiError(UNAVAILABLE, code, message, hint="ask another process, or this one again later", headers={"retry-after": "1"})
+
+
+# --- readiness ---
+# How a process that serves stands: whether it still takes requests, and what has to end before it can stop.
 
 
 class Readiness:

@@ -6,26 +6,28 @@ This process holds the sockets and serves nothing itself, so there is nothing in
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from evidentia.contracts.errors import BaseStateError
-from evidentia.serving.hosting.orders import Assignment, Command
-from evidentia.serving.hosting.web import GRACE_S
-from evidentia.serving.hosting.worker_process import WorkerProcess
+from evidentia.serving.hosting.door_metrics import TOGETHER
+from evidentia.serving.hosting.web_server import GRACE_S
+from evidentia.serving.hosting.worker_messages import Assignment, Command, Order, Report, line_of, next_message
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 
-    from evidentia.serving.hosting.orders import Hosting
+    from evidentia.serving.hosting.worker_messages import Hosting
+
 
 PATIENCE_S: Final = GRACE_S + 10
 """How long processes may take to end before they are killed, beside the time in which they are still listening."""
@@ -243,3 +245,64 @@ class Supervisor:
 def _say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
+
+
+# --- worker process ---
+# A process that serves, as the one that started it sees it.
+
+MODULE: Final = "evidentia.serving.hosting.worker_main"
+
+
+class WorkerProcess:
+    """One process, from its start to its end."""
+
+    def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def start(cls, assignment: Assignment, *, counting: Path) -> WorkerProcess:
+        """Start a fresh interpreter with the sockets it needs and nothing else; `counting` is where it counts together with others."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            started = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                MODULE,
+                str(theirs.fileno()),
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(), *assignment.listening),
+                env={**os.environ, TOGETHER: str(counting)},
+            )
+        worker = cls(started, *await asyncio.open_connection(sock=ours))
+        worker._say(line_of(assignment))
+        return worker
+
+    @property
+    def pid(self) -> int:
+        """Return the number of the process."""
+        return self._process.pid
+
+    async def is_ready(self) -> bool:
+        """Return True once it answers; False when it ended before."""
+        return await next_message(self._reader, Report) is not None
+
+    def tell(self, command: Command, *, writers: Sequence[Path] = ()) -> None:
+        """Say what to do next; one that has ended does not hear it."""
+        self._say(line_of(Order(command=command, writers=tuple(str(path) for path in writers))))
+
+    async def ended(self) -> int:
+        """Return its exit code once it has ended."""
+        code = await self._process.wait()
+        self._writer.close()
+        return code
+
+    def kill(self) -> None:
+        """End it, whatever it is doing."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    def _say(self, line: bytes) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(line)

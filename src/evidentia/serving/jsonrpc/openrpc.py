@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from evidentia.contracts.control import Fault
-from evidentia.serving.jsonrpc import codes
-from evidentia.serving.operations.flat import IF_MATCH, flat_of
+from evidentia.serving.jsonrpc import dispatch
+from evidentia.serving.operations.request_decoding import IF_MATCH, flat_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,13 +20,13 @@ Part = dict[str, Any]  # Any: a part of an OpenRPC document
 OPENRPC: Final = "1.3.2"
 _REFERENCE: Final = "#/components/schemas/{name}"
 _ALWAYS: Final = (
-    codes.INVALID_PARAMS,
-    codes.INTERNAL_ERROR,
-    codes.UNAUTHORIZED,
-    codes.FORBIDDEN,
-    codes.TOO_LARGE,
-    codes.TOO_MANY,
-    codes.UNAVAILABLE,
+    dispatch.INVALID_PARAMS,
+    dispatch.INTERNAL_ERROR,
+    dispatch.UNAUTHORIZED,
+    dispatch.FORBIDDEN,
+    dispatch.TOO_LARGE,
+    dispatch.TOO_MANY,
+    dispatch.UNAVAILABLE,
 )
 _IF_MATCH: Final = "The version that may be replaced, in quotes; without it, whichever is in force."
 
@@ -41,7 +41,7 @@ def openrpc_document(endpoints: Sequence[Endpoint], *, version: str) -> Part:
     known = dict(zip(kinds, schemas, strict=True))
     _loosen(components)
     messages = {operation: components.pop(request.__name__) for operation, request in requests.items()}
-    errors = {str(code): _error(code, known[Fault]) for code in sorted(codes.MEANINGS)}
+    errors = {str(code): _error(code, known[Fault]) for code in sorted(dispatch.MEANINGS)}
     return {
         "openrpc": OPENRPC,
         "info": {
@@ -66,7 +66,7 @@ def _method(endpoint: Endpoint, message: Part, known: Mapping[object, Part]) -> 
     required = message.get("required", ())
     params = [_param(name, schema, about.get(name, ""), is_required=name in required) for name, schema in message["properties"].items()]
     reply: Part = {"type": "object"} if endpoint.reply is None else known[endpoint.reply]
-    failing = sorted({*_ALWAYS, *(codes.CODE_OF[status] for status in endpoint.faults)})
+    failing = sorted({*_ALWAYS, *(dispatch.CODE_OF[status] for status in endpoint.faults)})
     return {
         "name": endpoint.operation,
         "summary": endpoint.about,
@@ -85,4 +85,4 @@ def _param(name: str, schema: Part, about: str, *, is_required: bool) -> Part:
 
 
 def _error(code: int, fault: Part) -> Part:
-    return {"code": code, "message": codes.MEANINGS[code], "data": fault}
+    return {"code": code, "message": dispatch.MEANINGS[code], "data": fault}

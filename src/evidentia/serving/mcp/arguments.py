@@ -7,12 +7,12 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from evidentia.agents.tools.toolbox import DEFAULT_TOP_K, MAX_QUERY_LENGTH, MAX_TOP_K
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
+from evidentia.protocol.toolbox import DEFAULT_TOP_K, MAX_QUERY_LENGTH, MAX_TOP_K
 from evidentia.serving.mcp.definitions import REQUEST_FIELDS
 from evidentia.serving.operations.api_errors import nearest, shape_refusal
-from evidentia.serving.operations.requests import read_request as operations_request
+from evidentia.serving.operations.request_decoding import read_request as operations_request
 
 MAX_REPLY_LENGTH: Final = 1_000_000
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from evidentia.agents.tools.toolbox import DEFAULT_TOP_K, MAX_TOP_K
 from evidentia.contracts.vocabulary import FusionMethod, GovernanceMode, QueryStepName, RetrievalMode
+from evidentia.protocol.toolbox import DEFAULT_TOP_K, MAX_TOP_K
 
 MAX_TOKENS: Final = 2_000
 """What all definitions together may cost, counted with o200k_base as JSON."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.serving.mcp.server import McpServer
-    from evidentia.serving.operations.parts import TokenKeeper
     from evidentia.serving.operations.served_base import ServedBase
+    from evidentia.serving.operations.server_context import TokenKeeper
 
 PATH: Final = "/mcp"
 MAX_BYTES: Final = 4 << 20

@@ -15,8 +15,7 @@ from starlette.requests import Request
 
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.identity.callers import MAY_ASK, identity_of
-from evidentia.serving.identity.hosts import HostRule, client_of, is_local
-from evidentia.serving.identity.refusing import refusal_response
+from evidentia.serving.identity.host_check import HostRule, client_of, is_local, refusal_response
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError, refusal_of
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.control import Role
     from evidentia.serving.identity.admission import Admission
-    from evidentia.serving.operations.parts import TokenKeeper
+    from evidentia.serving.operations.server_context import TokenKeeper
 
 PRINCIPAL: Final = "evidentia.principal"
 """Where the principal stands in the scope of a request that was let in."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 from mcp.server.stdio import stdio_server
 
-from evidentia.serving.identity.gate import LooseParts, make_admission
+from evidentia.serving.identity.admission import LooseParts, make_admission
 from evidentia.serving.mcp.endpoint import keep_quiet, mcp_app, mcp_endpoint
 from evidentia.serving.mcp.server import make_server
 from evidentia.serving.operations.served_base import ServedBase

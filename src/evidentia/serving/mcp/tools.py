@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from evidentia.agents.protocol import ProtocolSession
-from evidentia.agents.selfcheck import list_for_agent
-from evidentia.agents.tools import Toolbox
-from evidentia.agents.tools.text_results import text_result
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
+from evidentia.protocol import ProtocolSession
+from evidentia.protocol.self_check import list_for_agent
+from evidentia.protocol.toolbox import Toolbox, text_result
 from evidentia.serving.mcp.arguments import CheckAsk, TableAsk, TextAsk, VerifyAsk, check_words, read, read_request, read_response
 from evidentia.serving.mcp.definitions import CHECK, RAG, RETRIEVE, TABLE, VERIFY
 from evidentia.serving.mcp.memory import KeptCall, KeptReceipt
@@ -20,10 +19,10 @@ from evidentia.serving.mcp.memory import KeptCall, KeptReceipt
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from evidentia.agents.tools import ToolResult
     from evidentia.base.async_base import AsyncBase
     from evidentia.contracts.protocol import Profile
     from evidentia.contracts.provenance import VerifyReport
+    from evidentia.protocol.toolbox import ToolResult
     from evidentia.serving.identity.callers import Caller
     from evidentia.serving.mcp.memory import Memory
     from evidentia.serving.operations.served_base import ServedBase

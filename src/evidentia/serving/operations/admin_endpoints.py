@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.control import (
     NAME_PATTERN,
+    AuditKind,
     AuditPage,
     IssuedToken,
     SecretKept,
@@ -17,10 +18,31 @@ from evidentia.contracts.control import (
     TokenList,
     TokenRequest,
 )
+from evidentia.contracts.documents import CommitSummary, VersionDiff
+from evidentia.contracts.doors import Count, FlushRequest, GcRequest, TraceList, VersionList, WarmRequest
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
+from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
+from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport
+from evidentia.contracts.retrieval import WarmReport
+from evidentia.contracts.telemetry import RequestTrace
+from evidentia.contracts.vectors import EmbedReport
 from evidentia.serving.operations.api_errors import CONFLICT, NOT_FOUND, ApiError, bad_field
-from evidentia.serving.operations.endpoint import CURSOR, LIMIT, Endpoint, Group, OperationRequest, Reply, decode_cursor, encode_cursor
-from evidentia.serving.operations.roles import AUDITORS, WRITERS
+from evidentia.serving.operations.endpoint import (
+    AUDITORS,
+    CURSOR,
+    LIMIT,
+    READERS,
+    WRITERS,
+    Endpoint,
+    Group,
+    OperationRequest,
+    QueryField,
+    Reply,
+    decode_cursor,
+    encode_cursor,
+)
+from evidentia.serving.operations.evidence_endpoints import needed
+from evidentia.serving.operations.server_context import write_audit
 
 if TYPE_CHECKING:
     from evidentia.serving.operations.server_context import ServerContext
@@ -152,5 +174,198 @@ ENDPOINTS: Final = (
         faults=(NOT_FOUND,),
         group=_A,
         is_writing=True,
+    ),
+)
+
+
+# --- upkeep endpoints ---
+# The upkeep of a base: is it well, is it what it was, what took how long, and what may be thrown away.
+
+
+async def show_head(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Return the newest version."""
+    return Reply(await context.served_base.base_for(operation.principal).head())
+
+
+async def show_consistency(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Return the proof that an earlier event log is a prefix of the present one."""
+    return Reply(await context.served_base.base_for(operation.principal).consistency(operation.query["first_size"]))
+
+
+async def verify_base(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Recompute the custody of the whole base."""
+    return Reply(await context.served_base.base_of(operation.tenant).verify())
+
+
+async def doctor(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Check the installation and the base, quickly."""
+    return Reply(await context.served_base.base_of(operation.tenant).doctor())
+
+
+async def list_traces(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Return the newest requests with what took how long."""
+    return Reply(TraceList(traces=tuple(await context.served_base.base_of(operation.tenant).traces(limit=operation.query["limit"]))))
+
+
+async def show_request(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Return one request by its id, the beginning of it, or its receipt."""
+    return Reply(await context.served_base.base_of(operation.tenant).trace(operation.path["id"]))
+
+
+async def show_cache(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Return what is kept of what sources said, and how often it served."""
+    return Reply(await context.served_base.base_of(operation.tenant).cache_stats())
+
+
+async def flush_cache(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Forget what was kept, of one source or of all."""
+    request: FlushRequest = operation.body
+    count = await context.served_base.base_of(operation.tenant).flush_cache(request.source_id)
+    await write_audit(context, operation, AuditKind.BASE, "flushed", subject=request.source_id or "cache")
+    return Reply(Count(count=count))
+
+
+async def warm_cache(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Ask questions ahead of time, so that what sources say is kept."""
+    request: WarmRequest = operation.body
+    return Reply(await context.served_base.base_of(operation.tenant).warm(request.questions))
+
+
+async def embed(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Give every chunk that lacks one its vector."""
+    report = await context.served_base.base_of(operation.tenant).embed()
+    await write_audit(context, operation, AuditKind.BASE, "embedded", subject="vectors")
+    return Reply(report)
+
+
+async def collect(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Remove all but the newest versions."""
+    request: GcRequest = operation.body
+    report = await context.served_base.base_of(operation.tenant).gc(keep_versions=request.keep_versions)
+    await write_audit(context, operation, AuditKind.BASE, "collected", subject="versions")
+    return Reply(report)
+
+
+_FIRST_SIZE: Final = QueryField("first_size", "How many entries the earlier log had.", int, default=0, least=0, most=10**12)
+
+UPKEEP_ENDPOINTS: Final = (
+    Endpoint("show_head", "GET", "/v1/base/head", "Show the newest version", READERS, show_head, CommitSummary, group=_A),
+    Endpoint(
+        "show_consistency",
+        "GET",
+        "/v1/base/consistency",
+        "Prove that the log only grew",
+        READERS,
+        show_consistency,
+        ConsistencyProof,
+        query=(_FIRST_SIZE,),
+        group=_A,
+    ),
+    Endpoint(
+        "verify_base", "POST", "/v1/base/verify", "Verify the whole base", AUDITORS, verify_base, VerifyReport, group=_A, is_base_wide=True
+    ),
+    Endpoint("doctor", "GET", "/v1/base/doctor", "Check the base", AUDITORS, doctor, DoctorReport, group=_A, is_base_wide=True),
+    Endpoint(
+        "embed",
+        "POST",
+        "/v1/base/embed",
+        "Embed what lacks a vector",
+        WRITERS,
+        embed,
+        EmbedReport,
+        group=_A,
+        is_writing=True,
+        is_base_wide=True,
+    ),
+    Endpoint(
+        "collect",
+        "POST",
+        "/v1/base/gc",
+        "Remove old versions",
+        WRITERS,
+        collect,
+        GcReport,
+        body=GcRequest,
+        group=_A,
+        is_writing=True,
+        is_base_wide=True,
+    ),
+    Endpoint(
+        "list_traces", "GET", "/v1/traces", "List requests", AUDITORS, list_traces, TraceList, query=(LIMIT,), group=_A, is_base_wide=True
+    ),
+    Endpoint(
+        "show_request",
+        "GET",
+        "/v1/traces/{id}",
+        "Show a request",
+        AUDITORS,
+        show_request,
+        RequestTrace,
+        group=_A,
+        is_base_wide=True,
+        faults=(NOT_FOUND,),
+    ),
+    Endpoint("show_cache", "GET", "/v1/cache", "Show what is kept", AUDITORS, show_cache, CacheStats, group=_A, is_base_wide=True),
+    Endpoint(
+        "flush_cache",
+        "POST",
+        "/v1/cache/flush",
+        "Forget what is kept",
+        WRITERS,
+        flush_cache,
+        Count,
+        body=FlushRequest,
+        group=_A,
+        is_writing=True,
+        is_base_wide=True,
+    ),
+    Endpoint(
+        "warm_cache",
+        "POST",
+        "/v1/cache/warm",
+        "Ask ahead of time",
+        WRITERS,
+        warm_cache,
+        WarmReport,
+        body=WarmRequest,
+        group=_A,
+        is_writing=True,
+        is_base_wide=True,
+    ),
+)
+
+
+# --- version endpoints ---
+# The versions of a base: which there are, and what differs between two of them, each as the asker may see it.
+
+
+async def list_versions(context: ServerContext, request: OperationRequest) -> Reply:
+    """Return the newest versions with what each holds."""
+    found = await context.served_base.base_for(request.principal).versions(limit=request.query["limit"])
+    return Reply(VersionList(versions=tuple(found)))
+
+
+async def show_diff(context: ServerContext, request: OperationRequest) -> Reply:
+    """Return what differs between two versions."""
+    older, newer = needed(request, "older"), needed(request, "newer")
+    return Reply(await context.served_base.base_for(request.principal).diff(older, newer, limit=request.query["limit"]))
+
+
+_OLDER: Final = QueryField("older", "The version to begin with: its number, a hash such as its `corpus_version`, or its beginning.")
+_NEWER: Final = QueryField("newer", "The version to end with, named likewise.")
+
+VERSION_ENDPOINTS: Final = (
+    Endpoint("list_versions", "GET", "/v1/versions", "List versions", READERS, list_versions, VersionList, query=(LIMIT,), group=_A),
+    Endpoint(
+        "show_diff",
+        "GET",
+        "/v1/versions/diff",
+        "Show what differs between two versions",
+        READERS,
+        show_diff,
+        VersionDiff,
+        query=(_OLDER, _NEWER, LIMIT),
+        group=_A,
+        faults=(NOT_FOUND,),
     ),
 )

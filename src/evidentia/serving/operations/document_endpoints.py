@@ -12,11 +12,21 @@ from evidentia.contracts.errors import BaseStateError, NotFoundError, ServiceErr
 from evidentia.contracts.ids import TenantId
 from evidentia.contracts.reports import IngestReport
 from evidentia.serving.operations.api_errors import CONFLICT, NOT_FOUND, bad_field
-from evidentia.serving.operations.audit import note
-from evidentia.serving.operations.endpoint import CURSOR, LIMIT, Endpoint, Group, OperationRequest, Reply, decode_cursor, encode_cursor
+from evidentia.serving.operations.document_intake import take_in
+from evidentia.serving.operations.endpoint import (
+    CURSOR,
+    LIMIT,
+    READERS,
+    WRITERS,
+    Endpoint,
+    Group,
+    OperationRequest,
+    Reply,
+    decode_cursor,
+    encode_cursor,
+)
 from evidentia.serving.operations.evidence_endpoints import DOCUMENT, needed
-from evidentia.serving.operations.roles import READERS, WRITERS
-from evidentia.serving.operations.sending import take_in
+from evidentia.serving.operations.server_context import write_audit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +44,10 @@ async def ingest(context: ServerContext, operation: OperationRequest) -> Reply:
     try:
         report = await take_in(context.served_base, request, tenant=operation.tenant)
     except (BaseStateError, ServiceError) as error:  # by then some of it may be in
-        await note(context, operation, AuditKind.DOCUMENT, f"ingest failed ({error.code})", subject=request.source)
+        await write_audit(context, operation, AuditKind.DOCUMENT, f"ingest failed ({error.code})", subject=request.source)
         raise
     change = f"ingested {report.added} added {report.changed} changed"
-    await note(context, operation, AuditKind.DOCUMENT, change, subject=request.source)
+    await write_audit(context, operation, AuditKind.DOCUMENT, change, subject=request.source)
     return Reply(report)
 
 
@@ -61,7 +71,7 @@ async def remove_documents(context: ServerContext, operation: OperationRequest) 
     request: DocumentIds = operation.body
     names = await _own(context, operation, request.document_ids)
     summary = await context.served_base.base_of(operation.tenant).remove(names)
-    await note(context, operation, AuditKind.DOCUMENT, f"removed {len(names)}", subject=names[0])
+    await write_audit(context, operation, AuditKind.DOCUMENT, f"removed {len(names)}", subject=names[0])
     return Reply(summary)
 
 
@@ -74,7 +84,7 @@ async def set_access(context: ServerContext, operation: OperationRequest) -> Rep
     names = await _own(context, operation, request.document_ids)
     rule = AccessRule(tenant=TenantId(operation.tenant), classification=request.classification, acl=tuple(sorted(set(request.acl))))
     summary = await context.served_base.base_of(operation.tenant).set_access(names, rule)
-    await note(context, operation, AuditKind.DOCUMENT, f"access of {len(names)} changed", subject=names[0])
+    await write_audit(context, operation, AuditKind.DOCUMENT, f"access of {len(names)} changed", subject=names[0])
     return Reply(summary)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from evidentia.contracts.control import Role
 from evidentia.contracts.vocabulary import Vocabulary
 from evidentia.serving.operations.api_errors import bad_field, nearest
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.control import Role, TokenInfo
+    from evidentia.contracts.control import TokenInfo
     from evidentia.serving.identity.admission import Identity
     from evidentia.serving.operations.server_context import ServerContext
+
 
 MAX_LIMIT: Final = 500
 MAX_BYTES: Final = 1 << 20
@@ -197,3 +199,14 @@ def _read_number(text: str, field: QueryField) -> int:
     if not is_number or not field.least <= number <= field.most:
         raise bad_field(field.name, f"write a whole number between {field.least} and {field.most}")
     return number
+
+
+# --- roles ---
+# Which roles an operation is for; of those that are named, one is enough.
+
+READERS: Final = tuple(Role)
+"""Everybody with a token."""
+AGENTS: Final = (Role.AGENT, Role.ADMIN)
+AUDITORS: Final = (Role.AUDITOR, Role.ADMIN)
+"""Who sees what others asked and did; their questions about receipts are answered as the owner of their tenant."""
+WRITERS: Final = (Role.ADMIN,)

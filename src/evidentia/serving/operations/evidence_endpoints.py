@@ -21,20 +21,18 @@ from evidentia.contracts.doors import (
     TableQuestion,
     VerifyRequest,
 )
-from evidentia.contracts.evidence import EvidenceResponse
+from evidentia.contracts.evidence import EvidenceResponse, StreamEvent
 from evidentia.contracts.ids import ReceiptId
 from evidentia.contracts.provenance import FragmentExport, VerifyReport
 from evidentia.contracts.receipts import ReplayReport, WhyReport
 from evidentia.contracts.sources import Note
-from evidentia.contracts.streaming import StreamEvent
 from evidentia.contracts.tables import OpenTable, TableAnswer
 from evidentia.contracts.vocabulary import Classification
-from evidentia.engine.verifying import verify_response
-from evidentia.provenance.verify import verify_export
+from evidentia.engine.answer_verification import verify_response
+from evidentia.provenance.verification import verify_export
 from evidentia.serving.operations.api_errors import BAD_GATEWAY, FORBIDDEN, NOT_FOUND, ApiError, bad_field
-from evidentia.serving.operations.endpoint import Endpoint, Group, OperationRequest, QueryField, Reply
-from evidentia.serving.operations.requests import read_request
-from evidentia.serving.operations.roles import AGENTS, AUDITORS, READERS
+from evidentia.serving.operations.endpoint import AGENTS, AUDITORS, READERS, Endpoint, Group, OperationRequest, QueryField, Reply
+from evidentia.serving.operations.request_decoding import read_request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections import OrderedDict
 from contextlib import suppress
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from evidentia.contracts.control import CallResult, CallsReply, EndReply
+from evidentia.contracts.control import NAME_PATTERN, CallResult, CallsReply, EndReply
 from evidentia.contracts.errors import BaseStateError, NotFoundError
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
-from evidentia.serving.operations.api_errors import CONFLICT, TOO_MANY, ApiError
+from evidentia.governance.log_scan import tenants_of
+from evidentia.serving.operations.api_errors import CONFLICT, TOO_MANY, ApiError, bad_field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.ports import Clock, GovernedRun
+    from evidentia.governance.log_scan import KeptLogs
+
 
 MAX_OPEN: Final = 10_000
 MAX_ENDED: Final = 10_000
@@ -252,3 +256,37 @@ def _end_as_error(opened: OpenRun, error_type: str) -> None:
 
 def _conflict(code: str, message: str) -> ApiError:
     return ApiError(CONFLICT, code, message, hint="read the run, and go on where it stands")
+
+
+# --- run names ---
+# What runs are called in the log: the log is everybody's, so the tenant is part of the name.
+#
+# A client's own name holds no `~`, so nobody can begin a run in the place of another tenant's. Processes that write to the log without
+# the plane name their runs as they like; those are found by that name.
+
+MARK: Final = "~"
+
+
+def new_run(name: str, *, tenant: str) -> RunId:
+    """Return what a run that begins is called in the log; a name that is none is refused."""
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise bad_field("facts.run_id", "use at most 128 letters, digits and . _ : -, beginning with a letter or digit")
+    return logged_run(name, tenant=tenant)
+
+
+def logged_run(name: str, *, tenant: str) -> RunId:
+    """Return what a run of the plane is called in the log, by that name or by the client's own; one of another tenant is not there."""
+    owner, mark, _ = name.partition(MARK)
+    if mark and owner != tenant:
+        raise NotFoundError("run", name)
+    return RunId(name if mark else f"{tenant}{MARK}{name}")
+
+
+def find_run(log: KeptLogs, name: str, *, tenant: str) -> RunId:
+    """Return what a run is called in the log, of the plane or of a process beside it; only one that is wholly the tenant's is there."""
+    candidates = (logged_run(name, tenant=tenant), RunId(name))
+    owners = tenants_of(log, candidates)
+    found = next((candidate for candidate in candidates if owners.get(candidate) == {tenant}), None)
+    if found is None:
+        raise NotFoundError("run", name)
+    return found

@@ -6,15 +6,11 @@ from typing import Final
 
 from evidentia.serving.operations import (
     admin_endpoints,
-    decision_endpoints,
     document_endpoints,
     evidence_endpoints,
     policy_endpoints,
     run_endpoints,
     source_endpoints,
-    trial_endpoints,
-    upkeep_endpoints,
-    version_endpoints,
 )
 
 ENDPOINTS: Final = (
@@ -23,9 +19,9 @@ ENDPOINTS: Final = (
     *source_endpoints.ENDPOINTS,
     *policy_endpoints.ENDPOINTS,
     *run_endpoints.ENDPOINTS,
-    *decision_endpoints.ENDPOINTS,
-    *trial_endpoints.ENDPOINTS,
+    *run_endpoints.DECISION_ENDPOINTS,
+    *policy_endpoints.TRIAL_ENDPOINTS,
     *admin_endpoints.ENDPOINTS,
-    *upkeep_endpoints.ENDPOINTS,
-    *version_endpoints.ENDPOINTS,
+    *admin_endpoints.UPKEEP_ENDPOINTS,
+    *admin_endpoints.VERSION_ENDPOINTS,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.base.async_base import AsyncBase
-from evidentia.base.ingesting import ingest_into
+from evidentia.base.base_ingest import ingest_into
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.ingestion import IngestOptions
+    from evidentia.contracts.documents import IngestOptions
     from evidentia.contracts.protocol import Profile
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.reports import IngestReport

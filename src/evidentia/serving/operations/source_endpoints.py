@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -12,13 +15,14 @@ from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList, Tr
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.retrieval import SourceTrial
 from evidentia.contracts.sources import SourceConnection, SourceDescriptor
-from evidentia.serving.operations.api_errors import BAD_GATEWAY, CONFLICT, NOT_FOUND
-from evidentia.serving.operations.audit import note
-from evidentia.serving.operations.endpoint import Endpoint, Group, OperationRequest, Reply
-from evidentia.serving.operations.roles import AUDITORS, READERS, WRITERS
-from evidentia.serving.operations.source_addresses import reachable
+from evidentia.contracts.vocabulary import ConnectionKind
+from evidentia.serving.operations.api_errors import BAD_GATEWAY, CONFLICT, NOT_FOUND, bad_field
+from evidentia.serving.operations.endpoint import AUDITORS, READERS, WRITERS, Endpoint, Group, OperationRequest, Reply
+from evidentia.serving.operations.server_context import write_audit
+from evidentia.text.ssrf_guard import PUBLIC, REACH, is_public_address
 
 if TYPE_CHECKING:
+    from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import SourceStatus
     from evidentia.serving.operations.server_context import ServerContext
 
@@ -42,14 +46,14 @@ async def add_source(context: ServerContext, operation: OperationRequest) -> Rep
     descriptor: SourceDescriptor = operation.body
     checked = await reachable(context.served_base.settings, descriptor)
     added = await context.served_base.base_of(operation.tenant).add_source(checked)
-    await note(context, operation, AuditKind.SOURCE, "added", subject=added.source_id)
+    await write_audit(context, operation, AuditKind.SOURCE, "added", subject=added.source_id)
     return Reply(added)
 
 
 async def remove_source(context: ServerContext, operation: OperationRequest) -> Reply:
     """Forget a source outside the base, and what was kept of it."""
     await context.served_base.base_of(operation.tenant).remove_source(operation.path["id"])
-    await note(context, operation, AuditKind.SOURCE, "removed", subject=operation.path["id"])
+    await write_audit(context, operation, AuditKind.SOURCE, "removed", subject=operation.path["id"])
     return Reply(Done(subject=operation.path["id"]))
 
 
@@ -65,7 +69,7 @@ async def source_changed(context: ServerContext, operation: OperationRequest) ->
     if operation.path["id"] not in {each.descriptor.source_id for each in await base.sources()}:
         raise NotFoundError("source", operation.path["id"])
     count = await base.source_changed(operation.path["id"])
-    await note(context, operation, AuditKind.SOURCE, "said to have changed", subject=operation.path["id"])
+    await write_audit(context, operation, AuditKind.SOURCE, "said to have changed", subject=operation.path["id"])
     return Reply(Count(count=count))
 
 
@@ -137,3 +141,59 @@ ENDPOINTS: Final = (
         faults=(NOT_FOUND,),
     ),
 )
+
+
+# --- source addresses ---
+# Which addresses a source may have that was registered over the network: none that only this machine or its network can reach.
+#
+# Whoever registers a source makes the server speak to it, and a server stands where its callers do not. What runs a command or reads a
+# directory is for whoever sits at the machine.
+
+OVER_THE_NETWORK: Final = (ConnectionKind.REMOTE, ConnectionKind.MEMORY)
+KEY_PREFIX: Final = "EVIDENTIA_SOURCE_"
+"""How variables begin that hold keys which may be sent to a source that was registered over the network."""
+_FIELD: Final = "connection.address"
+
+
+async def reachable(settings: Settings, descriptor: SourceDescriptor) -> SourceDescriptor:
+    """Return a source as it may be registered over the network, or refuse it.
+
+    One at a public address is bound to such addresses, wherever its name leads later; hosts in `server.source_hosts` are
+    allowed as they are.
+    """
+    connection = descriptor.connection
+    if connection.kind not in OVER_THE_NETWORK:
+        words = " or ".join(kind.value for kind in OVER_THE_NETWORK)
+        raise bad_field("connection.kind", f"a source of kind '{connection.kind.value}' is added at the machine; here write {words}")
+    if connection.kind is ConnectionKind.MEMORY:
+        return descriptor
+    if connection.key_variable and not connection.key_variable.startswith(KEY_PREFIX):
+        raise bad_field("connection.key_variable", f"over the network, keys are in variables that begin with {KEY_PREFIX}")
+    host = _host(connection.address)
+    options = {name: value for name, value in connection.options.items() if name != REACH}
+    if host not in {each.lower() for each in settings.server.source_hosts}:
+        await _require_public(host)
+        options[REACH] = PUBLIC
+    return msgspec.structs.replace(descriptor, connection=msgspec.structs.replace(connection, options=options))
+
+
+def _host(address: str) -> str:
+    """Return the host of an address that has nothing beside scheme, host, port and path."""
+    try:
+        parts = urlsplit(address)
+        is_plain = parts.scheme in {"http", "https"} and parts.port != 0 and not parts.query and not parts.fragment
+    except ValueError:
+        is_plain = False
+    if not is_plain or not parts.hostname or "@" in parts.netloc or not address.isascii() or not address.isprintable() or " " in address:
+        raise bad_field(_FIELD, "it is no plain address; write something like 'https://host:8080/path'")
+    return parts.hostname
+
+
+async def _require_public(host: str) -> None:
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise bad_field(_FIELD, "the host has no address") from error
+    if not found or not all(is_public_address(str(each[4][0])) for each in found):
+        problem = "it leads into the server's own network; whoever runs the server can allow the host in 'server.source_hosts'"
+        raise bad_field(_FIELD, problem)

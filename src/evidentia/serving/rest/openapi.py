@@ -19,7 +19,7 @@ from evidentia.serving.operations.api_errors import (
     UNPROCESSABLE,
     WRONG_TYPE,
 )
-from evidentia.serving.rest.streaming import EVENTS, LINES
+from evidentia.serving.rest.http_exchange import EVENTS, LINES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

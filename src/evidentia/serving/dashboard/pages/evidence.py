@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evidentia.provenance.chain import stored_chain
+from evidentia.provenance.custody_chain import stored_chain
 from evidentia.serving.dashboard.dashboard_app import NavEntry, PageRoute, problems_of
 from evidentia.serving.dashboard.source_view import view_sources
 from evidentia.serving.operations.api_errors import ApiError

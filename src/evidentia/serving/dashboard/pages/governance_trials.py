@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evidentia.governance.calibrate_values import MEASURES
+from evidentia.governance.calibration import MEASURES
 from evidentia.serving.dashboard import plots
 from evidentia.serving.dashboard.dashboard_app import PageRoute
 from evidentia.serving.dashboard.guarding import form_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.control import Fault
     from evidentia.contracts.policies import StoredPolicy
-    from evidentia.governance.calibrate import Calibration
+    from evidentia.governance.calibration import Calibration
     from evidentia.governance.shadow import ShadowReport
     from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity

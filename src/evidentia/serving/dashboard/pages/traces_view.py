@@ -12,8 +12,8 @@ from evidentia.serving.dashboard.plots import TimeBar, time_bar, time_mark
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evidentia.contracts.calls import SpanId
     from evidentia.contracts.decisions import PolicyDecision
+    from evidentia.contracts.protocol import SpanId
     from evidentia.contracts.runs import RunSpan, RunSummary, RunTrace
     from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 

@@ -1,0 +1,148 @@
+"""Is a value fit to be recorded? What compares with nothing, or cannot be written down, is refused with the name of its field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from numbers import Real
+from typing import Any, Final
+
+from evidentia.agents.errors import InvalidRecordError
+
+LARGEST: Final = 1.7976931348623157e308
+"""The largest finite number; a comparison with it refuses NaN and infinity at once."""
+MAX_AGE_DAYS: Final = 1_000_000_000
+
+_CLOCK_SKEW: Final = timedelta(days=1)
+_DEEPEST: Final = 12
+_MAX_INTEGER: Final = 2**63
+
+
+def checked_number(value: object, field: str) -> float:
+    """Return a finite number; booleans and texts are not numbers."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidRecordError(field, f"expected a number, not {type(value).__name__}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidRecordError(field, f"{number} is not a finite number")
+    return number
+
+
+def checked_text(value: object, field: str) -> str:
+    """Return a text that can be written as UTF-8."""
+    if not isinstance(value, str):
+        raise InvalidRecordError(field, f"expected text, not {type(value).__name__}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRecordError(field, f"character {error.start} is half a surrogate pair; decode the text again") from error
+    return str(value)
+
+
+def checked_age(value: object) -> int | float:
+    """Return an age in days: a whole or a decimal number, never negative."""
+    number = checked_number(value, "age_days")
+    if number < 0:
+        raise InvalidRecordError("age_days", f"{value} is negative; give the days since the source was made, or None")
+    if number > MAX_AGE_DAYS:
+        raise InvalidRecordError("age_days", f"{value} is more than {MAX_AGE_DAYS} days")
+    return int(number) if number.is_integer() else number
+
+
+def age_since(created_at: object, *, now: datetime) -> int:
+    """Return the whole days since a moment or day; one that lies up to a day ahead counts as now, since clocks differ."""
+    if isinstance(created_at, date) and not isinstance(created_at, datetime):
+        created_at = datetime(created_at.year, created_at.month, created_at.day, tzinfo=UTC)
+    if not isinstance(created_at, datetime):
+        raise InvalidRecordError("created_at", f"expected a datetime or a date, not {type(created_at).__name__}")
+    if created_at.tzinfo is None:
+        raise InvalidRecordError("created_at", "the time has no time zone; add tzinfo, or give age_days")
+    age = now - created_at
+    if age < -_CLOCK_SKEW:
+        raise InvalidRecordError("created_at", f"'{created_at.isoformat()}' lies in the future")
+    return max(0, age.days)
+
+
+def checked_numbers(values: object, field: str) -> tuple[float, ...]:
+    """Return a list of finite numbers; None is an empty one."""
+    return tuple(checked_number(value, f"{field}[{place}]") for place, value in enumerate(_listed(values, field)))
+
+
+def checked_texts(values: object, field: str) -> tuple[str, ...]:
+    """Return a list of texts; None is an empty one, and a single text is not a list."""
+    return tuple(checked_text(value, f"{field}[{place}]") for place, value in enumerate(_listed(values, field)))
+
+
+def checked_count(value: object, field: str) -> int:
+    """Return a whole number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MAX_INTEGER:
+        raise InvalidRecordError(field, f"expected a whole number from 0, not {value!r}")
+    return value
+
+
+def plain(value: Any, *, depth: int = 0) -> Any:  # noqa: ANN401 - whatever an agent holds becomes the values of JSON
+    """Return a value as JSON can hold it; what it cannot hold is said in words, and what lies too deep is cut."""
+    if value is None or isinstance(value, bool | str | Real):
+        return _plain_scalar(value)
+    if depth >= _DEEPEST:
+        return "..."
+    if isinstance(value, Mapping):
+        return {_plain_scalar(str(key)): plain(inner, depth=depth + 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner, depth=depth + 1) for inner in value]
+    if isinstance(value, set | frozenset):
+        return sorted((plain(inner, depth=depth + 1) for inner in value), key=str)
+    return value.isoformat() if isinstance(value, datetime | date) else f"<{type(value).__qualname__}>"
+
+
+def _plain_scalar(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, int):
+        return int(value) if abs(value) < _MAX_INTEGER else str(value)
+    number = float(value)
+    return number if math.isfinite(number) else str(number)
+
+
+def _listed(values: object, field: str) -> Iterable[object]:
+    if values is None:
+        return ()
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidRecordError(field, f"expected a list, not {type(values).__name__}")
+    return values
+
+
+# --- tool names ---
+# Which tools retrieve: the one place that says so for tools whose caller does not.
+
+RETRIEVAL_TOOLS: Final = frozenset(
+    {
+        "vector_search",
+        "similarity_search",
+        "semantic_search",
+        "hybrid_search",
+        "keyword_search",
+        "document_search",
+        "knowledge_search",
+        "search",
+        "retrieve",
+        "retrieval",
+        "source_retrieval",
+        "retrieve_documents",
+        "retrieve_sources",
+        "rag_retrieve",
+        "table_rag_retrieve",
+        "evidence",
+    }
+)
+"""A call of one of these opens no settlement: its documents may still be on their way."""
+
+
+def retrieves(name: str, retrieval: bool | None) -> bool:  # noqa: FBT001 - the caller's word, or None for none
+    """Tell whether a tool retrieves: the caller's word where there is one, else its name, in any case and with any separator."""
+    if retrieval is not None:
+        return retrieval
+    return name.strip().lower().replace("-", "_").replace(" ", "_") in RETRIEVAL_TOOLS

@@ -1,0 +1,1 @@
+"""Hot backups and their restore."""

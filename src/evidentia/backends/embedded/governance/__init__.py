@@ -1,0 +1,1 @@
+"""The file of governance: policies, tokens, secrets and the audit log of their changes."""

@@ -1,0 +1,254 @@
+"""Term look-up and postings over all segments of a snapshot.
+
+Places number the chunks of all segments one after the other, so postings of several segments join without a sort.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evidentia.backends.embedded.lexical.postings import definitions_of
+from evidentia.contracts.search import Definition
+from evidentia.text import edits as edit_distances
+from evidentia.text.definitions import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from evidentia.backends.embedded.lexical.segments import Array, Segment
+
+
+TERMS_PER_SIGNPOST = 64
+_POSITION_BITS = 20
+
+
+class Postings(NamedTuple):
+    """Where a term occurs, ascending, and how often."""
+
+    places: NDArray[np.int32]
+    frequencies: NDArray[np.int32]
+
+
+class SegmentTerms:
+    """The vocabulary of one segment; a look-up is a binary search over the memory map."""
+
+    def __init__(self, segment: Segment, *, first_place: int) -> None:
+        self.first_place = first_place
+        self._segment = segment
+        self._offsets = segment.array("term_offsets")
+        self._bytes = segment.array("term_bytes").data
+        self._posting_offsets = segment.array("posting_offsets")
+        self._position_offsets = segment.array("position_offsets")
+        self._ordinals = segment.array("ordinals")
+        self._counts = segment.array("counts")
+        self._positions = segment.array("positions")
+
+    @cached_property
+    def _signposts(self) -> list[bytes]:
+        """Return every so many terms, in order, so that most of a look-up does not touch the map."""
+        return [self._term(number) for number in range(0, len(self._offsets) - 1, TERMS_PER_SIGNPOST)]
+
+    def find(self, term: bytes) -> int | None:
+        """Return the number of a term, or None."""
+        offsets, stored = self._offsets, self._bytes
+        block = bisect_left(self._signposts, term)
+        low, high = max(0, (block - 1) * TERMS_PER_SIGNPOST), min(block * TERMS_PER_SIGNPOST, len(offsets) - 1)
+        while low < high:
+            middle = (low + high) // 2
+            if bytes(stored[offsets[middle] : offsets[middle + 1]]) < term:
+                low = middle + 1
+            else:
+                high = middle
+        is_there = low < len(offsets) - 1 and bytes(stored[offsets[low] : offsets[low + 1]]) == term
+        return low if is_there else None
+
+    def postings(self, number: int) -> tuple[Array, Array]:
+        """Return the ordinals and frequencies of a term."""
+        part = slice(self._posting_offsets[number], self._posting_offsets[number + 1])
+        return self._ordinals[part], self._counts[part]
+
+    def occurrences(self, number: int) -> NDArray[np.int64]:
+        """Return every occurrence of a term as place << 20 | position, ascending."""
+        ordinals, counts = self.postings(number)
+        positions = self._positions[self._position_offsets[number] : self._position_offsets[number + 1]]
+        places = np.repeat(ordinals.astype(np.int64) + self.first_place, counts)
+        return (places << _POSITION_BITS) | positions
+
+    @property
+    def count(self) -> int:
+        """Return how many terms there are."""
+        return len(self._offsets) - 1
+
+    @property
+    def encoded(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return all terms as UTF-8, one after the other, and where each begins and the last ends."""
+        return self._segment.array("term_bytes"), self._offsets
+
+    def seen(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> list[tuple[str, int]]:
+        """Return each of these terms with the number of its chunks that the mask shows."""
+        starts = self._posting_offsets[numbers]
+        lengths = self._posting_offsets[numbers + 1] - starts
+        ends = np.cumsum(lengths)
+        places = self._ordinals[np.repeat(starts - ends + lengths, lengths) + np.arange(lengths.sum())] + self.first_place
+        seen = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(mask[places], dtype=np.int64)])
+        counts = seen[ends] - seen[ends - lengths]
+        return [(self._term(number).decode(), chunks) for number, chunks in zip(numbers.tolist(), counts.tolist(), strict=True)]
+
+    def _term(self, number: int) -> bytes:
+        return bytes(self._bytes[self._offsets[number] : self._offsets[number + 1]])
+
+
+class Vocabulary:
+    """The terms of a snapshot, and what its chunks say they mean."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self._segments = segments
+        self._parts: list[SegmentTerms] = []
+        first_place = 0
+        for segment in segments:
+            self._parts.append(SegmentTerms(segment, first_place=first_place))
+            first_place += segment.header.chunk_count
+
+    def postings(self, term: str) -> Postings:
+        """Return where a term occurs, over all segments."""
+        encoded = term.encode()
+        found = [(part.first_place, *part.postings(number)) for part in self._parts if (number := part.find(encoded)) is not None]
+        places = np.empty(sum(len(ordinals) for _, ordinals, _ in found), dtype=np.int32)
+        end = 0
+        for first_place, ordinals, _ in found:
+            start, end = end, end + len(ordinals)
+            np.add(ordinals, first_place, out=places[start:end])
+        counts = [each for _, _, each in found]
+        return Postings(places, counts[0] if len(counts) == 1 else np.concatenate([np.empty(0, dtype=np.int32), *counts]))
+
+    def near(self, term: str, *, edits: int, mask: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
+        """Return every term that begins alike, within so many edits, that the mask shows: its distance, and its number of chunks."""
+        numbers, distances = edit_distances.near(self._words, term, edits=edits)
+        found: dict[str, tuple[int, int]] = {}
+        for part, (first, after) in zip(self._parts, pairwise(self._first_terms), strict=True):
+            start, stop = numbers.searchsorted([first, after]).tolist()
+            if start == stop:
+                continue
+            counted = part.seen(numbers[start:stop] - first, mask=mask)
+            for (name, chunks), distance in zip(counted, distances[start:stop].tolist(), strict=True):
+                if chunks:
+                    found[name] = (distance, chunks + found.get(name, (distance, 0))[1])
+        return found
+
+    @cached_property
+    def _first_terms(self) -> list[int]:
+        """Return where the terms of each part begin among the terms of all, and where the last part's end."""
+        return [0, *accumulate(part.count for part in self._parts)]
+
+    @cached_property
+    def _words(self) -> edit_distances.WordList:
+        """Return the terms of all parts, one part after the other, laid out when first asked for: one look-up costs less than many."""
+        encoded = [part.encoded for part in self._parts]
+        sizes = accumulate((int(offsets[-1]) for _, offsets in encoded), initial=0)
+        shifted = [offsets[:-1] + size for (_, offsets), size in zip(encoded, sizes, strict=False)]
+        letters = np.concatenate([np.empty(0, dtype=np.uint8), *(letters for letters, _ in encoded)])
+        return edit_distances.word_list(letters, np.concatenate([*shifted, [len(letters)]]).astype(np.int64))
+
+    @cached_property
+    def glossary(self) -> Glossary:
+        """Return the definitions of all segments, laid out when first asked for."""
+        return Glossary(self._segments)
+
+    def phrase(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """Return the places in which the terms stand one after the other."""
+        starts: NDArray[np.int64] | None = None
+        for offset, term in enumerate(terms):
+            shifted = self._occurrences(term) - offset
+            starts = shifted if starts is None else np.intersect1d(starts, shifted)  # a whole and its first part may be cut to one term
+            if not len(starts):
+                break
+        return np.empty(0, dtype=np.int64) if starts is None else np.unique(starts >> _POSITION_BITS)
+
+    def _occurrences(self, term: str) -> NDArray[np.int64]:
+        encoded = term.encode()
+        found = [part.occurrences(number) for part in self._parts if (number := part.find(encoded)) is not None]
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+
+# --- glossary ---
+# The definitions of all segments of a snapshot, found by short and by long form.
+
+
+class Glossary:
+    """Every definition with the places that give it; whoever counts them cuts them to a mask."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        places: dict[tuple[str, str], list[int]] = {}
+        first_place = 0
+        for segment in segments:
+            for short, long, ordinal in definitions_of(segment):
+                places.setdefault((short, long), []).append(first_place + ordinal)
+            first_place += segment.header.chunk_count
+        self._entries = [(short, long, np.asarray(given, dtype=np.int32)) for (short, long), given in places.items()]
+        self.by_short: dict[str, list[int]] = {}
+        self.by_long: dict[str, list[int]] = {}
+        for number, (short, long, _) in enumerate(self._entries):
+            self.by_short.setdefault(short.casefold(), []).append(number)
+            self.by_long.setdefault(words_of(long), []).append(number)
+
+    def entry(self, number: int) -> tuple[str, str, NDArray[np.int32]]:
+        """Return a short form, its long form, and the places that say so."""
+        return self._entries[number]
+
+
+# --- lexicon ---
+# The words that one caller may see. Refuses to rank, weigh or choose between them: that is the query's business.
+#
+# What the segments hold is laid out once per snapshot, for all callers; every number is then counted through the caller's mask, and what
+# comes to nothing is left out. So chunks that the caller may not see have no influence on an answer.
+
+
+class EmbeddedLexicon:
+    """Implements `Lexicon`. Thread safe under the GIL."""
+
+    def __init__(self, vocabulary: Vocabulary, *, mask: NDArray[np.bool_], count: Callable[[str], int]) -> None:
+        self._vocabulary = vocabulary
+        self._mask = mask
+        self._count = count
+
+    @cached_property
+    def chunks(self) -> int:
+        """Return how many chunks the caller may see."""
+        return int(np.count_nonzero(self._mask))
+
+    def chunks_with(self, term: str) -> int:
+        """Return in how many chunks a term occurs."""
+        return self._count(term)
+
+    def similar(self, term: str, *, edits: int) -> Sequence[tuple[str, int]]:
+        """Return other terms with the same first letter within so many edits, at most 3, with the number of their chunks.
+
+        The nearest come first, then the most frequent, then by name. An edit inserts, deletes or replaces a character, or
+        swaps two neighbours.
+        """
+        found = self._vocabulary.near(term, edits=edits, mask=self._mask)
+        ordered = sorted((distance, -chunks, name) for name, (distance, chunks) in found.items() if name != term)
+        return [(name, -chunks) for _, chunks, name in ordered]
+
+    def long_forms(self, short: str) -> Sequence[Definition]:
+        """Return what the corpus says a short form stands for, in any case, the most frequent first."""
+        return self._counted(self._vocabulary.glossary.by_short.get(short.casefold(), ()))
+
+    def short_forms(self, long: str) -> Sequence[Definition]:
+        """Return the short forms that the corpus gives to a long one (compared as lower-case words)."""
+        return self._counted(self._vocabulary.glossary.by_long.get(words_of(long), ()))
+
+    def _counted(self, numbers: Iterable[int]) -> list[Definition]:
+        glossary = self._vocabulary.glossary
+        counted = [
+            Definition(short=short, long=long, chunks=int(np.count_nonzero(self._mask[places])))
+            for short, long, places in map(glossary.entry, numbers)
+        ]
+        return sorted((each for each in counted if each.chunks), key=lambda each: (-each.chunks, each.short, each.long))

@@ -1,0 +1,350 @@
+"""What one caller sees of a snapshot: the mask, the statistics over it, and scores that follow from nothing else.
+
+A view knows only its own documents: postings are cut to the mask before anything is counted, so what the caller may not
+see has no way to influence a number. Postings with their impacts are kept per view, within a bound, because a view's
+statistics never change.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon
+from evidentia.backends.embedded.records.document_table import ImpactTable
+from evidentia.backends.embedded.top_k import best_of, nth_largest
+from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, idf_fixed, tfidf_impacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from evidentia.backends.embedded.lexical.segments import Array
+    from evidentia.backends.embedded.lexical.term_dictionary import Vocabulary
+    from evidentia.backends.embedded.records.document_table import CodedLengths
+    from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.search import LexicalQuery
+    from evidentia.contracts.settings import SearchSettings
+    from evidentia.contracts.vocabulary import AuthorityTier
+
+
+KEPT_BYTES = 128 * 1024 * 1024
+"""How much of postings and impacts one view keeps."""
+_MILLI = 1000
+SAMPLE, SAMPLE_PER_RESULT = 4096, 32
+"""How many places are looked at for a first bound on the best scores: the former, or the latter per result asked for."""
+
+
+class Matches(NamedTuple):
+    """What a query matched: the best places with their scores (ties with the last included), and how many match.
+
+    `matching` lists every matching place where that was asked for.
+    """
+
+    places: NDArray[np.int64]
+    scores: Array
+    total: int
+    matching: NDArray[np.int64] | None
+
+
+class _Matched(NamedTuple):
+    """The score of every place, and where a term stands; None where that is wherever the score is above 0."""
+
+    totals: Array
+    touched: NDArray[np.bool_] | None
+
+
+class View:
+    """One caller's view. Thread safe."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        allowed: NDArray[np.bool_],
+        document_of: NDArray[np.int32],
+        lengths: NDArray[np.int32],
+        coded_lengths: CodedLengths,
+        search: SearchSettings,
+    ) -> None:
+        self.allowed = allowed
+        mask = np.append(allowed, np.False_)[document_of]  # -1 is the place of chunks that this version does not show
+        self.mask = mask
+        self.documents = int(mask.sum())
+        self._is_whole = self.documents == len(mask)
+        self._vocabulary = vocabulary
+        self._search = search
+        self.lengths = lengths
+        self.sources: Mapping[SourceId, AuthorityTier] | None = None
+        total_length = int(lengths[mask].sum(dtype=np.int64))
+        self._bm25 = Bm25.of(total_length=total_length, documents=max(1, self.documents), k1_milli=search.k1_milli, b_milli=search.b_milli)
+        self._impacts = ImpactTable(self._bm25, coded_lengths) if search.weighting == "bm25" else None
+        self.lexicon = EmbeddedLexicon(vocabulary, mask=mask, count=lambda term: len(self.term(term).places))
+        self._terms: OrderedDict[tuple[str, int | None], TermPostings] = OrderedDict()
+        self._kept_bytes = 0
+        self._lock = threading.Lock()
+        self._scratch = threading.local()
+
+    def term(self, term: str, *, weight: int | None = None) -> TermPostings:
+        """Return a term's postings within the mask; a weight makes its impacts those of an added term."""
+        key = (term, weight)
+        with self._lock:
+            kept = self._terms.get(key)
+            if kept is not None:
+                self._terms.move_to_end(key)
+                return kept
+        made = self._make_term(term) if weight is None else self.term(term).weighed(weight)
+        with self._lock:
+            if key not in self._terms:
+                self._terms[key] = made
+                self._kept_bytes += made.byte_count
+            while self._kept_bytes > KEPT_BYTES and len(self._terms) > 1:
+                _, dropped = self._terms.popitem(last=False)
+                self._kept_bytes -= dropped.byte_count
+        return made
+
+    def match(self, query: LexicalQuery, *, keep: NDArray[np.bool_] | None, limit: int, listed: bool = False) -> Matches:
+        """Score every place that holds a term, asked for or added; `keep` narrows places, phrases demand their words in order.
+
+        Returned are all places whose score is at least that of the last of the best `limit`: ties are for the caller to
+        order by id and cut. `listed` asks for every matching place besides.
+        """
+        found = self._found(query)
+        totals, touched = self._totals(query, found)
+        if keep is None and not query.phrases and not listed and touched is None:
+            return self._best_of_all(found, totals, limit=limit)
+        matching = np.flatnonzero(totals if touched is None else touched)
+        chosen = self._narrow(matching, phrases=query.phrases, keep=keep)
+        scores = totals[chosen]
+        best = best_of(scores, limit)
+        return Matches(places=chosen[best], scores=scores[best], total=len(chosen), matching=chosen)
+
+    def _best_of_all(self, found: Sequence[tuple[TermPostings, int]], totals: Array, *, limit: int) -> Matches:
+        """Find the best without listing everything: the best of some places bound the best of all from below."""
+        longest = max((postings.places for postings, _ in found), key=len, default=np.empty(0, dtype=np.int32))
+        some = longest[:: max(1, len(longest) // max(SAMPLE, SAMPLE_PER_RESULT * limit))]
+        floor = nth_largest(totals[some], limit) if len(some) >= limit else 1
+        chosen = np.flatnonzero(totals >= max(1, floor))
+        scores = totals[chosen]
+        best = best_of(scores, limit)
+        return Matches(places=chosen[best], scores=scores[best], total=int(np.count_nonzero(totals)), matching=None)
+
+    def joined(self, matched: Matches, query: LexicalQuery, *, places: Sequence[int], keep: NDArray[np.bool_] | None) -> Matches:
+        """Return the matches counted together with places that were found otherwise; the best stay what they are."""
+        found = np.asarray(sorted(set(places)), dtype=np.int32)
+        found = found[self.mask[found] if keep is None else self.mask[found] & keep[found]]
+        listed = matched.matching
+        is_known = self.occurs(found, query) if listed is None else np.isin(found, listed)
+        added = found[~is_known]
+        matching = None if listed is None else np.sort(np.concatenate([listed, added.astype(np.int64)]))
+        return matched._replace(total=matched.total + len(added), matching=matching)
+
+    def scores(self, places: Sequence[int], query: LexicalQuery) -> list[int]:
+        """Return the score that `match` gives each place; 0 where no term occurs, and where the caller may not look."""
+        wanted = np.asarray(places, dtype=np.int32)  # the postings' own type: looking for another would copy them all
+        matched = self._matched(query)
+        if matched is not None:
+            known: list[int] = matched.totals[wanted].tolist()
+            return known
+        totals = np.zeros(len(wanted), dtype=np.int64)
+        for postings, times in self._found(query):
+            totals += np.multiply(postings.at(wanted), times, dtype=np.int64)
+        scores: list[int] = totals.tolist()
+        return scores
+
+    def attainable(self, query: LexicalQuery) -> int:
+        """Return what a chunk would score at most that held every term as often as could count."""
+        asked = sum(self._peak(self.term(term)) * times for term, times in query.terms.items())
+        added = sum((self._peak(self.term(term)) * weight) >> WEIGHT_BITS for term, weight in query.expansions.items())
+        return asked + added
+
+    def _peak(self, postings: TermPostings) -> int:
+        """Return what one term is worth at most: the limit of BM25, or what tf-idf gives where it is most frequent."""
+        if self._impacts is None:
+            return int(postings.impacts.max(initial=0))
+        return max(0, postings.idf) * (_MILLI + self._search.k1_milli) // _MILLI
+
+    def occurs(self, places: NDArray[np.int32], query: LexicalQuery) -> NDArray[np.bool_]:
+        """Tell for each place whether one of the terms occurs there, whatever it is worth."""
+        matched = self._matched(query)
+        if matched is not None:
+            return matched.totals[places] > 0 if matched.touched is None else matched.touched[places]
+        found = np.zeros(len(places), dtype=np.bool_)
+        for postings, _ in self._found(query):
+            found |= postings.occurs(places)
+        return found
+
+    def contributions(self, place: int, query: LexicalQuery) -> list[tuple[str, TermPostings, int, int]]:
+        """Return (term, postings, frequency, score) of each term, asked for or added, that occurs at a place."""
+        given = []
+        named = zip([*query.terms, *query.expansions], self._found(query), strict=True)
+        for term, (postings, times) in sorted(named, key=lambda each: each[0]):
+            index = int(np.searchsorted(postings.places, place))
+            if index < len(postings.places) and postings.places[index] == place:
+                given.append((term, postings, int(postings.frequencies[index]), int(postings.impacts[index]) * times))
+        return given
+
+    def has_phrases(self, place: int, phrases: Sequence[Sequence[str]]) -> bool:
+        """Tell whether every phrase occurs at a place."""
+        return all(place in self._vocabulary.phrase(phrase) for phrase in phrases)
+
+    def _found(self, query: LexicalQuery) -> list[tuple[TermPostings, int]]:
+        """Return the postings of each term and how often they count; those of added terms are weighed already."""
+        asked = [(self.term(term), times) for term, times in query.terms.items()]
+        return asked + [(self.term(term, weight=weight), 1) for term, weight in query.expansions.items()]
+
+    def _narrow(
+        self, matching: NDArray[np.int64], *, phrases: Sequence[Sequence[str]], keep: NDArray[np.bool_] | None
+    ) -> NDArray[np.int64]:
+        if keep is not None:
+            matching = matching[keep[matching]]
+        for phrase in phrases:
+            matching = matching[np.isin(matching, self._vocabulary.phrase(phrase))]
+        return matching
+
+    def _make_term(self, term: str) -> TermPostings:
+        places, frequencies = self._vocabulary.postings(term)
+        if not self._is_whole:
+            seen = self.mask.take(places)
+            places, frequencies = places[seen], frequencies[seen]
+        documents = max(1, self.documents)
+        if self._impacts is None:
+            idf = idf_fixed("tfidf", documents=documents, containing=len(places))
+            impacts: Array = tfidf_impacts(frequencies, idf=idf)
+        else:
+            idf = idf_fixed(self._search.idf, documents=documents, containing=len(places))
+            impacts = self._impacts.impacts(places, frequencies, idf=idf)
+        return TermPostings(places, frequencies, impacts, idf=idf, size=len(self.mask))
+
+    def _may_overflow(self, found: Sequence[tuple[TermPostings, int]]) -> bool:
+        is_wide = any(postings.impacts.dtype.itemsize > np.dtype(np.int32).itemsize for postings, _ in found)
+        return self._impacts is None or is_wide or sum(times for _, times in found) > QUERY_TERM_LIMIT
+
+    def _totals(self, query: LexicalQuery, found: Sequence[tuple[TermPostings, int]]) -> _Matched:
+        """Return the score of every place, and where terms stand unless the scores tell.
+
+        Each thread has room for one query, kept until its next one: whoever matches a query soon asks what else it says of some places.
+        """
+        wide = self._may_overflow(found)
+        self._scratch.matched = None
+        totals = self._zeros("wide" if wide else "narrow", np.int64 if wide else np.int32)
+        touched = None if all(postings.is_positive for postings, _ in found) else self._zeros("touched", np.bool_)
+        for postings, times in found:
+            postings.add_to(totals, times)
+            if touched is not None:
+                postings.touch(touched)
+        self._scratch.matched = (query, _Matched(totals, touched))
+        return _Matched(totals, touched)
+
+    def _matched(self, query: LexicalQuery) -> _Matched | None:
+        """Return what this thread's last match was, if it was of this very query."""
+        asked, matched = getattr(self._scratch, "matched", None) or (None, None)
+        return matched if asked is query else None
+
+    def _zeros(self, name: str, dtype: type[np.generic]) -> Array:
+        """Return this thread's room for one number per place, zeroed."""
+        kept: Array | None = getattr(self._scratch, name, None)
+        if kept is None:
+            kept = np.zeros(len(self.mask), dtype=dtype)
+            setattr(self._scratch, name, kept)
+        else:
+            kept.fill(0)
+        return kept
+
+
+# --- impacts ---
+# The postings of one term within a mask, with what each occurrence is worth, and the arithmetic on them.
+#
+# An added term is worth (impact * weight) >> 8 everywhere: the shift rounds down, in numpy as in Python.
+
+WEIGHT_BITS = 8
+"""Weights of added terms are in 256ths."""
+COMMON_SHARE = 16
+"""A term in more than one place out of this many is common."""
+
+
+class TermPostings:
+    """A term within the mask: places ascending, frequencies, and what each occurrence is worth. Thread safe under the GIL.
+
+    The impacts of a common term are spread over all places when they are added for the second time, because adding whole arrays is
+    far cheaper than adding at many places, and spreading them is not.
+    """
+
+    __slots__ = ("_occupied", "_size", "_spread", "_was_added", "frequencies", "idf", "impacts", "is_positive", "places")
+
+    def __init__(self, places: NDArray[np.int32], frequencies: NDArray[np.int32], impacts: Array, *, idf: int, size: int) -> None:
+        """Take the postings of a term among `size` places."""
+        self.places = places
+        self.frequencies = frequencies
+        self.impacts = impacts
+        self.idf = idf
+        self.is_positive = bool(impacts.min(initial=1) > 0)
+        self._size = size
+        self._was_added = False
+        self._spread: Array | None = None
+        self._occupied: NDArray[np.bool_] | None = None
+
+    def weighed(self, weight: int) -> TermPostings:
+        """Return the postings as those of an added term; small impacts may come to nothing, and match all the same."""
+        weighed = (self.impacts.astype(np.int64) * weight) >> WEIGHT_BITS
+        if weight <= 1 << WEIGHT_BITS:
+            weighed = weighed.astype(self.impacts.dtype)
+        return TermPostings(self.places, self.frequencies, weighed, idf=self.idf, size=self._size)
+
+    @property
+    def byte_count(self) -> int:
+        """Return how much memory the arrays take, those included that a common term has when it is added again."""
+        spread = self._size * (self.impacts.dtype.itemsize + (not self.is_positive)) if self._is_common else 0
+        return self.places.nbytes + self.frequencies.nbytes + self.impacts.nbytes + spread
+
+    def add_to(self, totals: Array, times: int) -> None:
+        """Add the impacts, so many times, to a total per place."""
+        if self._spread is None and self._was_added and self._is_common:
+            self._spread_out()
+        self._was_added = True
+        if self._spread is not None:
+            totals += self._spread if times == 1 else np.multiply(self._spread, times, dtype=totals.dtype)
+        else:
+            np.add.at(totals, self.places, self.impacts if times == 1 else np.multiply(self.impacts, times, dtype=totals.dtype))
+
+    def touch(self, touched: NDArray[np.bool_]) -> None:
+        """Note where the term stands, for queries whose scores alone do not tell: some impacts are zero or negative."""
+        if self._occupied is not None:
+            touched |= self._occupied
+        else:
+            touched[self.places] = True
+
+    @property
+    def _is_common(self) -> bool:
+        return len(self.places) * COMMON_SHARE > self._size
+
+    def _spread_out(self) -> None:
+        if not self.is_positive:
+            occupied = np.zeros(self._size, dtype=np.bool_)
+            occupied[self.places] = True
+            self._occupied = occupied
+        spread = np.zeros(self._size, dtype=self.impacts.dtype)
+        spread[self.places] = self.impacts
+        self._spread = spread
+
+    def at(self, places: NDArray[np.int32]) -> Array:
+        """Return the impact at each of some places, 0 where the term does not occur."""
+        if self._spread is not None:
+            return self._spread[places]
+        if not len(self.places):
+            return np.zeros(len(places), dtype=self.impacts.dtype)
+        index = np.minimum(self.places.searchsorted(places), len(self.places) - 1)
+        impacts: Array = self.impacts[index] * (self.places[index] == places)
+        return impacts
+
+    def occurs(self, places: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell for each of some places whether the term occurs there, whatever it is worth."""
+        if not len(self.places):
+            return np.zeros(len(places), dtype=np.bool_)
+        index = np.minimum(self.places.searchsorted(places), len(self.places) - 1)
+        is_there: NDArray[np.bool_] = self.places[index] == places
+        return is_there

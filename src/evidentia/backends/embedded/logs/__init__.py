@@ -1,0 +1,1 @@
+"""What is appended as things happen: decisions, receipts, traces and usage."""

@@ -1,0 +1,406 @@
+"""The decision log of a base: sealed lines in the folder `decisions`, buffered or durable.
+
+Buffered, appending only puts entries on a list; a thread seals and writes them every `flush_ms`, and what it cannot write stays on
+the list until it can. Durable, an entry is on disk when `append` returns; callers that come together are synced at once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import weakref
+from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from evidentia.backends.embedded.logs.decision_log_file import (
+    DECISIONS_NAME,
+    DecisionFile,
+    list_parts,
+    read_blocks,
+    read_blocks_backwards,
+    rewrite,
+)
+from evidentia.backends.embedded.records.database import storage_errors
+from evidentia.contracts.errors import BaseDamagedError, BaseStateError, EvidentiaError
+from evidentia.contracts.runs import PoliciesRecorded, RunStarted
+from evidentia.provenance.decision_chain import GENESIS, SEED_SIZE, LogPart, Sealer, head_of, read_records, record_lines
+from evidentia.provenance.decision_lines import ADMIN_RUN
+from evidentia.provenance.merkle import Frontier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord
+    from evidentia.contracts.ids import Sha256
+    from evidentia.contracts.ports import Clock, Entropy
+    from evidentia.contracts.runs import RunId
+
+
+# --- decision log pen ---
+# What a process writes its decisions with: one chain in parts, each left when it is large enough.
+
+MAX_BYTES: Final = 64 << 20
+_NAME_BYTES: Final = 6
+_MAX_RUNS: Final = 10_000
+
+
+class Place(NamedTuple):
+    """Where a record stands, and the hash of the one before it."""
+
+    part: LogPart
+    offset: int
+    previous: bytes
+
+
+class DecisionPen:
+    """Seals and writes entries. Not thread safe."""
+
+    def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, max_bytes: int) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._entropy = entropy
+        self._most_bytes = max_bytes
+        self._policies: dict[Sha256, LogEntry] = {}
+        self._stated: set[Sha256] = set()
+        self._sealer: Sealer | None = None
+        self._parts = 0
+        self._file: DecisionFile | None = None
+        self._runs: dict[RunId, Place] = {}
+        self.problem: str | None = None
+        """Why the last entries could not be written; None when they were."""
+
+    @property
+    def part(self) -> LogPart | None:
+        """Return what is written to; None when nothing is."""
+        return None if self._file is None else self._file.part
+
+    def head(self) -> LogHead:
+        """Return where the chain stands."""
+        return head_of("", GENESIS, Frontier()) if self._sealer is None else self._sealer.head()
+
+    def place_of(self, run_id: RunId) -> Place | None:
+        """Return where a run begins in the file that is written to, which nobody else can rewrite; None when it does not begin there."""
+        return self._runs.get(run_id)
+
+    def write(self, entries: Sequence[LogEntry], *, is_synced: bool) -> None:
+        """Write entries, all or none, or raise BaseStateError."""
+        try:
+            with storage_errors(self._directory, name=DECISIONS_NAME):
+                file = self._file or self._open()
+                self._write(file, entries)
+                if is_synced:
+                    file.sync()
+        except (EvidentiaError, OSError) as error:
+            self.problem = str(error)
+            if self._file is not None and self._file.is_torn:
+                self.break_off()
+            raise
+        self.problem = None
+        if file.bytes >= self._most_bytes:
+            self.leave()
+
+    def leave(self) -> None:
+        """Sync and close the file; the next entry goes on with the chain in another."""
+        if self._file is not None:
+            with storage_errors(self._directory, name=DECISIONS_NAME):
+                self._file.sync()
+            self._close()
+
+    def break_off(self) -> None:
+        """Let go of the file as it is, and of its chain: whatever stands at its end, nothing may follow it."""
+        self._close()
+        self._sealer = None
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._runs = {}
+
+    def _open(self) -> DecisionFile:
+        if self._sealer is None:
+            begun_at = self._clock.now().strftime("%Y%m%dT%H%M%S-%fZ")
+            name = f"{begun_at}-{self._entropy.take(_NAME_BYTES).hex()}"
+            self._sealer = Sealer(name, seed=self._entropy.take(SEED_SIZE))
+            self._stated = set()
+            self._parts = 0
+        self._file = DecisionFile(self._directory / DECISIONS_NAME, LogPart(self._sealer.log, self._parts + 1))
+        self._parts += 1
+        return self._file
+
+    def _write(self, file: DecisionFile, entries: Sequence[LogEntry]) -> None:
+        """Seal entries and write them; a chain states each set of policies before the first run under it, also one that another stated."""
+        sealer = self._sealer
+        assert sealer is not None  # noqa: S101 - opened with the file
+        mark, stated = sealer.mark(), set(self._stated)
+        lines: list[bytes] = []
+        runs: dict[RunId, Place] = {}
+        for entry in entries:
+            kind = type(entry.call)
+            if entry.policies not in stated:
+                stated.add(entry.policies)
+                if kind is PoliciesRecorded:
+                    self._policies[entry.policies] = entry
+                elif (known := self._policies.get(entry.policies)) is not None:
+                    lines.append(sealer.seal(msgspec.structs.replace(known, run_id=ADMIN_RUN, at_us=entry.at_us)))
+            if (kind is RunStarted or kind is PoliciesRecorded) and entry.run_id not in runs:
+                runs[entry.run_id] = Place(file.part, file.bytes + sum(map(len, lines)), sealer.mark().previous.hex().encode())
+            lines.append(sealer.seal(entry))
+        try:
+            file.write(b"".join(lines))
+        except OSError:
+            sealer.reset(mark)
+            raise
+        self._stated = stated
+        self._remember(runs)
+
+    def _remember(self, runs: dict[RunId, Place]) -> None:
+        for run_id, place in runs.items():
+            self._runs.setdefault(run_id, place)
+        while len(self._runs) > _MAX_RUNS:
+            del self._runs[next(iter(self._runs))]
+
+
+# --- decision log ---
+
+MAX_PENDING: Final = 65_536
+FLUSH_MS: Final = 200
+_AT_ONCE: Final = 256
+"""How many entries are sealed between two writes: a caller never waits longer than this for the interpreter."""
+
+_open_logs: weakref.WeakSet[EmbeddedDecisionLog] = weakref.WeakSet()
+
+
+class _Batch:
+    """The entries of one durable `append`, and what became of them."""
+
+    __slots__ = ("entries", "error", "is_done")
+
+    def __init__(self, entries: Sequence[LogEntry]) -> None:
+        self.entries = entries
+        self.is_done = False
+        self.error: Exception | None = None
+
+
+class EmbeddedDecisionLog:
+    """Implements `DecisionLog` and `KeptLogs`. Thread safe; the file is made with the first entry, and another when it is full."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        is_durable: bool = False,
+        flush_ms: int = FLUSH_MS,
+        max_pending: int = MAX_PENDING,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._directory = directory
+        self._folder = directory / DECISIONS_NAME
+        self._pen = DecisionPen(directory, clock=clock, entropy=entropy, max_bytes=max_bytes)
+        self._is_durable = is_durable
+        self._flush_s = flush_ms / 1_000
+        self._most_pending = max_pending
+        self._many = max_pending // 8
+        self._is_closed = False
+        self._begin()
+        _open_logs.add(self)
+        atexit.register(self.close)
+
+    def _begin(self) -> None:
+        """Start with nothing taken and nothing open; also in a child process, whose parent writes what it had taken."""
+        self._lock = threading.Lock()
+        """Held by whoever touches the lists."""
+        self._writing = threading.RLock()
+        """Held by whoever writes, and taken before the other."""
+        self._pending: list[LogEntry] = []
+        self._waiting: list[_Batch] = []
+        self._wake, self._is_full = threading.Event(), threading.Event()
+        self._writer: threading.Thread | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """Return why entries wait that could not be written; None when all is well."""
+        return self._pen.problem
+
+    def append(self, entries: Sequence[LogEntry]) -> None:
+        """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
+        if self._is_durable:
+            self._append_durably(entries)
+            return
+        with self._lock:
+            pending = self._pending
+            taken = len(pending)
+            has_room = taken < self._most_pending and not self._is_closed
+            if has_room:
+                pending.extend(entries)
+        if not has_room:
+            self._append_when_there_is_room(entries)
+        elif not taken:
+            self._wake_writer()
+        elif taken > self._many and not self._is_full.is_set():
+            self._is_full.set()
+
+    def flush(self) -> None:
+        """Wait until everything taken so far is written, or say why it cannot be."""
+        self._drain()
+
+    def records(self, *, run_id: RunId | None = None, after: int = 0) -> Iterator[LogRecord]:
+        """Yield records in order, of every process that wrote; in each log those with a greater seq than `after`.
+
+        A run that began in the file this process writes to is looked for there only, from where it begins.
+        """
+        with suppress(EvidentiaError, OSError):  # what cannot be written is no record yet; `problem` says why
+            self._drain()
+        with self._writing:
+            place = None if run_id is None else self._pen.place_of(run_id)
+        parts = self.parts() if place is None else (place.part,)
+        for log, of_log in groupby(parts, key=attrgetter("log")):
+            yield from self._read(log, tuple(of_log), run_id=run_id, after=after, place=place)
+
+    def head(self) -> LogHead:
+        """Return where this process's own log stands."""
+        with suppress(EvidentiaError, OSError):
+            self._drain()
+        with self._writing:
+            return self._pen.head()
+
+    def close(self) -> None:
+        """Write what is left and let go of the file; when that fails, everything is kept for another try."""
+        with self._writing:
+            with self._lock:
+                self._is_closed = True  # first, so that nothing is taken after the last is written
+                together, self._waiting = self._waiting, []
+            try:
+                self._write_durably(together)
+                self._drain()
+                self._pen.leave()
+            except (EvidentiaError, OSError):
+                self._is_closed = False
+                raise
+        self._wake.set()
+        self._is_full.set()
+        atexit.unregister(self.close)
+
+    def parts(self) -> Sequence[LogPart]:
+        """Return the parts of all logs, the oldest log first."""
+        with storage_errors(self._directory, name=DECISIONS_NAME):
+            return list_parts(self._folder)
+
+    def blocks(self, part: LogPart) -> Iterator[bytes]:
+        """Yield a part in pieces of whole lines; only the last may lack its end."""
+        return self._blocks(part, place=None)
+
+    def blocks_backwards(self, part: LogPart, *, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield what stands before `end` in pieces of whole lines with where each begins, the last first; without an `end`, all of it."""
+        with storage_errors(self._directory, name=str(part)):
+            yield from read_blocks_backwards(self._folder, part, end=end)
+
+    def rewrite(self, part: LogPart, change: Callable[[Iterator[bytes]], Iterable[bytes]]) -> None:
+        """Put a changed copy in the place of a part; the one this process writes to is left first, and the next entry begins another."""
+        self._drain()
+        with self._writing, storage_errors(self._directory, name=str(part)):
+            if self._pen.part == part:
+                self._pen.leave()
+            rewrite(self._folder, part, change)
+
+    def _read(self, log: str, parts: Sequence[LogPart], *, run_id: RunId | None, after: int, place: Place | None) -> Iterator[LogRecord]:
+        blocks = (block for part in parts for block in self._blocks(part, place=place))
+        previous = place.previous if place is not None and place.part.log == log else None
+        try:
+            yield from read_records(log, record_lines(blocks), run_id=run_id, after=after, previous=previous)
+        except ValueError as error:  # a MsgspecError is one
+            raise BaseDamagedError(f"decision log '{log}'", f"a line cannot be read ({error}); verify the log to see which") from error
+
+    def _blocks(self, part: LogPart, *, place: Place | None) -> Iterator[bytes]:
+        offset = place.offset if place is not None and place.part == part else 0
+        with storage_errors(self._directory, name=str(part)):
+            yield from read_blocks(self._folder, part, offset=offset)
+
+    def _append_when_there_is_room(self, entries: Sequence[LogEntry]) -> None:
+        """Write in the caller's own time, since the writer cannot keep up; what cannot be written either is refused."""
+        if self._is_closed:
+            raise BaseStateError("the decision log is closed")
+        try:
+            self._drain()
+        except (EvidentiaError, OSError):
+            if len(self._pending) >= self._most_pending:
+                raise
+        with self._lock:
+            self._pending.extend(entries)
+        self._wake_writer()
+
+    def _append_durably(self, entries: Sequence[LogEntry]) -> None:
+        batch = _Batch(entries)
+        with self._lock:
+            if self._is_closed:
+                raise BaseStateError("the decision log is closed")
+            self._waiting.append(batch)
+        with self._writing:
+            if not batch.is_done:
+                with self._lock:
+                    together, self._waiting = self._waiting, []
+                self._write_durably(together)
+        if batch.error is not None:
+            raise batch.error
+
+    def _write_durably(self, together: list[_Batch]) -> None:
+        """Write and sync several batches; the writing lock is held. One failure is everybody's."""
+        if not together:
+            return
+        error: Exception | None = None
+        try:
+            self._pen.write([entry for batch in together for entry in batch.entries], is_synced=True)
+        except (EvidentiaError, OSError) as failure:
+            error = failure
+        for batch in together:
+            batch.is_done, batch.error = True, error
+
+    def _drain(self) -> None:
+        """Write everything that is pending, part by part; what fails stays first in line."""
+        with self._writing:
+            while part := self._pending[:_AT_ONCE]:
+                self._pen.write(part, is_synced=False)
+                with self._lock:
+                    del self._pending[: len(part)]
+
+    def _wake_writer(self) -> None:
+        with self._lock:
+            if self._writer is None and not self._is_closed:
+                self._writer = threading.Thread(target=self._keep_writing, name="evidentia-decisions", daemon=True)
+                self._writer.start()
+        self._wake.set()
+
+    def _keep_writing(self) -> None:
+        """Wait for the first entry, give others time to join it, write them all; and again."""
+        while not self._is_closed:
+            self._wake.wait()
+            self._wake.clear()
+            self._is_full.wait(self._flush_s)
+            self._is_full.clear()
+            try:
+                self._drain()
+            except (EvidentiaError, OSError):  # kept and tried again; `problem` says why
+                self._wake.set()
+
+    def _forget(self) -> None:
+        """Leave what the parent process had taken to the parent."""
+        self._begin()
+        self._pen.break_off()
+
+
+def _forget_all() -> None:
+    for log in tuple(_open_logs):
+        log._forget()  # noqa: SLF001 - the fork is this module's business
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_forget_all)

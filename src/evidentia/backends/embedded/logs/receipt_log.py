@@ -1,0 +1,161 @@
+"""Receipts on disk: one append-only file per writing process, one line per receipt, each line sealing the one before.
+
+    line = canonical({"hash": H, "previous": hash of the line before, "receipt": ...}), H over previous and receipt
+
+A line is synced before its id is handed out; several that wait for the disk are synced at once. An id names its file and its line.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.backends.embedded.records.database import storage_errors, sync_directory
+from evidentia.contracts.errors import BaseDamagedError, NotFoundError
+from evidentia.contracts.ids import ReceiptId
+from evidentia.contracts.receipts import Receipt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from evidentia.contracts.ports import Entropy
+
+RECEIPTS_NAME = "receipts"
+_LOG_ID_BYTES = 6
+_ID = re.compile(r"r-(?P<log>[0-9a-f]{12})-(?P<line>[0-9]{1,12})")
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True):
+    hash: str
+    previous: str
+    receipt: msgspec.Raw
+
+
+@dataclass(slots=True)
+class _Log:
+    """The file that this process writes to, and how far it has come."""
+
+    name: str
+    file: BinaryIO
+    lines: int = 0
+    synced: int = 0
+    previous: str = ""
+    is_abandoned: bool = False
+
+
+class EmbeddedReceipts:
+    """Implements `ReceiptLog`. Thread safe; the file is made with the first receipt."""
+
+    def __init__(self, directory: Path, *, entropy: Entropy) -> None:
+        self._directory = directory
+        self._entropy = entropy
+        self._lock = threading.Lock()
+        """Held by whoever writes."""
+        self._syncing = threading.Lock()
+        """Held by whoever waits for the disk, and taken before the other."""
+        self._log: _Log | None = None
+
+    def append(self, receipt: Receipt) -> ReceiptId:
+        """Store a receipt durably and return its id."""
+        encoded = _encoder.encode(receipt)
+        with storage_errors(self._directory):
+            with self._lock:
+                log = self._write(encoded)
+                line = log.lines
+            self._sync(log, line)
+        return ReceiptId(f"r-{log.name}-{line}")
+
+    def read(self, receipt_id: ReceiptId) -> Receipt:
+        """Return a receipt, or raise NotFoundError; the seals up to it are checked."""
+        named = _ID.fullmatch(receipt_id)
+        path = self._directory / RECEIPTS_NAME / f"{named['log']}.jsonl" if named else None
+        if named is None or path is None or not path.is_file():
+            raise NotFoundError("receipt", receipt_id)
+        previous, wanted = "", int(named["line"])
+        with storage_errors(self._directory), path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                stored = _read(line, previous=previous, where=f"receipt {number} of '{path.name}'")
+                if number == wanted:
+                    return msgspec.json.decode(stored.receipt, type=Receipt)
+                previous = stored.hash
+        raise NotFoundError("receipt", receipt_id)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._syncing, self._lock:
+            if self._log is not None:
+                self._log.file.close()
+                self._log = None
+
+    def _write(self, encoded: bytes) -> _Log:
+        """Write one line and return the log it went to; the lock is held."""
+        log = self._log or self._open()
+        digest = _seal(log.previous, encoded)
+        try:
+            log.file.write(_encoder.encode(_Line(hash=digest, previous=log.previous, receipt=msgspec.Raw(encoded))) + b"\n")
+            log.file.flush()
+        except OSError:
+            self._abandon(log)
+            raise
+        log.previous = digest
+        log.lines += 1
+        return log
+
+    def _sync(self, log: _Log, line: int) -> None:
+        """Wait until a line is on disk: whoever comes to the disk first syncs for all who have written by then."""
+        with self._syncing:
+            if log.synced >= line:
+                return
+            with self._lock:
+                written = log.lines
+            if log.is_abandoned:
+                raise OSError(errno.EIO, "the file was left after a line before this one could not be written", log.name)
+            try:
+                os.fsync(log.file.fileno())
+            except OSError:
+                with self._lock:
+                    self._abandon(log)
+                raise
+            log.synced = written
+
+    def _open(self) -> _Log:
+        folder = self._directory / RECEIPTS_NAME
+        folder.mkdir(exist_ok=True)
+        name = self._entropy.take(_LOG_ID_BYTES).hex()
+        self._log = _Log(name=name, file=(folder / f"{name}.jsonl").open("xb"))
+        sync_directory(folder)
+        sync_directory(self._directory)
+        return self._log
+
+    def _abandon(self, log: _Log) -> None:
+        """Leave a file whose last lines may be torn: nothing is written after them, and the next receipt begins another."""
+        log.is_abandoned = True
+        if self._log is log:
+            self._log = None
+        with suppress(OSError):  # closing tries once more to write what is left over
+            log.file.close()
+
+
+def _read(line: bytes, *, previous: str, where: str) -> _Line:
+    try:
+        stored = msgspec.json.decode(line, type=_Line)
+    except msgspec.MsgspecError as error:
+        raise BaseDamagedError(where, f"the line cannot be read ({error})") from error
+    if stored.previous != previous or stored.hash != _seal(previous, bytes(stored.receipt)):
+        raise BaseDamagedError(where, "the line does not have its hash")
+    return stored
+
+
+def _seal(previous: str, receipt: bytes) -> str:
+    return hashlib.sha256(previous.encode() + receipt).hexdigest()

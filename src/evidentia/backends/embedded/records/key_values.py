@@ -1,0 +1,445 @@
+"""Bytes under names that may be lost: what was measured, and what sources said. Nothing that goes wrong here is ever raised.
+
+The file is made with the first value. A row carries a digest, so that a byte that rots is a value that is not there, and a
+file that cannot be read is set aside for a new one. A change that cannot be written hides what it would have replaced until
+it can.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import OrderedDict
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from evidentia.backends.embedded.records.key_value_rows import (
+    delete_prefix,
+    has_bytes,
+    insert_rows,
+    is_passing,
+    is_whole,
+    microseconds,
+    next_use,
+    prepare,
+    rows_of,
+    within_prefix,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from evidentia.contracts.ports import Clock
+
+
+Answer = TypeVar("Answer")
+
+WAIT_MS: Final = 500
+"""How long another process may be writing before a change is given up: nobody waits long for what may be lost."""
+MAX_HIDDEN: Final = 1_000
+MAX_PRELOADED: Final = 500
+_FAILURES: Final = (sqlite3.Error, OSError, OverflowError)
+
+
+class EmbeddedKeyValues:
+    """Implements `KeyValueStore`. Thread safe; several processes may share the file, and each sees what the others write."""
+
+    def __init__(self, path: Path, *, clock: Clock, most_entries: int | None = None, wait_ms: int = WAIT_MS) -> None:
+        self._path = path
+        self._clock = clock
+        self._most_entries = most_entries
+        self._wait_ms = wait_ms
+        self._lock = threading.RLock()
+        self._database: sqlite3.Connection | None = None
+        self._opened_as: tuple[int, int] | None = None
+        self._kept = KeptValues()
+        self._seen_version = -1
+        self._used: dict[str, None] = {}
+        self._hidden: set[Hidden] = set()
+        self._glance = Glance()
+        self._within: Transaction | None = None
+        """The transaction under way; None when each change is one of its own."""
+
+    def get(self, key: str) -> bytes | None:
+        """Return what is kept under a name and has not expired."""
+        with self._lock:
+            found = self._reading(key, self._find, otherwise=None)
+            if found is not None:
+                self._used.pop(key, None)  # moves it to the end: the last one is the one that was used last
+                self._used[key] = None
+            return found
+
+    def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
+        """Keep a value under a name, in place of what was there; a disk that takes nothing keeps nothing."""
+        expires_us = None if expires_at is None else microseconds(expires_at)
+        if not has_bytes(key):
+            return
+        with self._lock:
+            self._used.pop(key, None)
+            self._kept.forget(key)
+            self._glance.missing.discard(key)
+            hidden, within = Hidden(key, is_prefix=False), self._within
+            if within is None:
+                if self._writing(lambda database: self._insert(database, {key: KeptValue(value, expires_us)}), otherwise=hidden):
+                    self._kept.put(key, value, expires_us)
+            elif within.is_open:
+                within.changed.append(hidden)
+                within.rows[key] = KeptValue(value, expires_us)
+            else:
+                self._hide([hidden])
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write what this thread changes within the context in one transaction; what fails there is hidden, like any change that does."""
+        with self._lock:
+            if self._within is not None:
+                yield
+                return
+            self._within = Transaction(is_open=self._begin())
+            try:
+                yield
+            finally:
+                self._end(self._within)
+                self._within = None
+
+    @contextmanager
+    def batch_reads(self) -> Iterator[None]:
+        """Look once for what other processes wrote: what this thread reads within the context is at least as new as its beginning."""
+        with self._lock:
+            self._reading("", lambda database, _: self._look(database), otherwise=None)
+        self._glance.is_taken = True
+        try:
+            yield
+        finally:
+            self._glance.is_taken, self._glance.missing = False, set()
+
+    def preload(self, keys: Sequence[str]) -> None:
+        """Read several values in one go, which this thread is about to ask for at a glance."""
+        if self._glance.is_taken:
+            with self._lock:
+                wanted = [key for key in keys if self._kept.get(key) is None and has_bytes(key)][:MAX_PRELOADED]
+                self._glance.missing = self._reading("", lambda database, _: self._load(database, wanted), otherwise=set())
+
+    def delete(self, prefix: str) -> int:
+        """Forget every name that begins so, and return how many there were."""
+        with self._lock:
+            self._kept.clear()
+            if (self._database is None and not self._exists()) or not has_bytes(prefix):
+                return 0
+            return self._writing(lambda database: self._delete(database, prefix), otherwise=Hidden(prefix, is_prefix=True))
+
+    def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
+        """Yield every name that begins so, with its value, ordered by name, as they were when the first was asked for."""
+        with self._lock:
+            nothing: Sequence[tuple[str, bytes]] = ()
+            found = self._reading(prefix, self._list, otherwise=nothing)
+        yield from found
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """Yield every name that begins so, in order, as they were when the first was asked for; no value is read or checked."""
+        with self._lock:
+            nothing: Sequence[str] = ()
+            found = self._reading(prefix, self._name, otherwise=nothing)
+        yield from found
+
+    def close(self) -> None:
+        """Give back what is held; which values were used last is noted, where that is possible."""
+        with self._lock:
+            if self._database is not None and self._used:
+                self._writing(lambda _: 0, otherwise=None)
+            self._close()
+            self._kept.clear()
+
+    # --- reading ---
+
+    def _find(self, database: sqlite3.Connection, key: str) -> bytes | None:
+        if key in self._glance.missing or (self._hidden and self._is_hidden(key)):
+            return None
+        if not self._glance.is_taken and (self._within is None or not self._within.is_open):
+            self._look(database)
+        kept = self._kept.get(key) if self._within is None else self._within.rows.get(key) or self._kept.get(key)
+        if kept is None:
+            row = database.execute("SELECT value, expires_us, digest FROM entries WHERE key = ?", (key,)).fetchone()
+            if row is None or not is_whole(key, *row):
+                return None
+            kept = self._kept.put(key, row[0], row[1])
+        return kept.value if kept.expires_us is None or kept.expires_us > microseconds(self._clock.now()) else None
+
+    def _load(self, database: sqlite3.Connection, keys: Sequence[str]) -> set[str]:
+        """Hold what is there in memory, and return the names under which nothing is."""
+        found = rows_of(database, keys)
+        for key, value, expires_us in found:
+            self._kept.put(key, value, expires_us)
+        return set(keys).difference([row[0] for row in found])
+
+    def _look(self, database: sqlite3.Connection) -> None:
+        """Let go of what is held in memory when another process wrote; within a transaction none can."""
+        (version,) = database.execute("PRAGMA data_version").fetchone()
+        if version != self._seen_version:
+            self._kept.clear()
+            self._seen_version = version
+
+    def _list(self, database: sqlite3.Connection, prefix: str) -> Sequence[tuple[str, bytes]]:
+        self._insert_waiting(database)
+        now = microseconds(self._clock.now())
+        within, bounds = within_prefix(prefix)
+        statement = f"""SELECT key, value, expires_us, digest FROM entries WHERE {within}
+            AND (expires_us IS NULL OR expires_us > ?) ORDER BY key"""
+        found = database.execute(statement, (*bounds, now)).fetchall()
+        return [(key, value) for key, value, *rest in found if is_whole(key, value, *rest) and not self._is_hidden(key)]
+
+    def _name(self, database: sqlite3.Connection, prefix: str) -> Sequence[str]:
+        self._insert_waiting(database)
+        within, bounds = within_prefix(prefix)
+        statement = f"SELECT key FROM entries WHERE {within} AND (expires_us IS NULL OR expires_us > ?) ORDER BY key"
+        found = database.execute(statement, (*bounds, microseconds(self._clock.now())))
+        return [key for (key,) in found if not self._is_hidden(key)]
+
+    def _is_hidden(self, key: str) -> bool:
+        return any(key.startswith(hidden.text) if hidden.is_prefix else key == hidden.text for hidden in self._hidden)
+
+    def _reading(self, name: str, read: Callable[[sqlite3.Connection, str], Answer], *, otherwise: Answer) -> Answer:
+        try:
+            database = self._database if self._database is not None or not self._exists() else self._open()
+            return otherwise if database is None or not has_bytes(name) else read(database, name)
+        except _FAILURES as error:
+            self._after(error)
+            return otherwise
+
+    # --- writing ---
+
+    def _writing(self, change: Callable[[sqlite3.Connection], int], *, otherwise: Hidden | None) -> int:
+        """Make a change in one transaction; what it would have replaced is hidden when that fails twice."""
+        if self._within is not None:
+            return self._joining(self._within, change, otherwise)
+        for _ in range(2):  # a damaged file is set aside after the first attempt
+            try:
+                database = self._database or self._open()
+                database.execute("BEGIN IMMEDIATE")
+                self._catch_up(database)
+                changed = change(database)
+                database.execute("COMMIT")
+            except _FAILURES as error:
+                if not self._after(error):
+                    break
+            else:
+                self._used.clear()
+                self._hidden.clear()
+                return changed
+        if otherwise is not None:
+            self._hidden.add(otherwise if len(self._hidden) < MAX_HIDDEN else Hidden("", is_prefix=True))
+        return 0
+
+    def _begin(self) -> bool:
+        for _ in range(2):
+            try:
+                database = self._database or self._open()
+                database.execute("BEGIN IMMEDIATE")
+                self._catch_up(database)
+                self._look(database)
+            except _FAILURES as error:
+                if not self._after(error):
+                    break
+            else:
+                return True
+        return False
+
+    def _joining(self, within: Transaction, change: Callable[[sqlite3.Connection], int], otherwise: Hidden | None) -> int:
+        """Make a change within the transaction that is under way; when it fails, all of it does, and is hidden."""
+        within.changed += [] if otherwise is None else [otherwise]
+        if within.is_open and self._database is not None:
+            try:
+                return change(self._database)
+            except _FAILURES as error:
+                self._after(error)
+        self._fail(within)
+        return 0
+
+    def _end(self, within: Transaction) -> None:
+        """Finish the transaction, unless it has failed already."""
+        if not within.is_open:
+            return
+        try:
+            if self._database is not None:
+                self._insert_waiting(self._database)
+                self._database.execute("COMMIT")
+        except _FAILURES as error:
+            self._after(error)
+            self._fail(within)
+        else:
+            self._used.clear()
+            self._hidden.clear()
+
+    def _delete(self, database: sqlite3.Connection, prefix: str) -> int:
+        if self._within is not None and any(key.startswith(prefix) for key in self._within.rows):
+            self._insert_waiting(database)
+        return delete_prefix(database, prefix)
+
+    def _insert_waiting(self, database: sqlite3.Connection) -> None:
+        if self._within is not None and self._within.rows:
+            self._insert(database, self._within.rows)
+            self._within.rows = {}
+
+    def _fail(self, within: Transaction) -> None:
+        within.is_open = False
+        within.rows = {}
+        self._hide(within.changed)
+        within.changed = []
+
+    def _hide(self, changed: Sequence[Hidden]) -> None:
+        """Let nobody see what changes should have replaced that could not be written."""
+        self._kept.clear()
+        for each in changed:
+            self._hidden.add(each if len(self._hidden) < MAX_HIDDEN else Hidden("", is_prefix=True))
+
+    def _catch_up(self, database: sqlite3.Connection) -> None:
+        """Forget what is hidden and what has expired, and note what was used since the last change."""
+        for hidden in self._hidden:
+            if hidden.is_prefix:
+                delete_prefix(database, hidden.text)
+            else:
+                database.execute("DELETE FROM entries WHERE key = ?", (hidden.text,))
+        database.execute("DELETE FROM entries WHERE expires_us <= ?", (microseconds(self._clock.now()),))
+        use = next_use(database)
+        uses = [(use + number, key) for number, key in enumerate(self._used)]
+        database.executemany("UPDATE entries SET used = ? WHERE key = ?", uses)
+
+    def _insert(self, database: sqlite3.Connection, rows: Mapping[str, KeptValue]) -> int:
+        insert_rows(database, rows)
+        self._evict(database)
+        return len(rows)
+
+    def _evict(self, database: sqlite3.Connection) -> None:
+        if self._most_entries is None:
+            return
+        (count,) = database.execute("SELECT count(*) FROM entries").fetchone()
+        surplus = count - self._most_entries
+        if surplus > 0:
+            gone = database.execute("SELECT key FROM entries ORDER BY used, key LIMIT ?", (surplus,)).fetchall()
+            database.executemany("DELETE FROM entries WHERE key = ?", gone)
+            for (key,) in gone:
+                self._kept.forget(key)
+
+    # --- the file ---
+
+    def _exists(self) -> bool:
+        try:
+            return self._path.exists()
+        except OSError:
+            return False
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, timeout=self._wait_ms / 1_000, isolation_level=None, check_same_thread=False)
+        try:
+            prepare(database)
+            stat = self._path.stat()
+        except BaseException:
+            database.close()
+            raise
+        self._database, self._opened_as, self._seen_version = database, (stat.st_dev, stat.st_ino), -1
+        return database
+
+    def _after(self, error: Exception) -> bool:
+        """Undo what was begun, and set a damaged file aside; tell whether another attempt is worth while."""
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.execute("ROLLBACK")
+        if is_passing(error):
+            return False
+        opened_as = self._opened_as
+        self._close()
+        self._kept.clear()
+        with suppress(OSError):
+            stat = self._path.stat()
+            if opened_as in (None, (stat.st_dev, stat.st_ino)):  # else another process has set it aside already
+                self._set_aside()
+        return True
+
+    def _set_aside(self) -> None:
+        for ending in ("-wal", "-shm"):
+            self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+        self._path.replace(self._path.with_name(f"{self._path.name}.damaged"))
+
+    def _close(self) -> None:
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.close()
+        self._database = self._opened_as = None
+
+
+# --- kept values ---
+# Values held in memory in front of a file: the ones used last, those it has still to get, and what is known not to be there.
+
+MAX_KEPT: Final = 4_096
+MAX_BYTES: Final = 32 << 20
+
+
+class KeptValue(NamedTuple):
+    """A value and when it ends, in microseconds since 1970; None when it does not."""
+
+    value: bytes
+    expires_us: int | None
+
+
+class KeptValues:
+    """A least-recently-used memory. Not thread safe; who uses it holds a lock."""
+
+    def __init__(self, *, max_kept: int = MAX_KEPT, max_bytes: int = MAX_BYTES) -> None:
+        self._most_kept = max_kept
+        self._most_bytes = max_bytes
+        self._values: OrderedDict[str, KeptValue] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: str) -> KeptValue | None:
+        """Return what is held, which is then the one used last."""
+        found = self._values.get(key)
+        if found is not None:
+            self._values.move_to_end(key)
+        return found
+
+    def put(self, key: str, value: bytes, expires_us: int | None) -> KeptValue:
+        """Hold a value in place of what was there; what was not used for longest goes where there is no room."""
+        self.forget(key)
+        held = self._values[key] = KeptValue(value, expires_us)
+        self._bytes += len(value)
+        while len(self._values) > self._most_kept or self._bytes > self._most_bytes:
+            _, dropped = self._values.popitem(last=False)
+            self._bytes -= len(dropped.value)
+        return held
+
+    def forget(self, key: str) -> None:
+        """Let go of a value, if it is held."""
+        dropped = self._values.pop(key, None)
+        if dropped is not None:
+            self._bytes -= len(dropped.value)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._values.clear()
+        self._bytes = 0
+
+
+class Hidden(NamedTuple):
+    """A name, or all names that begin so, under which the file has something that is no longer true."""
+
+    text: str
+    is_prefix: bool
+
+
+class Transaction:
+    """What is written together: rows that the file does not have yet, and what has to be hidden if it never gets them."""
+
+    def __init__(self, *, is_open: bool) -> None:
+        self.is_open = is_open
+        self.rows: dict[str, KeptValue] = {}
+        self.changed: list[Hidden] = []
+
+
+class Glance(threading.local):
+    """Whether this thread has just looked for what others wrote, and what it then found not to be there."""
+
+    def __init__(self) -> None:
+        self.is_taken = False
+        self.missing: set[str] = set()

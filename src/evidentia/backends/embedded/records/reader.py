@@ -1,0 +1,285 @@
+"""Reading an embedded base: chunks with their custody, documents, proofs and versions.
+
+Each call sees the newest committed version; a reader never blocks the writer. Thread safe through one lock.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from itertools import chain
+from threading import RLock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from msgspec import structs
+
+from evidentia.backends.embedded.records import attachments, schema
+from evidentia.backends.embedded.records.commit_log import EventLogReader, stored_head
+from evidentia.backends.embedded.records.database import open_for_reading, storage_errors
+from evidentia.contracts.errors import NotFoundError
+from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_parts
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from evidentia.backends.embedded.records.attachments import LaidOutVersion
+    from evidentia.backends.embedded.records.document_table import DocumentTable
+    from evidentia.contracts.access import AccessRule
+    from evidentia.contracts.documents import CommitSummary, StoredChunk
+    from evidentia.contracts.layout import DocumentLayout
+    from evidentia.contracts.provenance import CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
+    from evidentia.contracts.search import SearchHit
+
+
+_VERSION = "v.source_id, v.metadata, a.rule, v.removed_seq IS NULL, r.custody, r.text_hash, r.first_chunk, r.chunk_count"
+_FROM = "FROM versions v JOIN revisions r USING (revision_key) JOIN access_rules a USING (access_key) WHERE v.document_id = ?"
+_VersionRow = tuple[str, bytes, bytes, int, bytes, bytes, int, int]
+
+
+class EmbeddedReader:
+    """Implements `EvidenceReader` and `SupportsLayouts`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._database = open_for_reading(directory)
+        self._lock = RLock()
+
+    def head(self) -> CommitSummary:
+        """Return the newest committed version."""
+        with self._lock, storage_errors(self._directory):
+            return schema.summary_of(stored_head(self._database)[0])
+
+    def chunk(self, chunk_id: ChunkId) -> StoredChunk | None:
+        """Return a chunk whose version has not been collected, live or not; live versions are preferred."""
+        parts = chunk_parts(chunk_id)
+        if parts is None:
+            return None
+        document_id, position, prefix = parts
+        with self._lock, storage_errors(self._directory):
+            statement = f"SELECT {_VERSION} {_FROM} ORDER BY v.removed_seq IS NULL DESC, v.version_key DESC"
+            for version in self._database.execute(statement, (document_id,)).fetchall():
+                for chunk in self._chunks(document_id, version, first=position, count=1):
+                    if chunk.content_hash.startswith(prefix):
+                        return chunk
+        return None
+
+    def chunks_of(self, document_id: DocumentId) -> Sequence[StoredChunk]:
+        """Return the live chunks of a document in order of position."""
+        with self._lock, storage_errors(self._directory):
+            statement = f"SELECT {_VERSION} {_FROM} AND v.removed_seq IS NULL"
+            version = self._database.execute(statement, (document_id,)).fetchone()
+            return [] if version is None else list(self._chunks(document_id, version, first=0, count=version[-1]))
+
+    def documents(self) -> Iterator[tuple[DocumentId, AccessRule, int]]:
+        """Yield every live document with its access rule and its number of chunks, ordered by id."""
+        with self._lock, storage_errors(self._directory):
+            found = self._database.execute(
+                """SELECT v.document_id, a.rule, r.chunk_count FROM versions v JOIN revisions r USING (revision_key)
+                JOIN access_rules a USING (access_key) WHERE v.removed_seq IS NULL ORDER BY v.document_id"""
+            ).fetchall()
+        for document_id, rule, count in found:
+            yield DocumentId(document_id), schema.decode_access(rule), count
+
+    def holds(self, document_id: DocumentId) -> bool:
+        """Tell whether a document is live."""
+        with self._lock, storage_errors(self._directory):
+            statement = "SELECT 1 FROM versions WHERE document_id = ? AND removed_seq IS NULL"
+            return self._database.execute(statement, (document_id,)).fetchone() is not None
+
+    def layout(self, document_id: DocumentId) -> DocumentLayout | None:
+        """Return the layout of a live document; None where it has none."""
+        with self._lock, storage_errors(self._directory):
+            return attachments.live_layout(self._database, document_id)
+
+    def attachment(self, content_hash: Sha256) -> bytes | None:
+        """Return what has this hash; None where nothing has."""
+        with self._lock, storage_errors(self._directory):
+            return attachments.read(self._database, content_hash)
+
+    def laid_out(self) -> tuple[CommitRecord, list[LaidOutVersion]]:
+        """Return every readable version of a document that has a layout, and the commit that was the newest then."""
+        with self._lock, storage_errors(self._directory):
+            self._database.execute("BEGIN")
+            try:
+                return stored_head(self._database)[0], attachments.laid_out_versions(self._database)
+            finally:
+                self._database.execute("COMMIT")
+
+    def close(self) -> None:
+        """Give back what the reader holds."""
+        with self._lock:
+            self._database.close()
+
+    def event(self, index: int) -> IngestEvent:
+        """Return an entry of the event log."""
+        with self._lock, storage_errors(self._directory):
+            row = self._database.execute("SELECT leaf FROM events WHERE event_index = ?", (index,)).fetchone()
+        if row is None:
+            raise NotFoundError("event", str(index))
+        return schema.decode_event(row[0])
+
+    def commit_record(self) -> tuple[CommitRecord, Sha256]:
+        """Return the newest commit record and its hash."""
+        with self._lock, storage_errors(self._directory):
+            record, digest, _ = stored_head(self._database)
+            return record, digest
+
+    def inclusion(self, index: int, *, size: int) -> InclusionProof:
+        """Return the proof that event `index` is in the log of `size` events."""
+        with self._lock, storage_errors(self._directory):
+            return EventLogReader(self._database, size=size).inclusion(index)
+
+    def consistency(self, first_size: int, *, size: int) -> ConsistencyProof:
+        """Return the proof that the log of `first_size` events is a prefix of the log of `size`."""
+        with self._lock, storage_errors(self._directory):
+            return EventLogReader(self._database, size=size).consistency(first_size)
+
+    def _chunks(self, document_id: DocumentId, version: _VersionRow, *, first: int, count: int) -> Iterator[StoredChunk]:
+        source_id, metadata, rule, is_live, custody, text_hash, first_chunk, chunk_count = version
+        stop = min(first + count, chunk_count)
+        found = self._database.execute(
+            f"SELECT {schema.CHUNK_COLUMNS}, substr(body, byte_start + 1, byte_stop - byte_start) "
+            "FROM chunks, contents WHERE text_hash = ? AND chunk_key >= ? AND chunk_key < ? ORDER BY chunk_key",
+            (text_hash, first_chunk + first, first_chunk + stop),
+        ).fetchall()
+        for *row, content in found:
+            yield schema.stored_chunk(
+                tuple(row),
+                document_id=document_id,
+                source_id=SourceId(source_id),
+                content=content,
+                text_hash=text_hash,
+                custody=custody,
+                metadata=metadata,
+                rule=rule,
+                is_live=bool(is_live),
+            )
+
+
+# --- fragment reader ---
+# Chunks behind hits with their custody, read in one statement and kept for a while; events and proofs of those that are answered.
+
+KEPT_CHARS: Final = 1 << 22
+"""How much one version keeps of what it read, in characters of content."""
+KEPT_PROOFS: Final = 2_048
+"""How many events one version keeps with their proofs."""
+_OVERHEAD_CHARS: Final = 1_000
+"""What a chunk takes besides its content, about."""
+_CHUNKS_PER_QUERY: Final = 250
+_CHUNKS: Final = f"""WITH wanted (number, chunk_key, version_key) AS (VALUES %s)
+    SELECT wanted.number, v.metadata, r.custody, r.text_hash,
+        substr(t.body, byte_start + 1, byte_stop - byte_start), {schema.CHUNK_COLUMNS}
+    FROM wanted CROSS JOIN chunks ON chunks.chunk_key = wanted.chunk_key JOIN versions v ON v.version_key = wanted.version_key
+    JOIN revisions r ON r.revision_key = chunks.revision_key JOIN contents t ON t.text_hash = r.text_hash"""
+_EVENTS_PER_QUERY: Final = 1_000
+_EVENTS: Final = "SELECT event_index, leaf FROM events WHERE event_index IN (%s)"
+
+
+class _Kept(NamedTuple):
+    """A chunk with the bytes of its records, which are read anew each time: they hold maps, and a caller may change those."""
+
+    chunk: StoredChunk
+    custody: bytes
+    metadata: bytes
+
+    def again(self) -> StoredChunk:
+        return structs.replace(self.chunk, custody=schema.decode_custody(self.custody), metadata=schema.decode_metadata(self.metadata))
+
+    @property
+    def chars(self) -> int:
+        return len(self.chunk.content) + _OVERHEAD_CHARS
+
+
+class FragmentReader:
+    """Reads what the fragments of one version are made of. The caller holds the database's lock."""
+
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        *,
+        table: DocumentTable,
+        log: EventLogReader,
+        kept_chars: int = KEPT_CHARS,
+        kept_proofs: int = KEPT_PROOFS,
+    ) -> None:
+        self._database = database
+        self._table = table
+        self._log = log
+        self._most_chars = kept_chars
+        self._most_proofs = kept_proofs
+        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        self._kept_chars = 0
+        self._seen = bytearray(len(table.document_of))
+        self._proven: OrderedDict[int, tuple[IngestEvent, InclusionProof]] = OrderedDict()
+
+    def read(self, hits: Sequence[SearchHit]) -> list[StoredChunk] | None:
+        """Return what is behind hits, in their order; None when some of it is no longer there."""
+        missing = {hit.place: hit for hit in hits if hit.place not in self._kept}
+        loaded = dict(self._load(list(missing.values()))) if missing else {}
+        if len(loaded) < len(missing):
+            return None
+        chunks = [self._kept[hit.place].again() if hit.place in self._kept else loaded[hit.place].chunk for hit in hits]
+        for hit in hits:
+            if hit.place in self._kept:
+                self._kept.move_to_end(hit.place)
+        self._keep(loaded)
+        return chunks
+
+    def prove(self, chunks: Sequence[StoredChunk]) -> list[tuple[IngestEvent, InclusionProof]] | None:
+        """Return the event of each chunk and the proof that the log holds it; None when an event is no longer there."""
+        asked = [chunk.event_index for chunk in chunks]
+        missing = list(dict.fromkeys(index for index in asked if index not in self._proven))
+        loaded = dict(self._load_proofs(missing))
+        if len(loaded) < len(missing):
+            return None
+        proofs = [self._proven[index] if index in self._proven else loaded[index] for index in asked]
+        self._proven.update(loaded)
+        for index in asked:
+            self._proven.move_to_end(index)
+        while len(self._proven) > self._most_proofs:
+            self._proven.popitem(last=False)
+        return proofs
+
+    def _load_proofs(self, indices: Sequence[int]) -> Iterator[tuple[int, tuple[IngestEvent, InclusionProof]]]:
+        for start in range(0, len(indices), _EVENTS_PER_QUERY):
+            part = indices[start : start + _EVENTS_PER_QUERY]
+            statement = _EVENTS % ",".join("?" * len(part))
+            for index, leaf in self._database.execute(statement, part):
+                yield index, (schema.decode_event(leaf), self._log.inclusion(index))
+
+    def _keep(self, loaded: Mapping[int, _Kept]) -> None:
+        """Keep what is read for the second time: most chunks are read once, and keeping them costs more than it saves."""
+        for place, each in loaded.items():
+            if self._seen[place]:
+                self._kept[place] = each
+                self._kept_chars += each.chars
+            self._seen[place] = True
+        while self._kept_chars > self._most_chars:
+            _, dropped = self._kept.popitem(last=False)
+            self._kept_chars -= dropped.chars
+
+    def _load(self, hits: Sequence[SearchHit]) -> Iterator[tuple[int, _Kept]]:
+        places = np.asarray([hit.place for hit in hits], dtype=np.int64)
+        documents = self._table.document_of[places]
+        keys = zip(range(len(hits)), self._table.chunk_keys[places].tolist(), self._table.version_keys[documents].tolist(), strict=True)
+        rules = self._table.access_keys[documents].tolist()
+        asked = list(chain.from_iterable(keys))
+        for start in range(0, len(asked), _CHUNKS_PER_QUERY * 3):
+            part = asked[start : start + _CHUNKS_PER_QUERY * 3]
+            statement = _CHUNKS % ",".join(["(?, ?, ?)"] * (len(part) // 3))
+            for number, metadata, custody, text_hash, content, *row in self._database.execute(statement, part):
+                hit = hits[number]
+                chunk = schema.stored_chunk(
+                    tuple(row),
+                    document_id=hit.document_id,
+                    source_id=hit.source_id,
+                    content=content,
+                    text_hash=text_hash,
+                    custody=custody,
+                    metadata=metadata,
+                    rule=self._table.rules[rules[number]],
+                    is_live=True,
+                )
+                yield hit.place, _Kept(chunk, custody, metadata)

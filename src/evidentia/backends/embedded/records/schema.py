@@ -1,0 +1,254 @@
+"""The tables of a base and the steps from one schema to the next.
+
+Every value in them is covered by a hash that `verify` recomputes: texts, chunks and custody by the chain, versions and
+access by `corpus_version`, attachments by the metadata of versions, events by the Merkle root, and those together with
+sources, roots, segments and vectors by the chain of commit records.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.contracts.access import AccessRule
+from evidentia.contracts.canonical import encode_struct
+from evidentia.contracts.documents import CommitSummary, DocumentMetadata, PreparedChunk, StoredChunk
+from evidentia.contracts.errors import BaseVersionError
+from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId, chunk_id_of
+from evidentia.contracts.provenance import CommitRecord, DocumentCustody, IngestEvent
+from evidentia.contracts.sources import SourceDescriptor
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
+
+SCHEMA_VERSION = 4
+APPLICATION_ID = 0x45564944  # "EVID", so that `file` and doctor know a base from any other SQLite file
+
+TABLES: dict[str, str] = {
+    "contents": "CREATE TABLE contents (text_hash BLOB PRIMARY KEY, body BLOB NOT NULL) STRICT",
+    "revisions": """CREATE TABLE revisions (
+    revision_key INTEGER PRIMARY KEY, text_hash BLOB NOT NULL, custody BLOB NOT NULL,
+    first_chunk INTEGER NOT NULL, chunk_count INTEGER NOT NULL) STRICT""",
+    "chunks": """CREATE TABLE chunks (
+    chunk_key INTEGER PRIMARY KEY, revision_key INTEGER NOT NULL, position INTEGER NOT NULL,
+    start INTEGER NOT NULL, stop INTEGER NOT NULL, byte_start INTEGER NOT NULL, byte_stop INTEGER NOT NULL,
+    content_hash BLOB NOT NULL, custody_head BLOB NOT NULL,
+    segment_key INTEGER NOT NULL, ordinal INTEGER NOT NULL, event_index INTEGER NOT NULL) STRICT""",
+    "versions": """CREATE TABLE versions (
+    version_key INTEGER PRIMARY KEY, document_id TEXT NOT NULL, source_id TEXT NOT NULL,
+    revision_key INTEGER NOT NULL, metadata BLOB NOT NULL, access_key INTEGER NOT NULL,
+    fingerprint BLOB NOT NULL, root_key INTEGER NOT NULL, event_index INTEGER NOT NULL,
+    added_seq INTEGER NOT NULL, removed_seq INTEGER) STRICT""",
+    "access_rules": "CREATE TABLE access_rules (access_key INTEGER PRIMARY KEY, rule BLOB NOT NULL UNIQUE) STRICT",
+    "roots": "CREATE TABLE roots (root_key INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE) STRICT",
+    "segments": """CREATE TABLE segments (
+    segment_key INTEGER PRIMARY KEY, name TEXT NOT NULL, file_hash BLOB NOT NULL, byte_count INTEGER NOT NULL,
+    chunk_count INTEGER NOT NULL) STRICT""",
+    "events": "CREATE TABLE events (event_index INTEGER PRIMARY KEY, leaf BLOB NOT NULL) STRICT",
+    "log_tiles": """CREATE TABLE log_tiles (
+    level INTEGER NOT NULL, tile INTEGER NOT NULL, nodes BLOB NOT NULL, PRIMARY KEY (level, tile)) STRICT, WITHOUT ROWID""",
+    "commits": """CREATE TABLE commits (
+    sequence INTEGER PRIMARY KEY, record BLOB NOT NULL, record_hash BLOB NOT NULL, corpus_state BLOB) STRICT""",
+}
+INDEXES: dict[str, str] = {
+    "versions_by_document": "CREATE INDEX versions_by_document ON versions (document_id, removed_seq)",
+}
+VECTOR_TABLES: dict[str, str] = {
+    "vector_spaces": "CREATE TABLE vector_spaces (space_key INTEGER PRIMARY KEY, identity BLOB NOT NULL UNIQUE) STRICT",
+    "vector_reigns": """CREATE TABLE vector_reigns (
+    sequence INTEGER PRIMARY KEY, space_key INTEGER NOT NULL, set_state BLOB) STRICT""",
+    "vector_files": """CREATE TABLE vector_files (
+    file_key INTEGER PRIMARY KEY, space_key INTEGER NOT NULL, name TEXT NOT NULL, file_hash BLOB NOT NULL,
+    byte_count INTEGER NOT NULL, row_count INTEGER NOT NULL) STRICT""",
+    "vectors": """CREATE TABLE vectors (
+    space_key INTEGER NOT NULL, chunk_key INTEGER NOT NULL, added_seq INTEGER NOT NULL, content_mark INTEGER NOT NULL,
+    vector_hash BLOB NOT NULL, PRIMARY KEY (space_key, chunk_key)) STRICT, WITHOUT ROWID""",
+}
+"""Since schema 2. A space is in force from the commit its reign names; `content_mark` is the beginning of a text's hash."""
+VECTOR_INDEXES: dict[str, str] = {
+    "vectors_by_content": "CREATE INDEX vectors_by_content ON vectors (space_key, content_mark)",
+}
+
+SOURCES_TABLE: dict[str, str] = {"sources": "CREATE TABLE sources (source_id TEXT PRIMARY KEY, descriptor BLOB NOT NULL) STRICT"}
+"""Until schema 2: the sources of the newest version."""
+SOURCE_TABLES: dict[str, str] = {
+    "source_versions": """CREATE TABLE source_versions (
+    source_id TEXT NOT NULL, added_seq INTEGER NOT NULL, removed_seq INTEGER, descriptor BLOB NOT NULL,
+    PRIMARY KEY (source_id, added_seq)) STRICT, WITHOUT ROWID""",
+    "source_history": "CREATE TABLE source_history (since INTEGER PRIMARY KEY, record_hash BLOB NOT NULL) STRICT",
+}
+"""Since schema 3: the sources of every version from the commit on that the one row of `source_history` names."""
+
+ATTACHMENT_TABLES: dict[str, str] = {
+    "attachments": "CREATE TABLE attachments (content_hash BLOB PRIMARY KEY, body BLOB NOT NULL) STRICT",
+}
+"""Since schema 4: layouts, and the images and cells that they name."""
+
+
+def create(database: sqlite3.Connection) -> None:
+    """Make the tables of an empty base."""
+    database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("BEGIN IMMEDIATE")
+    for statement in _expected(SCHEMA_VERSION).values():
+        database.execute(statement)
+    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    database.execute("COMMIT")
+
+
+def migrate(database: sqlite3.Connection) -> None:
+    """Bring an older base up to the present schema, one step and one transaction at a time."""
+    found = schema_version(database)
+    for step in range(found, SCHEMA_VERSION):
+        database.execute("BEGIN IMMEDIATE")
+        for change in MIGRATIONS[step]:
+            if isinstance(change, str):
+                database.execute(change)
+            else:
+                change(database)
+        database.execute(f"PRAGMA user_version = {step + 1}")
+        database.execute("COMMIT")
+
+
+def _keep_known_sources(database: sqlite3.Connection) -> None:
+    """Fill the history of sources with what is known: since when the present ones are as they are."""
+    since, since_hash, present = 0, b"", None
+    for sequence, record, record_hash in database.execute("SELECT sequence, record, record_hash FROM commits ORDER BY sequence DESC"):
+        named = _decode_commit(record).sources_hash
+        if named != (present or named):
+            break
+        since, since_hash, present = sequence, record_hash, named
+    database.execute("INSERT INTO source_history VALUES (?, ?)", (since, since_hash))
+    database.execute("INSERT INTO source_versions SELECT source_id, ?, NULL, descriptor FROM sources", (since,))
+
+
+_decode_commit = msgspec.json.Decoder(CommitRecord).decode
+
+MIGRATIONS: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
+    1: (*VECTOR_TABLES.values(), *VECTOR_INDEXES.values()),
+    2: (*SOURCE_TABLES.values(), _keep_known_sources, "DROP TABLE sources"),
+    3: tuple(ATTACHMENT_TABLES.values()),
+}
+"""What leads from a schema to the next, by the schema it starts from."""
+
+
+def schema_version(database: sqlite3.Connection) -> int:
+    """Return the schema a base has, refusing one from the future."""
+    (found,) = database.execute("PRAGMA user_version").fetchone()
+    if found > SCHEMA_VERSION:
+        raise BaseVersionError(found, known=SCHEMA_VERSION)
+    return int(found)
+
+
+def holds_vectors(database: sqlite3.Connection) -> bool:
+    """Tell whether a base has the tables of vectors; a reader may meet one that no writer has brought up to date."""
+    return schema_version(database) >= _VECTORS_SINCE
+
+
+def holds_source_history(database: sqlite3.Connection) -> bool:
+    """Tell whether a base knows the sources of its older versions; a reader may meet one that no writer has brought up to date."""
+    return schema_version(database) >= _SOURCE_HISTORY_SINCE
+
+
+def holds_attachments(database: sqlite3.Connection) -> bool:
+    """Tell whether a base can hold layouts; a reader may meet one that no writer has brought up to date."""
+    return schema_version(database) >= _ATTACHMENTS_SINCE
+
+
+def schema_faults(database: sqlite3.Connection) -> list[str]:
+    """Return what differs between the tables of this base and the tables that its schema has."""
+    stored = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
+    expected = _expected(schema_version(database))
+    faults = [f"'{name}' is not defined as it should be" for name, sql in expected.items() if stored.get(name) != sql]
+    faults += [f"'{name}' does not belong here" for name in sorted(stored.keys() - expected.keys(), key=str)]
+    (application_id,) = database.execute("PRAGMA application_id").fetchone()
+    if application_id != APPLICATION_ID:
+        faults.append("the file is not marked as a base")
+    return faults
+
+
+_VECTORS_SINCE = 2
+_SOURCE_HISTORY_SINCE = 3
+_ATTACHMENTS_SINCE = 4
+
+
+def _expected(version: int) -> dict[str, str]:
+    vectors = VECTOR_TABLES | VECTOR_INDEXES if version >= _VECTORS_SINCE else {}
+    sources = SOURCE_TABLES if version >= _SOURCE_HISTORY_SINCE else SOURCES_TABLE
+    attachments = ATTACHMENT_TABLES if version >= _ATTACHMENTS_SINCE else {}
+    return TABLES | INDEXES | vectors | sources | attachments
+
+
+# --- rows ---
+# Rows of the database as messages and back; the only module that knows the column order.
+
+decode_access: Final = msgspec.json.Decoder(AccessRule).decode
+decode_metadata: Final = msgspec.json.Decoder(DocumentMetadata).decode
+decode_custody: Final = msgspec.json.Decoder(DocumentCustody).decode
+decode_event: Final = msgspec.json.Decoder(IngestEvent).decode
+decode_commit: Final = msgspec.json.Decoder(CommitRecord).decode
+decode_descriptor: Final = msgspec.json.Decoder(SourceDescriptor).decode
+
+encode: Final = encode_struct
+
+CHUNK_COLUMNS: Final = "position, start, stop, byte_start, byte_stop, content_hash, custody_head, chunks.event_index"
+ChunkRow = tuple[int, int, int, int, int, bytes, bytes, int]
+
+
+def chunk_from_row(row: ChunkRow, document_id: DocumentId) -> PreparedChunk:
+    """Return a chunk from its row in the order of `CHUNK_COLUMNS`."""
+    position, start, stop, byte_start, byte_stop, content_hash, custody_head, _ = row
+    digest = Sha256(content_hash.hex())
+    return PreparedChunk(
+        chunk_id=chunk_id_of(document_id, position=position, content_hash=digest),
+        position=position,
+        start=start,
+        end=stop,
+        byte_start=byte_start,
+        byte_end=byte_stop,
+        content_hash=digest,
+        custody_head=Sha256(custody_head.hex()),
+    )
+
+
+def stored_chunk(
+    row: ChunkRow, *, document_id: DocumentId, source_id: SourceId, content: bytes, text_hash: bytes,
+    custody: bytes, metadata: bytes, rule: bytes, is_live: bool,
+) -> StoredChunk:  # fmt: skip
+    """Return a chunk as read back, from its row in the order of `CHUNK_COLUMNS` and what its document holds."""
+    position, start, stop, _, _, content_hash, custody_head, event_index = row
+    digest = Sha256(content_hash.hex())
+    return StoredChunk(
+        chunk_id=chunk_id_of(document_id, position=position, content_hash=digest),
+        document_id=document_id,
+        source_id=source_id,
+        position=position,
+        start=start,
+        end=stop,
+        content=content.decode(),
+        content_hash=digest,
+        text_hash=Sha256(text_hash.hex()),
+        custody_head=Sha256(custody_head.hex()),
+        event_index=event_index,
+        metadata=decode_metadata(metadata),
+        access=decode_access(rule),
+        custody=decode_custody(custody),
+        is_live=is_live,
+    )
+
+
+def summary_of(record: CommitRecord, **counts: int) -> CommitSummary:
+    """Return what a caller is told of a commit."""
+    return CommitSummary(
+        sequence=record.sequence,
+        corpus_version=CorpusVersion(record.corpus_version),
+        evidence_state=EvidenceState(record.evidence_state),
+        log_size=record.log_size,
+        log_root=record.log_root,
+        committed_at=record.committed_at,
+        **counts,
+    )

@@ -1,0 +1,309 @@
+"""A control plane behind HTTP as a governor: it decides and keeps the log, and this side numbers what it sends.
+
+Nothing is decided here. A plane that is out of reach is a ServiceUnavailableError at the call that met it; who goes on then, and by
+which policies, is for the caller to say.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from urllib.parse import quote
+
+import msgspec
+
+from evidentia.backends.remote.addresses import checked_parts
+from evidentia.contracts.control import (
+    CallsReply,
+    CallsRequest,
+    DecisionPage,
+    EndReply,
+    EndRequest,
+    FaultReply,
+    NumberedCall,
+    PolicyPage,
+    StartReply,
+    StartRequest,
+)
+from evidentia.contracts.errors import (
+    FieldProblem,
+    InvalidFieldError,
+    MissingExtraError,
+    PolicyInvalidError,
+    RunForgottenError,
+    ServiceReplyError,
+    ServiceUnavailableError,
+)
+from evidentia.contracts.runs import GroundingEntry, RecordableCall
+from evidentia.policy.evaluator import PolicySet
+from evidentia.policy.handlers import check_call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import httpx2
+
+    from evidentia.contracts.decisions import PolicyDecision, Verdict
+    from evidentia.contracts.errors import EvidentiaError
+    from evidentia.contracts.policies import PolicyBody, StoredPolicy
+    from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts
+
+
+# --- governance wire ---
+# One HTTP exchange with a control plane: messages in and out, within a time and a size, tried once more when the way was broken.
+#
+# Redirects and proxies are not followed, and a token travels encrypted, within this machine, or not at all.
+
+Message = TypeVar("Message")
+
+CONNECT_S: Final = 3.0
+READ_S: Final = 60.0
+"""A judge may take its time before a call is answered."""
+MAX_REPLY_BYTES: Final = 1 << 26
+_LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+_OK: Final = range(200, 300)
+_NOT_FOUND: Final = 404
+_BUSY: Final = 429
+_UNPROCESSABLE: Final = 422
+_SERVER_FAULT: Final = 500
+_ATTEMPTS: Final = 2
+
+
+class PlaneWire:
+    """The connections to one plane. Thread safe; they stay open between requests until `close`."""
+
+    def __init__(self, address: str, *, token: str, read_s: float = READ_S, max_reply_bytes: int = MAX_REPLY_BYTES) -> None:
+        scheme, self.host = _checked_parts(address)
+        if token and scheme != "https" and self.host not in _LOCAL_HOSTS:
+            raise InvalidFieldError("url", "a token is not sent in the clear; write the address of the plane with https")
+        if not token.isascii() or not token.isprintable() or " " in token:
+            raise InvalidFieldError("token", "it holds characters that no token has")
+        self._address = address.rstrip("/")
+        self._token = token
+        self._read_s = read_s
+        self._most_reply_bytes = max_reply_bytes
+        self._lock = threading.Lock()
+        self._client: httpx2.Client | None = None
+
+    def post(self, path: str, body: object, kind: type[Message], *, is_repeatable: bool = True) -> Message:
+        """Send a message and return the answer."""
+        return self._ask("POST", path, kind, content=msgspec.json.encode(body), is_repeatable=is_repeatable)
+
+    def get(self, path: str, kind: type[Message], *, query: Mapping[str, str] | None = None) -> Message:
+        """Return what is at a path."""
+        return self._ask("GET", path, kind, query=query)
+
+    def close(self) -> None:
+        """Close the connections; whoever asks afterwards opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        kind: type[Message],
+        *,
+        content: bytes | None = None,
+        query: Mapping[str, str] | None = None,
+        is_repeatable: bool = True,
+    ) -> Message:
+        """Return the answer.
+
+        Raises:
+            ServiceUnavailableError: There was no answer, the plane is busy or broken, or what was asked about is gone.
+            ServiceReplyError: The plane refuses whoever asks, or answers with something else.
+            InputError: What was sent is wrong, as the plane says.
+        """
+        status, reply = self._send(method, path, content=content, query=query, attempts=_ATTEMPTS if is_repeatable else 1)
+        if status not in _OK:
+            raise self._refusal(status, reply)
+        try:
+            return msgspec.json.decode(reply, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            # The reason alone: a message of the decoder quotes what was sent.
+            raise ServiceReplyError(f"'{self.host}' replies with something that is no answer ({type(error).__name__})") from None
+
+    def _send(self, method: str, path: str, *, content: bytes | None, query: Mapping[str, str] | None, attempts: int) -> tuple[int, bytes]:
+        client = self._open()
+        import httpx2
+
+        headers = {"accept": "application/json", "accept-encoding": "identity"}
+        if self._token:
+            headers["authorization"] = f"Bearer {self._token}"
+        if content is not None:
+            headers["content-type"] = "application/json"
+        problem = ""
+        for _ in range(attempts):
+            try:
+                return self._exchange(client.stream(method, self._address + path, content=content, headers=headers, params=query))
+            except httpx2.TimeoutException:
+                raise ServiceUnavailableError(f"'{self.host}' gave no answer in time") from None
+            except (httpx2.HTTPError, httpx2.StreamError) as error:
+                problem = type(error).__name__  # the name alone: messages of the HTTP library may quote headers
+        raise ServiceUnavailableError(f"'{self.host}' cannot be spoken to ({problem})")
+
+    def _exchange(self, exchange: Any) -> tuple[int, bytes]:  # noqa: ANN401 - the library's own context manager
+        with exchange as response:
+            parts = bytearray()
+            for part in response.iter_raw():
+                parts += part
+                if len(parts) > self._most_reply_bytes:
+                    raise ServiceReplyError(f"'{self.host}' replies with more than {self._most_reply_bytes} bytes")
+            return response.status_code, bytes(parts)
+
+    def _refusal(self, status: int, reply: bytes) -> EvidentiaError:
+        if status == _BUSY or status >= _SERVER_FAULT:
+            return ServiceUnavailableError(f"'{self.host}' answers with the HTTP status {status}")
+        try:
+            fault = msgspec.json.decode(reply, type=FaultReply).error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return ServiceReplyError(f"'{self.host}' answers with the HTTP status {status}; check the address and the token")
+        if status == _UNPROCESSABLE and fault.code == PolicyInvalidError.code:
+            return PolicyInvalidError([FieldProblem(each.path, each.problem, each.suggestion) for each in fault.problems])
+        if status == _UNPROCESSABLE and fault.problems:
+            return InvalidFieldError(fault.problems[0].path, fault.problems[0].problem)
+        if status == _NOT_FOUND or fault.code == "run_ended":
+            kind = RunForgottenError if status == _NOT_FOUND else ServiceUnavailableError
+            return kind(f"'{self.host}' does not know this any more: {fault.message}")
+        return ServiceReplyError(f"'{self.host}' refuses ({fault.code}): {fault.message}")
+
+    def _open(self) -> httpx2.Client:
+        with self._lock:
+            if self._client is None:
+                self._client = _new_client(self._read_s)
+            return self._client
+
+
+def _new_client(read_s: float) -> httpx2.Client:
+    try:
+        import httpx2
+    except ImportError as error:
+        raise MissingExtraError("remote", needed_for="a control plane behind a URL") from error
+    timeout = httpx2.Timeout(read_s, connect=CONNECT_S)
+    verify = httpx2.create_ssl_context(trust_env=False)
+    return httpx2.Client(verify=verify, trust_env=False, follow_redirects=False, timeout=timeout)
+
+
+def _checked_parts(address: str) -> tuple[str, str]:
+    return checked_parts(
+        address,
+        field="url",
+        unfit="it is no address of a control plane; write something like 'https://host:8321'",
+        telling="it holds a name, a key or a query; pass the token by itself",
+    )
+
+
+# --- governance ---
+
+_PAGE: Final = "500"
+_RECORDABLE: Final = get_args(RecordableCall)
+_MAX_STOPS: Final = 64
+
+
+class RemoteGovernor:
+    """Implements `Governor`. Thread safe; the tenant is that of the token."""
+
+    def __init__(self, url: str, *, token: str, read_s: float = READ_S) -> None:
+        self._wire = PlaneWire(url, token=token, read_s=read_s)
+
+    def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> RemoteRun:
+        """Begin a run at the plane; a request that got lost on the way is sent once more, and begins one run."""
+        request = StartRequest(facts=facts, policies=tuple(policies), is_enforced=is_enforced)
+        reply = self._wire.post("/v1/runs", request, StartReply, is_repeatable=bool(facts.run_id))
+        return RemoteRun(self._wire, msgspec.structs.replace(facts, run_id=reply.run_id), reply)
+
+    def live(self, *, tenant: str) -> Sequence[StoredPolicy]:
+        """Return the policies in force at the plane, by priority and then name: those of the token's tenant, whichever is named."""
+        del tenant
+        return tuple(self._policies())
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._wire.close()
+
+    def _policies(self) -> Iterator[StoredPolicy]:
+        query = {"limit": _PAGE}
+        while True:
+            page = self._wire.get("/v1/policies", PolicyPage, query=query)
+            yield from page.policies
+            if page.next_cursor is None:
+                return
+            query = {"limit": _PAGE, "cursor": page.next_cursor}
+
+
+class RemoteRun:
+    """Implements `GovernedRun`. Thread safe: calls are numbered and sent one after the other."""
+
+    def __init__(self, wire: PlaneWire, facts: RunFacts, reply: StartReply) -> None:
+        self._wire = wire
+        self._facts = facts
+        self._reply = reply
+        self._path = f"/v1/runs/{quote(facts.run_id, safe='')}"
+        self._lock = threading.Lock()
+        self._seq = 0
+        self._stops: dict[int, tuple[Verdict, PolicyDecision]] = {}
+
+    @property
+    def facts(self) -> RunFacts:
+        """Return who runs."""
+        return self._facts
+
+    @cached_property
+    def policies(self) -> PolicySet:
+        """Return the policies that the plane holds the run to, ready to decide with."""
+        return PolicySet.of(self._reply.policies)
+
+    def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
+        """Have the plane decide about a call; empty when everything passed."""
+        check_call(call)
+        if isinstance(call, GroundingEntry) and call.judgements:
+            call = msgspec.structs.replace(call, judgements={})  # the plane asks its own judge
+        if not isinstance(call, _RECORDABLE):
+            raise InvalidFieldError("call", f"a plane records beginning and end by itself, not as a {type(call).__name__}")
+        with self._lock:
+            numbered = NumberedCall(seq=self._seq + 1, call=call, text=text)
+            reply = self._wire.post(f"{self._path}/calls", CallsRequest(calls=(numbered,)), CallsReply)
+            result = next((each for each in reply.results if each.seq == numbered.seq), None)
+            if result is None:
+                raise ServiceUnavailableError("the plane did not say what it decided")
+            self._seq = numbered.seq
+            self._note(result.verdicts, result.decisions)
+        return result.verdicts
+
+    def finish(self, end: RunEnded, *, text: str = "") -> Sequence[Verdict]:
+        """Have the plane decide about the whole run, and close it."""
+        request = EndRequest(status=end.status, error_type=end.error_type, result_hash=end.result_hash, text=text)
+        with self._lock:
+            reply = self._wire.post(f"{self._path}/end", request, EndReply)
+            self._note(reply.verdicts, reply.decisions)
+        return reply.verdicts
+
+    def decisions(self) -> Sequence[PolicyDecision]:
+        """Return what was decided so far, in order, as the plane's log has it."""
+        query = {"limit": _PAGE}
+        found: list[PolicyDecision] = []
+        while True:
+            page = self._wire.get(f"{self._path}/decisions", DecisionPage, query=query)
+            found += page.decisions
+            if page.next_cursor is None:
+                return found
+            query = {"limit": _PAGE, "cursor": page.next_cursor}
+
+    def decision_of(self, verdict: Verdict) -> PolicyDecision | None:
+        """Return the decision as it stands in the plane's log, for a verdict of this run that stops; None for any other."""
+        noted = self._stops.get(id(verdict))
+        return None if noted is None else noted[1]
+
+    def flush(self) -> None:
+        """Return at once: what was answered is in the plane's hands."""
+
+    def _note(self, verdicts: Sequence[Verdict], decisions: Sequence[PolicyDecision]) -> None:
+        stopping = [verdict for verdict in verdicts if verdict.stops]
+        for verdict, decision in zip(stopping, decisions, strict=False):
+            while len(self._stops) >= _MAX_STOPS:
+                del self._stops[next(iter(self._stops))]
+            self._stops[id(verdict)] = (verdict, decision)

@@ -1,0 +1,89 @@
+"""Another Evidentia behind HTTP as a source: `POST {address}/v1/evidence`, a request of the contract in, an answer of it out.
+
+What comes back is bounded while it is read and checked before it is proposed. No error repeats the key, the question or the reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.backends.remote.exchange import Exchange
+from evidentia.contracts.errors import ServiceReplyError, ServiceUnavailableError
+from evidentia.contracts.evidence import EvidenceResponse
+from evidentia.provenance.custody_exchange import candidates_of, request_of, unfinished
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from evidentia.contracts.access import Principal
+    from evidentia.contracts.retrieval import Candidate, SourceAsk
+
+PATH: Final = "/v1/evidence"
+MAX_REPLY_BYTES: Final = 1 << 24
+LINGER_MS: Final = 5_000
+"""How long after its caller left an answer may still come: whoever asks next finds it kept."""
+
+_SHARE_OF_WAY: Final = 10
+_LEAST_WAY_MS: Final = 10
+
+_decode = msgspec.json.Decoder(EvidenceResponse).decode
+
+
+class RemoteEvidentia:
+    """Implements `Retriever`. The connections stay open between questions; `aclose`, on the loop that asked, closes them.
+
+    `key_variable` names the environment variable that holds the bearer key; empty when that Evidentia wants none.
+    `is_public` has it speak to public addresses alone, whatever the name of the host leads to.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        key_variable: str = "",
+        max_reply_bytes: int = MAX_REPLY_BYTES,
+        linger_ms: int = LINGER_MS,
+        is_public: bool = False,
+    ) -> None:
+        self._exchange = Exchange(address, key_variable=key_variable, max_bytes=max_reply_bytes, is_public=is_public)
+        self._linger_ms = linger_ms
+
+    async def retrieve(self, ask: SourceAsk) -> AsyncGenerator[Candidate]:
+        """Yield its fragments in its order; one whose custody does not hold is named as a fault instead.
+
+        Raises:
+            ServiceError: It gave no answer, or none that can be right.
+        """
+        reply = await self._exchange.post(PATH, _body(ask), timeout_ms=ask.budget_ms + self._linger_ms)
+        # Decoding and checking a hundred fragments takes milliseconds in which the loop has other sources to serve.
+        candidates, problem = await asyncio.to_thread(_read, reply, host=self._exchange.host, principal=ask.principal)
+        for candidate in candidates:
+            yield candidate
+        if problem:
+            raise ServiceUnavailableError(problem)
+
+    async def aclose(self) -> None:
+        """Close the connections; whoever asks afterwards opens new ones."""
+        await self._exchange.aclose()
+
+
+def _body(ask: SourceAsk) -> bytes:
+    """Return the request as JSON: it is given less time than there is, for the way, and nobody is the owner of another's base."""
+    request = request_of(ask)
+    way_ms = max(_LEAST_WAY_MS, ask.budget_ms // _SHARE_OF_WAY)
+    principal = msgspec.structs.replace(ask.principal, is_owner=False)
+    return msgspec.json.encode(
+        msgspec.structs.replace(request, principal=principal, latency_deadline_ms=max(1, request.latency_deadline_ms - way_ms))
+    )
+
+
+def _read(reply: bytes, *, host: str, principal: Principal) -> tuple[list[Candidate], str]:
+    try:
+        response = _decode(reply)
+        return list(candidates_of(response, principal=principal)), unfinished(response)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        # The reason alone: a message of the decoder quotes what was sent.
+        raise ServiceReplyError(f"'{host}' replies with something that is no answer ({type(error).__name__})") from None

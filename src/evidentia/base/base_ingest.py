@@ -1,0 +1,169 @@
+"""The two long steps of a base, taking material in and embedding it, with the parts of an embedded base."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import msgspec
+
+from evidentia.contracts.access import AccessRule
+from evidentia.contracts.documents import IngestOptions
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.ids import SourceId, TenantId
+from evidentia.contracts.sources import SourceDescriptor
+from evidentia.contracts.vocabulary import AuthorityTier, Classification, LatencyTier, Vocabulary
+from evidentia.wiring.model_registry import encoding_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from evidentia.contracts.documents import CommitSummary
+    from evidentia.contracts.ports import Encoder
+    from evidentia.contracts.reports import IngestProgress, IngestReport
+    from evidentia.contracts.vectors import EmbedProgress, EmbedReport
+    from evidentia.wiring.embedded import BaseComponents
+
+
+LANGUAGE_CODES = {
+    "arabic": "ar", "armenian": "hy", "basque": "eu", "catalan": "ca", "danish": "da", "dutch": "nl", "english": "en", "esperanto": "eo",
+    "estonian": "et", "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
+    "irish": "ga", "italian": "it", "lithuanian": "lt", "nepali": "ne", "norwegian": "no", "portuguese": "pt", "romanian": "ro",
+    "russian": "ru", "serbian": "sr", "spanish": "es", "swedish": "sv", "tamil": "ta", "turkish": "tr", "yiddish": "yi",
+}  # fmt: skip
+"""What a document's language is taken for when it does not say, by the stemmer in the settings."""
+
+
+class SourceWriter(Protocol):
+    """Knows which sources are registered."""
+
+    def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
+        """Return every registered source."""
+        ...
+
+
+WORTH_REWRITING = 0.25
+"""When at least this share of the vectors is new, all of them are put into wide files, which are scanned faster."""
+
+
+def ingest_into(
+    parts: BaseComponents,
+    paths: list[Path],
+    options: IngestOptions,
+    *,
+    is_embedding: bool,
+    on_progress: Callable[[IngestProgress], None] | None,
+    on_embedding: Callable[[EmbedProgress], None] | None,
+    is_stopped: Callable[[], bool],
+) -> IngestReport:
+    """Take material in, then give what lacks one its vector; the state in the report is that after both."""
+    encoder = parts.encoder if is_embedding else None  # a wrong setting shows before anything is taken in
+    report = _ingest(parts, paths, options, on_progress)
+    if encoder is not None:
+        done = _embed(parts, encoder, on_progress=on_embedding, is_stopped=is_stopped)
+        return msgspec.structs.replace(report, evidence_state=done.evidence_state, sequence=done.sequence)
+    return report
+
+
+def embed_into(
+    parts: BaseComponents, *, on_progress: Callable[[EmbedProgress], None] | None, is_stopped: Callable[[], bool]
+) -> EmbedReport:
+    """Give every chunk that lacks one its vector."""
+    encoder = parts.encoder
+    if encoder is None:
+        raise InvalidFieldError("embedding.encoder", "it is 'none'; set it to packaged, folder or endpoint in evidentia.toml to embed")
+    return _embed(parts, encoder, on_progress=on_progress, is_stopped=is_stopped)
+
+
+def _ingest(
+    parts: BaseComponents, paths: list[Path], options: IngestOptions, on_progress: Callable[[IngestProgress], None] | None
+) -> IngestReport:
+    from evidentia.ingest.ingest_pipeline import ingest_paths
+
+    writer = parts.writer()
+    try:
+        writer.register(_described(writer, options))
+        report = ingest_paths(
+            paths,
+            options=options,
+            settings=parts.settings.ingest,
+            language=LANGUAGE_CODES.get(parts.settings.text.language, "und"),
+            writer=writer,
+            clock=parts.clock,
+            on_progress=on_progress,
+        )
+    finally:
+        writer.close()
+    parts.collector().tidy()
+    head = parts.reader.head()
+    return msgspec.structs.replace(report, corpus_version=head.corpus_version, evidence_state=head.evidence_state, sequence=head.sequence)
+
+
+def _embed(
+    parts: BaseComponents, encoder: Encoder, *, on_progress: Callable[[EmbedProgress], None] | None, is_stopped: Callable[[], bool]
+) -> EmbedReport:
+    from evidentia.ingest.embedding import embed
+
+    def tell(progress: EmbedProgress) -> None:
+        if on_progress is not None:
+            on_progress(progress)
+        if progress.commit is not None and not is_stopped():
+            parts.collector().tidy()  # at once, or a long run would leave thousands of files
+
+    settings = parts.settings.embedding
+    head = parts.reader.head()
+    with closing(parts.vectors()) as store:
+        threads = encoding_threads(settings)
+        report = embed(store, encoder, batch_chunks=settings.batch_chunks, threads=threads, on_progress=tell, is_cancelled=is_stopped)
+        share = 0 if is_stopped() else report.embedded / max(1, store.state(encoder.identity).embedded)
+    if share > WORTH_REWRITING:
+        parts.collector().tidy(widely=True)
+    if is_stopped():  # perhaps by closing the base, which cannot be asked then
+        return report if report.evidence_state else _at(report, head)
+    return _at(report, parts.reader.head())
+
+
+def _at(report: EmbedReport, head: CommitSummary) -> EmbedReport:
+    return msgspec.structs.replace(report, evidence_state=head.evidence_state, sequence=head.sequence)
+
+
+def _described(writer: SourceWriter, options: IngestOptions) -> SourceDescriptor:
+    """Return the descriptor of the source that documents come from: the one that is registered, else a new one."""
+    known = writer.descriptors().get(options.source)
+    if known is not None and not known.is_own:
+        raise InvalidFieldError("source", f"'{options.source}' is registered as a source outside the base; choose another name")
+    fresh = SourceDescriptor(source_id=options.source, latency_tier=LatencyTier.HOT)
+    return msgspec.structs.replace(known or fresh, authority_tier=options.authority)
+
+
+# --- options ---
+# What a caller typed to what the rooms below take, with errors that name the argument.
+
+Word = TypeVar("Word", bound=Vocabulary)
+
+
+def ingest_options(
+    *, source: str, authority: str, classification: str, tenant: str, acl: Iterable[str], tags: Iterable[str], prune: bool
+) -> IngestOptions:
+    """Return the options of an ingest."""
+    access = AccessRule(
+        tenant=TenantId(tenant),
+        classification=word(Classification, classification, field="classification"),
+        acl=tuple(sorted(set(acl))),
+    )
+    return IngestOptions(
+        source=SourceId(source),
+        authority=word(AuthorityTier, authority, field="authority"),
+        access=access,
+        tags=tuple(sorted(set(tags))),
+        prune=prune,
+    )
+
+
+def word(vocabulary: type[Word], text: str, *, field: str) -> Word:
+    """Return the member of a vocabulary that a word names."""
+    try:
+        return vocabulary(text)
+    except ValueError as error:
+        raise InvalidFieldError(field, f"'{text}' is not one of {', '.join(vocabulary.words())}") from error

@@ -1,0 +1,205 @@
+"""Why a chunk is, or is not, in an answer: the stage at which it left, its scores, and what would have let it in.
+
+The smallest change is not guessed: the question is pursued again with it, and it is named only when the chunk is then in.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evidentia.contracts.ids import document_of
+from evidentia.contracts.predicates import Compare, Or
+from evidentia.contracts.receipts import WhyReport
+from evidentia.contracts.search import ChunkStanding
+from evidentia.engine.assemble import count_remembered
+from evidentia.engine.selection import OVER_BUDGET, fit_budget
+from evidentia.engine.stage_log import Trail
+from evidentia.ranking.packing import smallest_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evidentia.contracts.ids import ChunkId, ReceiptId
+    from evidentia.contracts.ports import Clock
+    from evidentia.engine.ordering import Ranked
+    from evidentia.engine.pipeline import Engine, Run
+    from evidentia.engine.question import Question
+
+ANSWERED = "answered"
+MAX_RESULTS = 10_000
+"""The largest `limit` that a request may ask for."""
+LARGEST_BUDGET = 2**32 - 1
+_TRIED_ONE_BY_ONE = 32
+_BUDGETS_TRIED = 4096
+_OUTSIDE = ChunkStanding(is_narrowed_out=False, has_phrases=True, score=0, terms=(), rank=None)
+"""How what a source outside said stands towards the words of a query: they are the source's affair."""
+_OTHER_WORDS = "a query with one of its words"
+
+
+def explain(engine: Engine, run: Run, *, receipt_id: ReceiptId, chunk_id: ChunkId, clock: Clock) -> WhyReport:
+    """Say why a chunk that the asker may see is, or is not, in the answer of a run."""
+    question = run.question
+    standing = question.snapshot.standing(question.words, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id)
+    is_outside = any(each.chunk_id == chunk_id for reply in question.inputs.replies for each in reply.candidates)
+    if standing is None and is_outside:
+        standing = _OUTSIDE
+    if standing is None:
+        return _unseen(receipt_id, chunk_id)
+    rank = _rank_in(run, chunk_id)
+    place, ranked = _place_among(run.ranked, chunk_id)
+    stage, reason = (
+        _kept_back(run, chunk_id) if is_outside and place is None else _departure(run, chunk_id, standing, rank=rank, place=place)
+    )
+    changes = [] if rank or (is_outside and place is None) else list(_Changes(engine, clock).needed(question, chunk_id, standing))
+    return WhyReport(
+        receipt_id=receipt_id,
+        chunk_id=chunk_id,
+        stage=stage,
+        rank=rank or place or standing.rank,
+        score=ranked.score if ranked else 0,
+        scores=ranked.scores if ranked else None,
+        confidence=engine.assembler(question, run.found).believed(ranked) if ranked else None,
+        terms=standing.terms,
+        reason=reason,
+        smallest_change=" and ".join(changes),
+    )
+
+
+class _Changes:
+    """Tries changes of a question, one after the other."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    def needed(self, question: Question, chunk_id: ChunkId, standing: ChunkStanding) -> Iterator[str]:
+        """Yield every change without which a chunk stays out; together they let it in."""
+        if standing.is_narrowed_out and question.narrowing is not None:
+            yield "a filter, window or source_policy that admits it"
+            admitting = Or((question.narrowing, Compare("document_id", "=", document_of(chunk_id))))
+            question = question._replace(plan=msgspec.structs.replace(question.plan, narrowing=admitting))
+        if not standing.has_phrases:
+            yield "the query without the quotation marks"
+            question = _without_phrases(question)
+        budget = question.request.token_budget
+        question = _asking(question, token_budget=None)
+        limit = self._smallest_limit(question, chunk_id)
+        if limit is None:
+            yield _OTHER_WORDS if not standing.terms else f"a query that ranks it among the first {MAX_RESULTS}"
+            return
+        if limit > question.request.limit:
+            yield f"limit={limit}"
+        if budget is not None:
+            needed = self._smallest_budget(_asking(question, limit=limit), chunk_id, budget=budget)
+            if needed > budget:
+                yield f"token_budget={needed}"
+
+    def _smallest_limit(self, question: Question, chunk_id: ChunkId) -> int | None:
+        """Return the smallest limit that lets a chunk in: exactly for the next few, then by halving what is left."""
+        first = question.request.limit
+        for limit in range(first, min(first + _TRIED_ONE_BY_ONE, MAX_RESULTS + 1)):
+            if self._is_in(_asking(question, limit=limit), chunk_id):
+                return limit
+        low, high = min(first + _TRIED_ONE_BY_ONE, MAX_RESULTS) - 1, MAX_RESULTS
+        if not self._is_in(_asking(question, limit=high), chunk_id):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._is_in(_asking(question, limit=middle), chunk_id) else (middle, high)
+        return high
+
+    def _smallest_budget(self, question: Question, chunk_id: ChunkId, *, budget: int) -> int:
+        if self._is_in(_asking(question, token_budget=budget), chunk_id):
+            return budget
+        everything = self._pursue(_asking(question, token_budget=LARGEST_BUDGET)).response.fragments
+        count = partial(count_remembered, tokenizer=question.request.tokenizer)
+        scores, tokens = [each.score for each in everything], [each.token_count for each in everything]
+        index = [each.chunk_id for each in everything].index(chunk_id)
+        whole = smallest_budget(scores, tokens, index, least=budget) or sum(tokens)
+        for tried in range(budget, min(whole, budget + _BUDGETS_TRIED)):  # cut, it may fit where it does not whole
+            if any(each.chunk_id == chunk_id for each in fit_budget(everything, token_budget=tried, count=count).fragments):
+                return tried
+        return whole
+
+    def _is_in(self, question: Question, chunk_id: ChunkId) -> bool:
+        return any(fragment.chunk_id == chunk_id for fragment in self._pursue(question).response.fragments)
+
+    def _pursue(self, question: Question) -> Run:
+        return self._engine.pursue(question, Trail(self._clock, deadline_ms=question.request.latency_deadline_ms))
+
+
+def _asking(question: Question, **changes: int | None) -> Question:
+    return question._replace(request=msgspec.structs.replace(question.request, **changes))
+
+
+def _without_phrases(question: Question) -> Question:
+    parts = tuple(part._replace(words=msgspec.structs.replace(part.words, phrases=())) for part in question.parts)
+    return question._replace(parts=parts)
+
+
+def _rank_in(run: Run, chunk_id: ChunkId) -> int | None:
+    ranks = (rank for rank, fragment in enumerate(run.response.fragments, start=1) if fragment.chunk_id == chunk_id)
+    return next(ranks, None)
+
+
+def _place_among(ranked: list[Ranked], chunk_id: ChunkId) -> tuple[int | None, Ranked | None]:
+    for place, each in enumerate(ranked, start=1):
+        if each.hit.chunk_id == chunk_id:
+            return place, each
+    return None, None
+
+
+def _departure(run: Run, chunk_id: ChunkId, standing: ChunkStanding, *, rank: int | None, place: int | None) -> tuple[str, str]:
+    """Return the stage at which a chunk left, and the reason."""
+    if rank is not None:
+        return ANSWERED, f"it is number {rank} of the answer"
+    if standing.is_narrowed_out:
+        return "sources", "the filter, the time window or source_policy leaves it out"
+    if not standing.has_phrases:
+        return "search", "a quoted phrase does not occur in it"
+    if place is None:
+        return "search", _not_found_reason(run, standing)
+    if any(each.chunk_id == chunk_id for each in run.response.withheld):
+        return "budget", OVER_BUDGET
+    return _overtaken(run, place)
+
+
+def _kept_back(run: Run, chunk_id: ChunkId) -> tuple[str, str]:
+    """Return why what a source outside said did not become a candidate."""
+    for each in run.response.withheld:
+        if each.chunk_id == chunk_id:
+            return "sources", each.reason
+    return "sources", "the filter or the time window leaves it out, or its own rule keeps it from the caller"
+
+
+def _overtaken(run: Run, place: int) -> tuple[str, str]:
+    limit = run.question.request.limit
+    if place <= limit:
+        return "diversify", f"it is number {place} by score, and too like fragments above it"
+    return "rerank", f"it is number {place} by score, and the limit is {limit}"
+
+
+def _not_found_reason(run: Run, standing: ChunkStanding) -> str:
+    if not standing.terms:
+        near = ", nor is its vector among the nearest" if run.question.uses_vectors else ""
+        return f"none of the query's words occurs in it{near}"
+    near = ", and its vector is not among the nearest" if run.question.uses_vectors else ""
+    return f"it is number {standing.rank} of the matches by words, too far down to be a candidate{near}"
+
+
+def _unseen(receipt_id: ReceiptId, chunk_id: ChunkId) -> WhyReport:
+    return WhyReport(
+        receipt_id=receipt_id,
+        chunk_id=chunk_id,
+        stage="scope",
+        rank=None,
+        score=0,
+        scores=None,
+        confidence=None,
+        terms=(),
+        reason="the caller of that request could not see it, or it was not in that version",
+        smallest_change="a caller who may see it, or a version that holds it",
+    )

@@ -1,0 +1,111 @@
+"""A few threads that do what an answering thread would otherwise have to do by itself, one thing after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+
+Answer = TypeVar("Answer")
+MAX_HELPERS: Final = 4
+HAND_OVER_S: Final = 0.000_5
+"""How long whoever asks stands aside for a helper to begin: until it does, Python runs one thread alone, and nothing happens beside it."""
+_NAME: Final = "evidentia-aside"
+
+
+class ThreadPoolOffloader:
+    """Implements `Offloader` on as many threads as there are processors beside the answering one, started when they are needed.
+
+    Work never waits in a line: where all threads are busy, or too slow to begin, whoever asked does it by itself. Thread safe.
+    """
+
+    def __init__(self, *, helpers: int | None = None) -> None:
+        most = min(MAX_HELPERS, (os.cpu_count() or 1) - 1) if helpers is None else helpers
+        self._free = threading.Semaphore(most)
+        self._pool = ThreadPoolExecutor(max(1, most), thread_name_prefix=_NAME)
+
+    def submit(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
+        """Have the work begun by a thread that is free, and return what waits for it; else return the work."""
+        if not self._free.acquire(blocking=False):
+            return work
+        begun = threading.Event()
+        try:
+            piece = self._pool.submit(contextvars.copy_context().run, _do, work, begun)
+        except RuntimeError:  # it was closed
+            return work
+        piece.add_done_callback(lambda _: self._free.release())
+        begun.wait(HAND_OVER_S)
+        return partial(_result, piece, work)
+
+    def close(self) -> None:
+        """Let the threads end; whoever asks from now on does the work by itself."""
+        self._pool.shutdown()
+
+
+def _do(work: Callable[[], Answer], begun: threading.Event) -> Answer:
+    begun.set()
+    return work()
+
+
+def _result(piece: Future[Answer], work: Callable[[], Answer]) -> Answer:
+    """Wait for a piece of work, or take it back and do it where nobody has begun."""
+    return work() if piece.cancel() else piece.result()
+
+
+# --- blocking executor ---
+# Threads for the engine's own blocking steps.
+
+Told = TypeVar("Told")
+_BLOCKING_EXECUTOR_NAME = "evidentia-engine"
+
+
+class ThreadPoolBlockingExecutor:
+    """Implements `BlockingExecutor` on a pool of threads of its own, which are started when they are needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self, work: Callable[[], Answer]) -> asyncio.Future[Answer]:
+        """Begin at once, and return what will have what the work returns or raises; nobody who stops waiting stops work that has begun."""
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[Answer] = loop.create_future()
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(thread_name_prefix=_BLOCKING_EXECUTOR_NAME)
+            self._pool.submit(_work, work, contextvars.copy_context(), loop, told)
+        return told
+
+    async def close(self) -> None:
+        """Wait for the work that was begun, also for that which nobody waits for any more: it uses what is closed next."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            await asyncio.to_thread(pool.shutdown)
+
+
+def _work(work: Callable[[], Answer], context: contextvars.Context, loop: asyncio.AbstractEventLoop, told: asyncio.Future[Answer]) -> None:
+    """Do the work, unless nobody waits any more before it begins, and tell the event loop what came of it."""
+    if told.cancelled():
+        return
+    try:
+        tell = partial(_tell, told.set_result, context.run(work))
+    except BaseException as error:  # noqa: BLE001 (it is raised again where somebody waits for the work)
+        tell = partial(_tell, told.set_exception, error)
+    with suppress(RuntimeError):  # the loop was closed meanwhile, and nobody waits
+        loop.call_soon_threadsafe(tell)
+
+
+def _tell(tell: Callable[[Told], None], what: Told) -> None:
+    with suppress(asyncio.InvalidStateError):  # nobody waits any more
+        tell(what)

@@ -1,0 +1,439 @@
+"""What the decision log tells: decisions, runs and traces. Everything is derived from records, and nothing else is kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.contracts.decisions import DecisionStatus, PolicyDecision
+from evidentia.contracts.errors import NotFoundError
+from evidentia.contracts.policies import PolicyAction
+from evidentia.contracts.protocol import SpanId
+from evidentia.contracts.runs import (
+    BatchClosed,
+    CheckBypassed,
+    GroundingEntry,
+    LlmCall,
+    Phase,
+    RetrievedDocument,
+    RunEnded,
+    RunId,
+    RunSpan,
+    RunStarted,
+    RunTrace,
+    SpanClosed,
+    SpanOpened,
+    StepCall,
+    ToolCall,
+)
+from evidentia.governance.decision_expansion import Expander, expand, inputs_of, micros
+from evidentia.governance.log_scan import Found, policies_in, run_needle, runs_of, scan, scan_headers
+from evidentia.governance.reverse_reader import Newest, Position, Wanted
+from evidentia.governance.run_summaries import summaries
+from evidentia.provenance.decision_lines import ADMIN_RUN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from evidentia.contracts.decisions import LogRecord
+    from evidentia.contracts.judging import Judgement
+    from evidentia.contracts.runs import AnyCall, RunStatus, RunSummary
+    from evidentia.governance.log_scan import KeptLogs
+    from evidentia.governance.reverse_reader import Kept
+    from evidentia.provenance.decision_lines import Header
+
+
+__all__ = ["DecisionFilter", "DecisionPage", "Position", "decisions", "expand", "runs", "summaries", "trace"]
+
+PAGE: Final = 100
+_FEW_RUNS: Final = 8
+_NOWHERE: Final = b"\n\n"
+"""What no line holds."""
+_MAX_AT_ONCE: Final = 4_096
+"""How many records are held at a time, since some hold no decision that is wanted."""
+
+
+class DecisionFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which decisions are wanted; everything given must be true of them."""
+
+    run_id: RunId | None = None
+    agent: str | None = None
+    tenant: str | None = None
+    action: PolicyAction | None = None
+    phase: Phase | None = None
+    category: str | None = None
+    policy: str | None = None
+    """A policy's id or name; also one that did not decide, when it said something."""
+    status: DecisionStatus | None = None
+    since: datetime | None = None
+
+
+class DecisionPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Decisions in the order that was asked for, and where the next page begins; None after the last."""
+
+    decisions: tuple[PolicyDecision, ...]
+    next: Position | None = None
+
+
+def decisions(
+    logs: KeptLogs,
+    wanted: DecisionFilter | None = None,
+    *,
+    after: Position | None = None,
+    limit: int = PAGE,
+    is_newest_first: bool = False,
+) -> DecisionPage:
+    """Return a page of decisions; the decisions of one record stay together, so a page may be a little longer than asked for.
+
+    With `is_newest_first`, logs and records run backwards, and `after` is the position of the last one on the page before.
+    """
+    rules = wanted or DecisionFilter()
+    since_us = None if rules.since is None else micros(rules.since, field="since")
+
+    def is_wanted(header: Header) -> bool:
+        is_in_time = since_us is None or header.at_us >= since_us
+        is_of_run = rules.run_id is None or rules.run_id == header.run_id
+        return is_of_run and is_in_time and _may_match(header, rules)
+
+    if is_newest_first:
+        return _newest(logs, rules, _wanted(logs, rules, is_wanted, since_us), after=after, limit=limit)
+    expander = Expander()
+    page: list[tuple[Position, tuple[PolicyDecision, ...]]] = []
+    count = 0
+    for record in scan(logs, lambda _, header: header.kind in {"policies", "run"} or is_wanted(header), run_id=rules.run_id):
+        position = Position(record.log, record.seq)
+        if after is not None and position[:2] <= after[:2]:
+            expander.learn(record)
+            continue
+        found = tuple(each for each in expander.expand(record) if _matches(each, rules))
+        if found:
+            page.append((position, found))
+            count += len(found)
+        # One record more than fits tells that there is another page.
+        if count > limit and len(page) > 1:
+            break
+    return _page(page, limit)
+
+
+def runs(
+    logs: KeptLogs,
+    *,
+    agent: str | None = None,
+    status: RunStatus | None = None,
+    since: datetime | None = None,
+    limit: int | None = None,
+) -> tuple[RunSummary, ...]:
+    """Return runs, those that began last first."""
+    since_us = 0 if since is None else micros(since, field="since")
+    found = summaries(scan_headers(logs, lambda _, header: header.run_id != ADMIN_RUN))
+    wanted = [
+        run
+        for run in found
+        if (agent is None or agent == run.facts.agent_name)
+        and (status is None or status == run.status)
+        and micros(run.started_at, field="started_at") >= since_us
+    ]
+    wanted.sort(key=lambda run: run.facts.run_id)
+    wanted.sort(key=lambda run: run.started_at, reverse=True)
+    return tuple(wanted[:limit])
+
+
+def trace(logs: KeptLogs, run_id: RunId) -> RunTrace:
+    """Return a run with its spans, or raise NotFoundError."""
+    expander = Expander()
+    found: list[Found] = []
+    for each in scan_headers(logs, lambda _, header: header.run_id == run_id or header.kind == "policies", run_id=run_id):
+        if isinstance(each, Found) and each.header.kind != "policies":
+            found.append(each)
+            continue
+        for record in policies_in(each):
+            expander.learn(record)
+    if not found:
+        raise NotFoundError("run", run_id)
+    (summary,) = summaries(found)
+    return trace_of(summary, [each.record() for each in found], expander=expander)
+
+
+def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: Wanted, *, after: Position | None, limit: int) -> DecisionPage:
+    """Return the newest page from the ends of the logs; what stands before it is read only for the beginnings of its runs."""
+    expander = Expander()
+    newest = Newest(logs, wanted, expander=expander, after=after)
+    page: list[tuple[Position, tuple[PolicyDecision, ...]]] = []
+    count, size = 0, limit + 1
+    while taken := newest.take(size):
+        for kept in taken:
+            if not _is_of(kept.started, rules):
+                continue
+            made = tuple(each for each in _told(kept, expander) if _matches(each, rules))
+            if made:
+                page.append((newest.place_of(kept), made))
+                count += len(made)
+            if count > limit and len(page) > 1:
+                return _page(page, limit)
+        size = min(2 * size, _MAX_AT_ONCE)
+    return _page(page, limit)
+
+
+def _told(kept: Kept, expander: Expander) -> tuple[PolicyDecision, ...]:
+    if kept.started is None:
+        expander.forget(kept.found.header.run_id)
+    else:
+        expander.learn(kept.started)
+    return expander.expand(kept.found.record())
+
+
+def _wanted(logs: KeptLogs, rules: DecisionFilter, is_wanted: Callable[[Header], bool], since_us: int | None) -> Wanted:
+    """Return which lines are wanted, with what they hold: most of a log need not be read to know that it is not."""
+    if rules.run_id is not None:
+        return Wanted(is_wanted, needles=(run_needle(rules.run_id),), since_us=since_us)
+    action = None if rules.action in (None, PolicyAction.ALLOW) else rules.action
+    needles: tuple[bytes, ...] = () if action is None else (msgspec.json.encode(action), b'"bypass"')
+    if rules.agent is None:
+        return Wanted(is_wanted, needles=needles, since_us=since_us)
+    own = runs_of(logs, rules.agent)
+    if len(own) <= _FEW_RUNS:
+        needles = tuple(run_needle(run_id) for run_id in sorted(own)) or (_NOWHERE,)
+    return Wanted(lambda header: header.run_id in own and is_wanted(header), needles=needles, since_us=since_us)
+
+
+def _is_of(started: LogRecord | None, rules: DecisionFilter) -> bool:
+    """Tell whether a run is one that is asked for; of one whose beginning is not known its decisions tell."""
+    if started is None or not isinstance(started.entry.call, RunStarted):
+        return True
+    facts = started.entry.call.facts
+    return rules.agent in (None, facts.agent_name) and rules.tenant in (None, facts.tenant)
+
+
+def _may_match(header: Header, rules: DecisionFilter) -> bool:
+    """Tell from its header whether a record may hold a wanted decision; most that pass need not be read to know that they do not."""
+    if header.kind == "bypass":
+        return True
+    if not header.outcomes:
+        return rules.action in (None, PolicyAction.ALLOW) and rules.phase in (None, Phase.MID_EXECUTION)
+    return any(
+        (rules.action is None or rules.action == outcome.action)
+        and (rules.phase is None or rules.phase == outcome.phase)
+        and (rules.category is None or rules.category == outcome.category)
+        and (rules.status is None or rules.status == outcome.status)
+        for outcome in header.outcomes
+    )
+
+
+def _matches(decision: PolicyDecision, rules: DecisionFilter) -> bool:
+    names = (decision.policy_id, decision.policy_name)
+    said = ((each.policy_id, each.policy_name) for each in decision.evaluations)
+    pairs = (
+        (rules.run_id, decision.run_id),
+        (rules.agent, decision.agent_name),
+        (rules.tenant, decision.tenant),
+        (rules.action, decision.action),
+        (rules.phase, decision.phase),
+        (rules.category, decision.category),
+        (rules.status, decision.status),
+    )
+    return (
+        all(wanted is None or wanted == found for wanted, found in pairs)
+        and (rules.policy is None or rules.policy in names or any(rules.policy in each for each in said))
+        and (rules.since is None or decision.at >= rules.since)
+    )
+
+
+def _page(found: Sequence[tuple[Position, tuple[PolicyDecision, ...]]], limit: int) -> DecisionPage:
+    """Return the records that fit, at least one; what is left is told by the position of the last."""
+    kept: list[PolicyDecision] = []
+    last: Position | None = None
+    for position, made in found:
+        if kept and len(kept) + len(made) > limit:
+            return DecisionPage(decisions=tuple(kept), next=last)
+        kept.extend(made)
+        last = position
+    return DecisionPage(decisions=tuple(kept))
+
+
+# --- tracing ---
+# A run as a tree of spans: the run, its tools, every document under the search that found it, model calls, judges and steps.
+
+ROOT: Final = SpanId("run")
+_STRUCTURE: Final = frozenset({"span", "duration_ms", "name", "is_retrieval"})
+
+
+def trace_of(summary: RunSummary, records: Sequence[LogRecord], *, expander: Expander) -> RunTrace:
+    """Return the trace of a run from its records, in order; the expander knows the policies that were in force."""
+    tree = _Tree(summary, began_us=records[0].entry.at_us, expander=expander)
+    for record in records:
+        tree.take(record)
+    return RunTrace(summary=summary, spans=tree.spans())
+
+
+class _Span:
+    """A span while its run goes by."""
+
+    __slots__ = (
+        "attributes",
+        "decisions",
+        "documents",
+        "duration_us",
+        "is_open",
+        "is_retrieval",
+        "kind",
+        "name",
+        "parent",
+        "span_id",
+        "start_us",
+    )
+
+    def __init__(self, span_id: SpanId, *, parent: SpanId | None, name: str, kind: str, start_us: int, duration_us: int = 0) -> None:
+        self.span_id = span_id
+        self.parent = parent
+        self.name = name
+        self.kind = kind
+        self.start_us = start_us
+        self.duration_us = duration_us
+        self.attributes: dict[str, Any] = {}  # Any: JSON as the call gave it
+        self.decisions: list[int] = []
+        self.documents = 0
+        self.is_open = False
+        self.is_retrieval = False
+
+    def finished(self) -> RunSpan:
+        """Return the span; a search that did not say how many sources it found has as many as were recorded under it."""
+        if self.is_retrieval and self.attributes.get("sources") is None:
+            self.attributes["sources"] = self.documents
+        return RunSpan(
+            span_id=self.span_id,
+            parent=self.parent,
+            name=self.name,
+            kind=self.kind,
+            start_us=self.start_us,
+            duration_us=self.duration_us,
+            attributes=self.attributes,
+            decisions=tuple(self.decisions),
+        )
+
+
+class _Tree:
+    """The spans of one run, by their ids, in the order in which they began."""
+
+    def __init__(self, summary: RunSummary, *, began_us: int, expander: Expander) -> None:
+        self._began_us = began_us
+        self._root = _Span(ROOT, parent=None, name=summary.facts.agent_name, kind="run", start_us=0)
+        self._root.attributes = {"status": str(summary.status), "workflow": summary.facts.workflow_name}
+        self._spans: dict[SpanId, _Span] = {ROOT: self._root}
+        self._search: _Span | None = None
+        """The tool call that searched last; documents belong to it until something else is recorded."""
+        self._expander = expander
+
+    def take(self, record: LogRecord) -> None:
+        """Put one record in its place."""
+        call = record.entry.call
+        at_us = record.entry.at_us - self._began_us
+        self._root.duration_us = max(self._root.duration_us, at_us)
+        if not isinstance(call, RetrievedDocument | BatchClosed | SpanOpened | SpanClosed):
+            self._search = None
+        span = self._placed(record, call, at_us)
+        if record.is_redacted:
+            span.attributes["is_redacted"] = True
+        if self._expander.expand(record):
+            span.decisions.append(record.seq)
+        self._add_judges(record.seq, call, span, at_us)
+
+    def spans(self) -> tuple[RunSpan, ...]:
+        """Return all spans; the run comes first, others when they began, then in the order of their records."""
+        return tuple(span.finished() for span in sorted(self._spans.values(), key=lambda span: (span is not self._root, span.start_us)))
+
+    def _placed(self, record: LogRecord, call: AnyCall, at_us: int) -> _Span:
+        if isinstance(call, RunStarted | RunEnded | BatchClosed):
+            return self._root if isinstance(call, RunStarted | RunEnded) else self._around(call)
+        if isinstance(call, SpanOpened):
+            return self._opened(call, at_us)
+        if isinstance(call, SpanClosed):
+            return self._closed(call, at_us)
+        span = self._leaf(record.seq, call, at_us)
+        self._spans[span.span_id] = span
+        return span
+
+    def _leaf(self, seq: int, call: AnyCall, at_us: int) -> _Span:
+        own = SpanId(f"s{seq}")
+        if isinstance(call, RetrievedDocument):
+            parent = self._search_around(call)
+            parent.documents += 1
+            span = _Span(own, parent=parent.span_id, name=call.source or "document", kind="document", start_us=at_us)
+            span.attributes = {
+                "relevance": call.relevance_score,
+                "source": call.source,
+                "collection": call.collection,
+                "age": call.age_days,
+                **({"chunk_id": call.chunk_id} if call.chunk_id else {}),
+                **({"batch": call.batch} if call.batch is not None else {}),
+            }
+            return span
+        name, kind, duration_us = _described(call)
+        span = _Span(
+            own, parent=self._around(call).span_id, name=name, kind=kind, start_us=max(0, at_us - duration_us), duration_us=duration_us
+        )
+        span.attributes = {key: value for key, value in inputs_of(call).items() if key not in _STRUCTURE}
+        if isinstance(call, ToolCall) and call.is_retrieval:
+            span.is_retrieval = True
+            self._search = span
+        return span
+
+    def _opened(self, call: SpanOpened, at_us: int) -> _Span:
+        kind = "retrieval" if call.is_retrieval else "tool"
+        span = _Span(call.opened, parent=self._around(call).span_id, name=call.name, kind=kind, start_us=at_us)
+        span.is_open, span.is_retrieval = True, call.is_retrieval
+        return self._spans.setdefault(call.opened, span)
+
+    def _closed(self, call: SpanClosed, at_us: int) -> _Span:
+        span = self._spans.get(call.closed, self._root)
+        if span is not self._root:
+            span.is_open, span.duration_us = False, at_us - span.start_us
+            if call.sources is not None:
+                span.attributes["sources"] = call.sources
+            if call.error:
+                span.attributes["error"] = call.error
+        return span
+
+    def _around(self, call: AnyCall) -> _Span:
+        return self._spans.get(call.span, self._root) if call.span is not None else self._root
+
+    def _search_around(self, call: RetrievedDocument) -> _Span:
+        """Return the nearest search of a document: around its span, else the last that is open or was just recorded, else the run."""
+        if call.span is not None:
+            span: _Span | None = self._around(call)
+            while span is not None and not span.is_retrieval:
+                span = None if span.parent is None else self._spans.get(span.parent)
+            return span or self._root
+        opened = [span for span in self._spans.values() if span.is_open and span.is_retrieval]
+        return opened[-1] if opened else self._search or self._root
+
+    def _add_judges(self, seq: int, call: AnyCall, span: _Span, at_us: int) -> None:
+        """Add a span for every judge that was asked; its tokens and cost stand there."""
+        if not isinstance(call, GroundingEntry | RunEnded):
+            return
+        for place, (policy_id, judgement) in enumerate(call.judgements.items()):
+            made = _judge_span(SpanId(f"s{seq}.{place}"), judgement, parent=span.span_id, at_us=at_us)
+            made.attributes["policy_id"] = policy_id
+            self._spans[made.span_id] = made
+
+
+def _judge_span(span_id: SpanId, judgement: Judgement, *, parent: SpanId, at_us: int) -> _Span:
+    duration_us = judgement.latency_ms * 1_000
+    span = _Span(span_id, parent=parent, name=judgement.model, kind="judge", start_us=at_us, duration_us=duration_us)
+    span.attributes = msgspec.to_builtins(judgement)
+    return span
+
+
+def _described(call: AnyCall) -> tuple[str, str, int]:
+    """Return the name and kind of a call, and how long it took."""
+    if isinstance(call, ToolCall):
+        return call.name, "retrieval" if call.is_retrieval else "tool", round(call.duration_ms * 1_000)
+    if isinstance(call, LlmCall):
+        return call.model, "llm", round(call.duration_ms * 1_000)
+    if isinstance(call, StepCall):
+        return call.name, "step", 0
+    if isinstance(call, CheckBypassed):
+        return call.what, "bypass", 0
+    return type(call).__name__, "grounding" if isinstance(call, GroundingEntry) else "step", 0

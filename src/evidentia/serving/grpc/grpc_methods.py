@@ -1,0 +1,116 @@
+"""One handler per operation: who asks, what exactly, by when; then the work itself, and the answer as a message."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import grpc
+import msgspec
+
+from evidentia.protobuf.methods import METHODS
+from evidentia.serving.grpc.grpc_deadlines import within
+from evidentia.serving.grpc.grpc_errors import refuse
+from evidentia.serving.operations.api_errors import MALFORMED, ApiError, too_large
+from evidentia.serving.operations.execution import perform, perform_stream
+from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import asked_flat, camel
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from google.protobuf.message import Message
+
+    from evidentia.protobuf.methods import Method
+    from evidentia.serving.operations.endpoint import Endpoint, OperationRequest
+    from evidentia.serving.operations.server_context import ServerContext
+
+    Context = grpc.aio.ServicerContext[Any, Any]  # Any: the messages of whichever method
+    Handler = grpc.RpcMethodHandler[Any, Any]
+
+AUTHORIZATION: Final = "authorization"
+_LATE: Final = "the deadline of the call has passed"
+
+_by_name: Final = {camel(endpoint.operation): endpoint for endpoint in ENDPOINTS}
+
+
+def handlers(server_context: ServerContext) -> list[grpc.GenericRpcHandler]:
+    """Return the handlers of every service."""
+    services: dict[str, dict[str, Handler]] = {}
+    for method in METHODS:
+        services.setdefault(method.full_service, {})[method.name] = _handler(server_context, method, _by_name[method.name])
+    return [grpc.method_handlers_generic_handler(service, methods) for service, methods in services.items()]
+
+
+def service_names() -> list[str]:
+    """Return what the services are called, in order."""
+    return sorted({method.full_service for method in METHODS})
+
+
+def _handler(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Handler:
+    read, write = method.request.FromString, method.response.SerializeToString
+    if method.is_stream:
+        return grpc.unary_stream_rpc_method_handler(_streaming(server_context, method, endpoint), read, write)
+    return grpc.unary_unary_rpc_method_handler(_single(server_context, method, endpoint), read, write)
+
+
+def _single(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
+    async def answer(message: Message, context: Context) -> Message:
+        try:
+            async with asyncio.timeout(context.time_remaining()):
+                ask = await _asked(server_context, method, endpoint, message, context)
+                reply = await perform(server_context, endpoint, ask)
+            made: Message = method.response(**method.write_response(reply.message))
+        except ApiError as refusal:
+            await refuse(context, refusal)
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, _LATE)
+        return made
+
+    return answer
+
+
+def _streaming(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
+    async def answer(message: Message, context: Context) -> AsyncIterator[Message]:
+        try:
+            async with asyncio.timeout(context.time_remaining()):
+                ask = await _asked(server_context, method, endpoint, message, context)
+                async for part in perform_stream(server_context, endpoint, ask):
+                    yield method.response(**method.write_response(part))
+        except ApiError as refusal:
+            await refuse(context, refusal)
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, _LATE)
+
+    return answer
+
+
+async def _asked(
+    server_context: ServerContext, method: Method, endpoint: Endpoint, message: Message, context: Context
+) -> Callable[[], OperationRequest]:
+    """Return what reads the rest of a request; who asks is known by then."""
+    identity = await server_context.admission.admit(_authorization(context), endpoint, client=_client(context.peer()))
+    if message.ByteSize() > endpoint.max_bytes:
+        raise too_large("message is", max_bytes=endpoint.max_bytes)
+    try:
+        fields = within(endpoint, method.read_request(message), left_s=context.time_remaining())
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        problem = f"the message holds JSON that cannot be read ({type(error).__name__})"
+        raise ApiError(MALFORMED, "malformed_json", problem, hint="see the fields whose names end in _json") from None
+    raw = msgspec.json.encode(fields)
+    return lambda: asked_flat(endpoint, raw, identity)
+
+
+def _authorization(context: Context) -> str:
+    """Return the one credential of a call; two are none."""
+    given = [value for name, value in context.invocation_metadata() or () if name == AUTHORIZATION]
+    return str(given[0]) if len(given) == 1 else ""
+
+
+def _client(peer: str) -> str | None:
+    """Return the address in what gRPC calls a peer, such as `ipv4:127.0.0.1:50000` or `ipv6:%5B::1%5D:50000`."""
+    family, _, address = peer.partition(":")
+    if family not in {"ipv4", "ipv6"}:
+        return None
+    return unquote(address.rpartition(":")[0]).strip("[]") or None

@@ -1,0 +1,360 @@
+"""The web server under every door: its bounds, its log without content, and an orderly stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from evidentia.serving.hosting.readiness import LIVE
+from evidentia.serving.hosting.tls import HSTS
+from evidentia.serving.identity.host_check import refusal_response
+from evidentia.serving.operations.api_errors import TOO_LARGE, UNAVAILABLE, ApiError
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+    from collections.abc import Iterator
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+
+    from evidentia.serving.hosting.readiness import Readiness
+
+
+GRACE_S: Final = 10
+"""How long requests under way may take once the server is told to stop."""
+KEEP_ALIVE_S: Final = 60
+"""How long a connection may rest; longer than clients keep theirs, so that none is used while it closes."""
+MAX_HEAD_BYTES: Final = 64 << 10
+"""Of the head of a request."""
+
+
+class Web(uvicorn.Server):
+    """A web server that says first that it is not ready, then ends streams, then lets requests under way finish."""
+
+    def __init__(self, config: uvicorn.Config, readiness: Readiness, *, drain_s: float = 0) -> None:
+        super().__init__(config)
+        self._standing = readiness
+        self._drain_s = drain_s
+        self.is_begun = asyncio.Event()
+        self.is_over = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets)
+        self.is_begun.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop: not ready, but still listening, for a while; then no longer listening, until the last answer is given."""
+        self._standing.stop()
+        try:
+            await asyncio.sleep(self._drain_s)
+            self._standing.end_streams()
+            await super().shutdown(sockets)
+        finally:
+            self.is_over.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to whoever runs this."""
+        yield
+
+
+def web_config(app: ASGIApp, *, connection: type[BoundedConnection], context: ssl.SSLContext | None = None) -> uvicorn.Config:
+    """Return how an application is served, once it lives."""
+    quiet_log()
+    return uvicorn.Config(
+        app,
+        http=connection,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Who asks is who is connected: what a header says about that could have been written by anybody.
+        proxy_headers=False,
+        headers=[HSTS] if context is not None else [],
+        ssl_context_factory=None if context is None else lambda *_: context,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+        lifespan="off",
+    )
+
+
+class _WithoutContent(logging.Filter):
+    """Keeps of an error its kind alone: its words and its trace may quote what was sent."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change a record, and let it through."""
+        if record.exc_info:
+            kind = record.exc_info[0]
+            name = "an error" if kind is None else kind.__name__
+            record.msg, record.args = f"{record.getMessage().strip()}: {name}", ()
+            record.exc_info = record.exc_text = None
+        return True
+
+
+_FILTER: Final = _WithoutContent()
+
+
+def quiet_log() -> None:
+    """Keep what was sent out of the server's log."""
+    logging.getLogger("uvicorn.error").addFilter(_FILTER)
+
+
+# --- limits ---
+# How much a request may send, and how long it may take: whoever exceeds either is answered, then cut off.
+
+MAX_BYTES: Final = 64 << 20
+"""Of any body at any door; most operations take far less, and say so themselves."""
+TOO_SLOW: Final = 408
+TIMED_OUT: Final = 504
+_DRAINED_S: Final = 2
+_DRAINED_BYTES: Final = 8 << 20
+_MAX_LENGTH_LENGTH: Final = 18
+_LEAVING: Final = {"connection": "close"}
+
+
+class Limits:
+    """An ASGI application that bounds what goes to the one behind it, and how long that may take to begin its answer.
+
+    Once an answer has begun it may last, as streams do; but each part of it has to be taken within the same time.
+    """
+
+    def __init__(self, app: ASGIApp, *, request_s: float, max_bytes: int = MAX_BYTES) -> None:
+        self._app = app
+        self._request_s = request_s
+        self._most_bytes = max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if _length_in(scope) > self._most_bytes:
+            await _throw_away(scope, receive)
+            await refusal_response(_too_large(self._most_bytes))(scope, receive, send)
+            return
+        await _Exchange(scope, receive, send, request_s=self._request_s, max_bytes=self._most_bytes).run(self._app)
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, request_s: float, max_bytes: int) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._request_s = request_s
+        self._most_bytes = max_bytes
+        self._received = 0
+        self._is_whole = False
+        self._is_begun = False
+        self._is_over = False
+        self._time = asyncio.timeout(request_s)
+
+    async def run(self, app: ASGIApp) -> None:
+        try:
+            async with self._time:
+                try:
+                    await app(self._scope, self._take, self._give)
+                finally:
+                    self._is_over = True
+        except TimeoutError:
+            if not self._time.expired():
+                raise
+            if self._is_begun:
+                return  # the server closes a connection whose answer has no end
+            await self._refuse(_given_up() if self._is_whole else _too_slow(self._request_s))
+        except _TooMuchError:
+            if not self._is_begun:
+                await self._refuse(_too_large(self._most_bytes))
+
+    async def _take(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._received += len(message.get("body", b""))
+            self._is_whole = not message.get("more_body", False)
+            if self._received > self._most_bytes:
+                raise _TooMuchError
+        return message
+
+    async def _give(self, message: Message) -> None:
+        self._is_begun = True
+        self._retime(asyncio.get_running_loop().time() + self._request_s)
+        await self._send(message)
+        self._retime(None)  # between two parts nobody waits for the client, so nothing is to be timed
+
+    def _retime(self, until: float | None) -> None:
+        if not self._is_over and not self._time.expired():
+            self._time.reschedule(until)
+
+    async def _refuse(self, refusal: ApiError) -> None:
+        await refusal_response(refusal)(self._scope, self._receive, self._send)
+
+
+class _TooMuchError(Exception):
+    """A body without an announced length has become too long."""
+
+
+def _length_in(scope: Scope) -> int:
+    """Return the length that a request announces; 0 where it does not, and more than anything where it is absurd."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() and len(value) <= _MAX_LENGTH_LENGTH else 1 << 62
+    return 0
+
+
+async def _throw_away(scope: Scope, receive: Receive) -> None:
+    """Take some of what comes, for a client that reads the answer only once it has sent; not from one that waits to be asked."""
+    if any(name == b"expect" for name, _ in scope["headers"]):
+        return
+    left = _DRAINED_BYTES
+    try:
+        async with asyncio.timeout(_DRAINED_S):
+            while left > 0:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+                left -= len(message.get("body", b""))
+    except TimeoutError:
+        return
+
+
+def _too_large(max_bytes: int) -> ApiError:
+    message = f"the body is larger than {max_bytes} bytes"
+    return ApiError(TOO_LARGE, "body_too_large", message, hint="send less at a time", headers=_LEAVING)
+
+
+def _too_slow(request_s: float) -> ApiError:
+    message = f"the body was not here after {request_s:g} s"
+    return ApiError(TOO_SLOW, "request_too_slow", message, hint="send it faster, or raise server.request_s", headers=_LEAVING)
+
+
+def _given_up() -> ApiError:
+    hint = "it may have been done all the same, so look before you ask again; server.request_s says how long a request may take"
+    return ApiError(TIMED_OUT, "request_timed_out", "the request took too long and was given up", hint=hint, headers=_LEAVING)
+
+
+# --- connections ---
+# One HTTP connection, bounded: how many there are, how long a request's head may take, and how it is let go without losing a request.
+
+UNREAD_S: Final = 2
+"""How long what a client still sends is thrown away once it was answered; its answer could be lost if that were refused at once."""
+
+
+class Patience(NamedTuple):
+    """How long a connection is waited for."""
+
+    head_s: float = 20
+    """For the head of a request, from its first byte, or from the connection's beginning."""
+    linger_s: float = 0.5
+    """For a request on a connection that rests when this process stops: it may be on its way."""
+
+
+PATIENCE: Final = Patience()
+
+
+class BoundedConnection(H11Protocol):
+    """A connection that is told to come back when there are too many, and is cut off when it dawdles."""
+
+    most_connections: int = 1_000
+    patience: Patience = PATIENCE
+    readiness: Readiness | None = None
+
+    _head_timer: asyncio.TimerHandle | None = None
+    _is_leaving = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent has it
+        """Begin; one too many is answered, but not served."""
+        super().connection_made(transport)
+        if len(self.connections) > self.most_connections:
+            self.app = _busy(self.app)
+        self._watch_head()
+        if self.readiness is not None and self.readiness.is_stopping:
+            self.shutdown()  # it was taken a moment ago, when there was still somebody to take it
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._unwatch_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; the time of a head runs from its first byte, however slowly the others follow."""
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if not self._is_waiting():
+            self._unwatch_head()
+            if self._is_leaving:
+                self._part()
+        elif self.conn.their_state is not h11.SEND_BODY:
+            self._watch_head()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or a little for what the client still sends although it was answered already."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
+            self._unwatch_head()
+            self._head_timer = self.loop.call_later(UNREAD_S, self._cut_off)
+
+    def shutdown(self) -> None:
+        """Leave after the answer under way, or soon when there is none."""
+        self._is_leaving = True
+        if self._is_waiting():
+            self.loop.call_later(self.patience.linger_s, self._leave_if_waiting)
+        else:
+            self._part()
+
+    def _part(self) -> None:
+        """Have the answer to the present request say that the connection ends with it."""
+        self.cycle.keep_alive = False
+        if CLOSE_HEADER not in self.scope["headers"]:
+            self.scope["headers"] = [*self.scope["headers"], CLOSE_HEADER]
+
+    def _leave_if_waiting(self) -> None:
+        if self._is_waiting() and not self.transport.is_closing():
+            super().shutdown()
+
+    def _is_waiting(self) -> bool:
+        """Tell whether no request is being answered."""
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first, whatever the parent says
+        return cycle is None or cycle.response_complete
+
+    def _watch_head(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.patience.head_s, self._cut_off)
+
+    def _unwatch_head(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _cut_off(self) -> None:
+        self._head_timer = None
+        if self._is_waiting():
+            self.transport.abort()
+
+
+def bounded(readiness: Readiness, *, most_connections: int, patience: Patience = PATIENCE) -> type[BoundedConnection]:
+    """Return the kind of connection that has these bounds."""
+    bounds = {"standing": readiness, "most_connections": most_connections, "patience": patience}
+    return type("BoundedConnection", (BoundedConnection,), bounds)
+
+
+def _busy(app: ASGIApp) -> ASGIApp:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == LIVE:
+            await app(scope, receive, send)
+            return
+        headers = {"retry-after": "1", "connection": "close"}
+        hint = "close connections that you do not need, or try again later"
+        refusal = ApiError(UNAVAILABLE, "too_many_connections", "too many connections are open", hint=hint, headers=headers)
+        await refusal_response(refusal)(scope, receive, send)
+
+    return answer

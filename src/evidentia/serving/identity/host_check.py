@@ -1,0 +1,101 @@
+"""For whom a request is and which page sent it: names that were pointed at this machine, and foreign pages, are refused."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.responses import Response
+
+from evidentia.contracts.control import FaultReply
+from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+_FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
+LOCAL_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
+MISDIRECTED: Final = 421
+_NO_HOST: Final = frozenset("@/\\?# \t")
+_POLICY_VIOLATED: Final = 1008
+"""What a web socket is closed with (RFC 6455, 7.4.1)."""
+
+
+class HostRule:
+    """The names under which a server is asked: this machine's own, and those it was given."""
+
+    def __init__(self, hosts: Iterable[str] = ()) -> None:
+        self._hosts = frozenset((*LOCAL_HOSTS, *(host.lower() for host in hosts)))
+
+    def check(self, headers: Headers) -> None:
+        """Refuse a Host that is none of this server's, and an Origin that is there and is none."""
+        if len(headers.getlist("host")) != 1 or host_in(f"//{headers['host']}") not in self._hosts:
+            hint = "name the host in server.hosts or with --allow-host if it is this server's"
+            raise ApiError(MISDIRECTED, "wrong_host", "the Host header is none of this server's", hint=hint)
+        if any(host_in(origin) not in self._hosts for origin in headers.getlist("origin")):
+            raise ApiError(FORBIDDEN, "wrong_origin", "the Origin header is none of this server's", hint="ask from this server's own host")
+
+
+class HostCheck:
+    """An ASGI middleware that holds the rule for every door behind it."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Iterable[str] = ()) -> None:
+        self._app = app
+        self._rule = HostRule(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or say why not."""
+        if scope["type"] in {"http", "websocket"}:
+            try:
+                self._rule.check(Headers(scope=scope))
+            except ApiError as refusal:
+                if scope["type"] == "websocket":
+                    await send({"type": "websocket.close", "code": _POLICY_VIOLATED, "reason": refusal.fault.code})
+                else:
+                    await refusal_response(refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def host_in(address: str) -> str:
+    """Return the host in an address in lower case; empty when there is none, or more than a host and a port."""
+    scheme, _, rest = address.partition("//")
+    if scheme not in {"", "http:", "https:"} or _NO_HOST & set(rest):
+        return ""
+    try:
+        return (urlsplit(f"//{rest}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def is_local(request: Request) -> bool:
+    """Tell whether a request came from this machine, and not through something that passes on what others send."""
+    if request.client is None or any(name in request.headers for name in _FORWARDED):
+        return False
+    try:
+        return ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False
+
+
+def client_of(request: Request) -> str | None:
+    """Return the address somebody asks from, where there is one."""
+    return None if request.client is None else request.client.host
+
+
+# --- refusing ---
+# A refusal as an HTTP response, for what stands in front of every door.
+
+
+def refusal_response(refusal: ApiError) -> Response:
+    """Return the response that tells a refusal; nobody keeps it."""
+    body = msgspec.json.encode(FaultReply(error=refusal.fault))
+    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff", **refusal.headers}
+    return Response(body, status_code=refusal.status, media_type="application/json", headers=headers)

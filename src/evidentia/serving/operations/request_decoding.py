@@ -1,0 +1,181 @@
+"""The message in a body, or what is wrong with it, field by field."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import msgspec
+
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
+from evidentia.contracts.vocabulary import Vocabulary
+from evidentia.engine.request_checks import request_from
+from evidentia.serving.operations.api_errors import MALFORMED, ApiError, bad_field, nearest, shape_refusal
+from evidentia.serving.operations.endpoint import OperationRequest, read_query
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evidentia.serving.identity.admission import Identity
+    from evidentia.serving.operations.endpoint import Endpoint, QueryField
+
+
+def decode_body(raw: bytes, endpoint: Endpoint) -> Any:  # noqa: ANN401 - the message that the endpoint names
+    """Return the message in a body, or say what is wrong with it."""
+    kind = endpoint.reads or endpoint.body
+    try:
+        return _decoder(kind).decode(raw)
+    except msgspec.ValidationError as error:
+        raise shape_refusal(error, names=_names(endpoint.body)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        message = f"the body is not JSON ({type(error).__name__})"
+        raise ApiError(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8") from None
+
+
+@cache
+def _decoder(kind: object) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+@cache
+def _names(kind: object) -> tuple[str, ...]:
+    """Return the names of all fields of a message and of what it holds."""
+    (_, *_), components = msgspec.json.schema_components([kind])
+    names = {name for schema in components.values() for name in schema.get("properties", {})}
+    return tuple(sorted(names))
+
+
+# --- requests ---
+# A question as it was sent, read strictly: an unknown or wrong field is named, as a local base names it.
+
+
+def read_request(given: Mapping[str, Any]) -> EvidenceRequest:  # Any: whatever was sent; that is what is checked
+    """Return the request in an object whose `query` is a text, or a text with the parts it was split into.
+
+    Raises:
+        InvalidFieldError: A field is unknown, missing or cannot be right; it is named.
+    """
+    if "query" not in given:
+        raise InvalidFieldError("query", "it is missing")
+    fields = {name: value for name, value in given.items() if name != "query"}
+    query = given["query"]
+    if isinstance(query, str):
+        return request_from(query, fields)
+    try:
+        decomposed = msgspec.convert(query, DecomposedQuery)
+    except msgspec.ValidationError as error:
+        told = shape_refusal(error, names=DecomposedQuery.__struct_fields__, within="query").fault.problems[0]
+        raise InvalidFieldError(told.path or "query", told.problem) from error
+    return msgspec.structs.replace(request_from(decomposed.text, fields), query=decomposed)
+
+
+# --- flat ---
+# An operation as one message: what stands in the path, after the question mark and in the body, in one object by name.
+#
+# JSON-RPC and gRPC ask this way. The message is made from the endpoint, so a new operation needs nothing here.
+
+IF_MATCH: Final = "if_match"
+_EMPTY: Final = (b"", b"null")
+_TRUTHS: Final = {True: "true", False: "false"}
+_Field = tuple[str, Any] | tuple[str, Any, Any]  # Any: a name, the type of its values, and what it is when it is left out
+
+
+class Flat(NamedTuple):
+    """How one operation is asked for with one message."""
+
+    endpoint: Endpoint
+    message: type[msgspec.Struct]
+    names: frozenset[str]
+    """Those that stand in the path, after the question mark, or in a header; the others are the body's."""
+
+
+@cache
+def flat_of(endpoint: Endpoint) -> Flat:
+    """Return how an operation is asked for with one message, called `OperationRequest`."""
+    fields: list[_Field] = [(name, _path_type(name)) for name in endpoint.path_names]
+    fields += [(field.name, _query_type(field), field.default) for field in endpoint.query]
+    if endpoint.has_version and endpoint.method != "GET":
+        fields.append((IF_MATCH, str | None, None))
+    names = frozenset(field[0] for field in fields)
+    fields += _body_fields(endpoint)
+    message = msgspec.defstruct(
+        f"{camel(endpoint.operation)}Request",
+        fields,
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+        omit_defaults=True,
+        module=__name__,
+    )
+    message.__doc__ = endpoint.about + "."
+    return Flat(endpoint, message, names)
+
+
+def asked_flat(endpoint: Endpoint, raw: bytes, identity: Identity) -> OperationRequest:
+    """Return what somebody wants by the JSON of the one message; what is wrong is refused as REST refuses it."""
+    flat = flat_of(endpoint)
+    given = _members(raw)
+    outside = {name: msgspec.json.decode(given.pop(name)) for name in list(given) if name in flat.names}
+    path = {name: _text(outside.pop(name, None), name) for name in endpoint.path_names}
+    if_match = outside.pop(IF_MATCH, None)
+    query = read_query([(name, _text(value, name)) for name, value in outside.items() if value is not None], endpoint.query)
+    if endpoint.body is None and given:
+        name = min(given)
+        raise bad_field(name, "there is no such parameter", suggestion=nearest(name, sorted(flat.names)))
+    body = None if endpoint.body is None else decode_body(msgspec.json.encode(given), endpoint)
+    return OperationRequest(identity, path, query, body, None if if_match is None else _text(if_match, IF_MATCH))
+
+
+def camel(operation: str) -> str:
+    """Return an operation's name as gRPC and schemas spell it: `list_runs` is `ListRuns`."""
+    return "".join(part.capitalize() for part in operation.split("_"))
+
+
+def _members(raw: bytes) -> dict[str, msgspec.Raw]:
+    if raw in _EMPTY:
+        return {}
+    try:
+        return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        message = f"the parameters are no JSON object ({type(error).__name__})"
+        raise ApiError(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8, parameters by name") from None
+
+
+def _text(value: object, name: str) -> str:
+    """Return a value as it would stand in an address."""
+    if isinstance(value, bool):
+        return _TRUTHS[value]
+    if isinstance(value, int | str) and value != "":
+        return str(value)
+    raise bad_field(name, "it is missing" if value is None else "write a word or a whole number")
+
+
+def _path_type(name: str) -> object:
+    return Annotated[int, msgspec.Meta(ge=1)] if name == "seq" else Annotated[str, msgspec.Meta(min_length=1)]
+
+
+def _query_type(field: QueryField) -> object:
+    if field.kind is int:
+        return Annotated[int, msgspec.Meta(ge=field.least, le=field.most)] | None
+    if field.kind is bool or issubclass(field.kind, Vocabulary):
+        return field.kind | None
+    return Annotated[str, msgspec.Meta(min_length=1, max_length=field.most_chars)] | None
+
+
+def _body_fields(endpoint: Endpoint) -> list[_Field]:
+    body = endpoint.body
+    if body is None:
+        return []
+    if not (isinstance(body, type) and issubclass(body, msgspec.Struct)):
+        raise TypeError(f"the body of '{endpoint.operation}' is no message with fields")
+    return [_like(field) for field in msgspec.structs.fields(body)]
+
+
+def _like(field: msgspec.structs.FieldInfo) -> _Field:
+    """Return a field with the type and the default of another."""
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.encode_name, field.type, msgspec.field(default_factory=field.default_factory)
+    if field.default is not msgspec.NODEFAULT:
+        return field.encode_name, field.type, field.default
+    return field.encode_name, field.type
