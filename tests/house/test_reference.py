@@ -154,8 +154,9 @@ def test_every_message_and_word_list_has_a_heading() -> None:
     assert set() == named - known_elsewhere - headings("reference/contracts.md")
 
 
-def test_the_figures_in_the_readme_are_the_measured_ones() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md"])
+def test_the_figures_in_the_readme_and_on_the_page_of_benchmarks_are_the_measured_ones(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
     measured = json.loads((ROOT / "benchmarks" / "results" / "ingest.json").read_text(encoding="utf-8"))
     rows = [
         f"| {name.capitalize() if name == 'evidentia' else name} | {engine['passages_per_cpu_s']:,} | {engine['peak_mb']} MB |"
@@ -163,9 +164,9 @@ def test_the_figures_in_the_readme_are_the_measured_ones() -> None:
     ]
     own = measured["engines"]["evidentia"]
 
-    assert [] == [row for row in rows if row not in readme]
-    assert f"{own['verify_fragments_per_cpu_s']:,} fragments" in readme
-    assert f"{own['disk_mb']} MB on disk" in readme
+    assert [] == [row for row in rows if row not in text]
+    assert f"{own['verify_fragments_per_cpu_s']:,} fragments" in text
+    assert f"{own['disk_mb']} MB on disk" in text
 
 
 def test_every_command_has_a_heading() -> None:

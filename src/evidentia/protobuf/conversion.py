@@ -13,9 +13,9 @@ from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.annotations import Annotation, AnnotationTarget
 from evidentia.contracts.control import AuditEntry, AuditPage, CallResult, CallsReply, DecisionPage, EndReply, EventPage, GovernanceEvent, IssuedToken, NumberedCall, PolicyPage, PolicyTemplates, PolicyVersions, PushReply, PushResult, RunPage, SecretKept, SecretNames, StartReply, TokenFacts, TokenInfo, TokenLimits, TokenList
 from evidentia.contracts.decisions import Evaluation, LogFault, LogHead, LogReport, PolicyDecision, Verdict
-from evidentia.contracts.documents import CommitSummary, DocumentMetadata, StoredChunk
+from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, CommitSummary, DocumentMetadata, StoredChunk, VersionDiff, VersionSummary
 from evidentia.contracts.doors import ChunkList, Count, DocumentEntry, DocumentPage, Done, FreshnessList, ImageView, LayoutView, NoteList, ReceiptView, SentDocument, SentFile, SourceList, TableList, TraceList, VersionList
-from evidentia.contracts.evidence import Conflict, CoverageReport, Decision, DecomposedQuery, EvidenceFragment, EvidenceResponse, GovernedFragment, QueryStep, RankingWeights, SignalScores, SubQuery, Task, TermScore, TimeWindow, Turn, WithheldFragment
+from evidentia.contracts.evidence import Conflict, CoverageReport, Decision, DecomposedQuery, EvidenceFragment, EvidenceResponse, FinalResponse, GovernedFragment, ProvisionalFragments, QueryStep, RankingWeights, SignalScores, SourceFinished, StreamEvent, SubQuery, Task, TermScore, TimeWindow, Turn, WithheldFragment
 from evidentia.contracts.judging import Judgement
 from evidentia.contracts.layout import DocumentImage, DocumentLayout, FragmentImage
 from evidentia.contracts.policies import Policy, PolicyBody, PolicyScope, StoredPolicy
@@ -28,11 +28,9 @@ from evidentia.contracts.reports import CacheStats, DoctorReport, Finding, GcRep
 from evidentia.contracts.retrieval import ExternalCandidate, SourceTrial, WarmReport
 from evidentia.contracts.runs import BatchClosed, CheckBypassed, GroundingEntry, LlmCall, RecordableCall, RetrievedDocument, RunFacts, RunSpan, RunSummary, RunTrace, SpanClosed, SpanOpened, StepCall, ToolCall
 from evidentia.contracts.sources import FreshnessReport, Note, SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection, SourceDescriptor, SourceHealth, SourcePolicy, SourceStatus
-from evidentia.contracts.evidence import FinalResponse, ProvisionalFragments, SourceFinished, StreamEvent
 from evidentia.contracts.tables import CellValue, OpenTable, TableAnswer, TableCard, TableColumn, TableContent, TablePlan
 from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 from evidentia.contracts.vectors import EmbedReport, VectorIdentity
-from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
 from evidentia.protobuf import reading, writing
 from evidentia.protobuf.evidentia.v1 import types_pb2
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import UNSET
 
-from evidentia.contracts.evidence import DecomposedQuery
+from evidentia.contracts.evidence import DecomposedQuery, FinalResponse, ProvisionalFragments, SourceFinished
 from evidentia.contracts.predicate_values import Number
 from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or
 from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.provenance import OriginEntry, TransformationEntry
 from evidentia.contracts.runs import BatchClosed, CheckBypassed, GroundingEntry, LlmCall, RetrievedDocument, SpanClosed, SpanOpened, StepCall, ToolCall
-from evidentia.contracts.evidence import FinalResponse, ProvisionalFragments, SourceFinished
 from evidentia.protobuf.words import (
     ANNOTATION_TARGET_TYPE_NUMBERS,
     ANNOTATION_TYPE_NUMBERS,
@@ -65,9 +64,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.annotations import Annotation, AnnotationTarget
     from evidentia.contracts.control import AuditEntry, AuditPage, CallResult, CallsReply, DecisionPage, EndReply, EventPage, GovernanceEvent, IssuedToken, NumberedCall, PolicyPage, PolicyTemplates, PolicyVersions, PushReply, PushResult, RunPage, SecretKept, SecretNames, StartReply, TokenFacts, TokenInfo, TokenLimits, TokenList
     from evidentia.contracts.decisions import Evaluation, LogFault, LogHead, LogReport, PolicyDecision, Verdict
-    from evidentia.contracts.documents import CommitSummary, DocumentMetadata, StoredChunk
+    from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, CommitSummary, DocumentMetadata, StoredChunk, VersionDiff, VersionSummary
     from evidentia.contracts.doors import ChunkList, Count, DocumentEntry, DocumentPage, Done, FreshnessList, ImageView, LayoutView, NoteList, ReceiptView, SentDocument, SentFile, SourceList, TableList, TraceList, VersionList
-    from evidentia.contracts.evidence import Conflict, CoverageReport, Decision, EvidenceFragment, EvidenceResponse, GovernedFragment, QueryStep, RankingWeights, SignalScores, SubQuery, Task, TermScore, TimeWindow, Turn, WithheldFragment
+    from evidentia.contracts.evidence import Conflict, CoverageReport, Decision, EvidenceFragment, EvidenceResponse, GovernedFragment, QueryStep, RankingWeights, SignalScores, StreamEvent, SubQuery, Task, TermScore, TimeWindow, Turn, WithheldFragment
     from evidentia.contracts.judging import Judgement
     from evidentia.contracts.layout import DocumentImage, DocumentLayout, FragmentImage
     from evidentia.contracts.policies import Policy, PolicyBody, PolicyScope, StoredPolicy
@@ -80,11 +79,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import ExternalCandidate, SourceTrial, WarmReport
     from evidentia.contracts.runs import RecordableCall, RunFacts, RunSpan, RunSummary, RunTrace
     from evidentia.contracts.sources import FreshnessReport, Note, SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection, SourceDescriptor, SourceHealth, SourcePolicy, SourceStatus
-    from evidentia.contracts.evidence import StreamEvent
     from evidentia.contracts.tables import CellValue, OpenTable, TableAnswer, TableCard, TableColumn, TableContent, TablePlan
     from evidentia.contracts.telemetry import RequestTrace, TraceSpan
     from evidentia.contracts.vectors import EmbedReport, VectorIdentity
-    from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
 
 Fields = dict[str, Any]  # Any: numbers, texts, and more of these
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import Stemmer
 
-from evidentia.ranking.conflicts import find_value, is_unit
+from evidentia.ranking.claim_values import find_value, is_unit
 
 MAX_TEXT_LENGTH: Final = 20_000
 """Characters of a text that are looked at."""
