@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from evidentia.contracts.evidence import Conflict
 from evidentia.contracts.ids import ChunkId, DocumentId
 from evidentia.contracts.vocabulary import AuthorityTier
+from evidentia.ranking.claim_values import read_value
 from evidentia.ranking.claims import MAX_TEXT_LENGTH, extract_claims
-from evidentia.ranking.conflicts import ClaimedFragment, Standing, find_conflicts, preference_of, read_claims, read_value
+from evidentia.ranking.conflicts import ClaimedFragment, Standing, find_conflicts, preference_of, read_claims
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
