@@ -48,7 +48,7 @@ def test_it_opens_with_all_it_holds(older: Path) -> None:
     expected = expected_of(older)
     with connect(older / "base") as base:
         layout = base.layout("handbook:pumps.md")
-        found = {
+        found: dict[str, Any] = {
             "documents": [[document_id, access.classification.value, chunks] for document_id, access, chunks in base.documents()],
             "image": [image.image_hash for image in layout.images] if layout else [],
             "table": [list(row) for row in base.ask_tables("Which services cost less than 60 EUR?").rows],
