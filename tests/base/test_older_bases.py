@@ -1,0 +1,119 @@
+"""A base of an earlier commit, with a little of everything in it, opens, verifies, replays, answers and is written to.
+
+tools/make_older_base.py made it (tests/fixtures/older_base.zip), and says by which answers it is known.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evidentia import connect
+from evidentia.serving.cli import main
+
+PACKED = Path(__file__).resolve().parents[1] / "fixtures" / "older_base.zip"
+RECEIPTS = ("annotated", "federated", "filtered", "hybrid", "lexical", "somebody")
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """Return a folder with the base, the one beside it, and what was written down about them."""
+    with zipfile.ZipFile(PACKED) as packed:
+        packed.extractall(tmp_path)
+    return tmp_path
+
+
+def expected_of(older: Path) -> dict[str, Any]:
+    expected: dict[str, Any] = json.loads((older / "expected.json").read_text(encoding="utf-8"))
+    return expected
+
+
+def command(older: Path, *arguments: str) -> Any:
+    """Return what a command that ends well prints as JSON."""
+    printed, remarks = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(remarks):
+        exit_code = main(["--json", "--base", str(older / "base"), *arguments])
+    printed.seek(0)
+    assert 0 == exit_code, remarks.getvalue()
+    return json.loads(printed.read())
+
+
+def test_it_opens_with_all_it_holds(older: Path) -> None:
+    expected = expected_of(older)
+    with connect(older / "base") as base:
+        layout = base.layout("handbook:pumps.md")
+        found: dict[str, Any] = {
+            "documents": [[document_id, access.classification.value, chunks] for document_id, access, chunks in base.documents()],
+            "image": [image.image_hash for image in layout.images] if layout else [],
+            "table": [list(row) for row in base.ask_tables("Which services cost less than 60 EUR?").rows],
+            "notes": [note.text for note in base.notes()],
+            "sources": sorted(each.descriptor.source_id for each in base.sources()),
+            "policies": sorted(each.policy.body.name for each in base.policies()),
+            "versions": len(base.versions()),
+        }
+        kinds = [base.image(image_hash)[0] for image_hash in found["image"]]
+
+    assert {name: expected[name] for name in found} == found
+    assert ["image/png"] == kinds
+
+
+def test_it_verifies_and_needs_no_care(older: Path) -> None:
+    with connect(older / "base") as base:
+        assert base.verify().ok
+        assert base.doctor().ok
+    with connect(older / "archive") as archive:
+        assert archive.verify().ok
+
+
+@pytest.mark.parametrize("name", RECEIPTS)
+def test_its_receipts_verify_and_replay_to_the_same_hash(older: Path, name: str) -> None:
+    expected = expected_of(older)["receipts"][name]
+    with connect(older / "base") as base:
+        report = base.replay(expected["receipt_id"])
+
+    assert command(older, "verify", expected["receipt_id"])["ok"]
+    assert (expected["is_same"], expected["hidden"], expected["result_hash"]) == (report.is_same, report.hidden, report.result_hash)
+
+
+def test_every_receipt_that_was_written_down_is_looked_at(older: Path) -> None:
+    assert list(RECEIPTS) == sorted(expected_of(older)["receipts"])
+
+
+def test_its_decision_log_verifies_against_the_heads_and_replays(older: Path) -> None:
+    expected = expected_of(older)
+    (older / "heads.json").write_text(json.dumps(expected["log"]), encoding="utf-8")
+
+    assert expected["log"] == command(older, "policy", "log", "verify", "--heads", str(older / "heads.json"))
+    assert expected["replayed"] == command(older, "policy", "replay")
+
+
+def test_what_was_taken_out_of_it_verifies_without_it(older: Path, tmp_path: Path) -> None:
+    for name in ("answer.json", "fragment.json"):
+        assert command(tmp_path / "elsewhere", "verify", str(older / name))["ok"]
+
+
+def test_a_question_on_the_command_line_has_the_same_answer(older: Path) -> None:
+    expected = expected_of(older)
+    moment = ("--as-of", "2026-01-01T00:00:00Z", "--deadline-ms", "60000")
+
+    assert expected["result_hash"] == command(older, "search", expected["question"], *moment)["result_hash"]
+
+
+def test_it_is_written_to_and_its_receipts_still_replay(older: Path, tmp_path: Path) -> None:
+    (tmp_path / "later.md").write_text("Signing keys are rotated every day from now on.\n", encoding="utf-8")
+    with connect(older / "base") as base:
+        assert 1 == base.ingest([tmp_path / "later.md"], source="handbook").added
+        base.remember("Rotated once more.", agent="ops", session="s1")
+        answer = base.retrieve("signing keys", agent_name="ops", session_context="s1", latency_deadline_ms=60_000)
+        replayed = [base.replay(each["receipt_id"]).is_same for each in expected_of(older)["receipts"].values()]
+
+        assert "handbook:later.md" in {fragment.document_id for fragment in answer.fragments}
+        assert base.replay(answer.receipt_id or "").is_same
+        assert base.verify().ok
+    assert all(replayed)
