@@ -51,7 +51,13 @@ WithoutOption = Annotated[
     typer.Option("--without", metavar="STEP", help=f"Leave a step of understanding out: {STEPS}; repeatable.", show_default=False),
 ]
 FilterOption = Annotated[
-    str | None, typer.Option("--filter", metavar="EXPR", help="Which documents take part, as in docs/filters.md.", show_default=False)
+    str | None,
+    typer.Option(
+        "--filter",
+        metavar="EXPR",
+        help='Which documents take part, such as \'language = "en" AND tags contains "ops"\'.',
+        show_default=False,
+    ),
 ]
 FacetOption = Annotated[
     list[str] | None, typer.Option("--facet", metavar="F", help="Count what matches by this field; repeatable.", show_default=False)
