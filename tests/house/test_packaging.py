@@ -104,3 +104,14 @@ def test_no_page_of_the_dashboard_names_a_file_of_the_repository() -> None:
 
     assert pages
     assert [] == [str(page.relative_to(ROOT)) for page in pages if REPOSITORY.search(page.read_text(encoding="utf-8"))]
+
+
+# --- which Python ---
+
+
+def test_the_gate_looks_for_the_oldest_python_that_is_promised() -> None:
+    promised = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"].removeprefix(">=")
+    looked_for = re.findall(r"python(3\.\d+)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+
+    assert {promised} == set(looked_for)
+    assert f"Python {promised} or newer" in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
