@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evidentia.contracts.protocol import Breadth, QuestionType, TaskKind, ToolRole
 from evidentia.protocol.question_words import probe_of
-from evidentia.query.words import FUNCTION_WORDS
+from evidentia.text.english import FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -20,8 +20,9 @@ from evidentia.protocol.questions import read_question, times_of
 from evidentia.query.corrections import expand_abbreviations
 from evidentia.query.normalisation import normalise_text
 from evidentia.query.synonyms import Synonyms, expand_synonyms
-from evidentia.query.words import AUXILIARIES, FUNCTION_WORDS, PERSONAL, QUESTION_WORDS, words_of
+from evidentia.query.words import words_of
 from evidentia.tables.phrases import BEFORE_PERIOD, MAX_OPERATOR_LENGTH, OPERATORS, PERIODS
+from evidentia.text.english import AUXILIARIES, FUNCTION_WORDS, PERSONAL, QUESTION_WORDS
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:

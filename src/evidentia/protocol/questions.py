@@ -10,7 +10,8 @@ from evidentia.protocol.question_words import ATTRIBUTES, COMMON, GENERIC, MONTH
 from evidentia.query.conversation import leans, subject_words
 from evidentia.query.decomposition import split_comparison
 from evidentia.query.normalisation import is_identifier, normalise_text
-from evidentia.query.words import AUXILIARIES, FUNCTION_WORDS, QUESTION_WORDS, Word, words_of
+from evidentia.query.words import Word, words_of
+from evidentia.text.english import AUXILIARIES, FUNCTION_WORDS, QUESTION_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

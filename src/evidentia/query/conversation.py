@@ -11,19 +11,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evidentia.query.normalisation import is_identifier, normalise_text
-from evidentia.query.words import (
-    AUXILIARIES,
-    DEMONSTRATIVE,
-    EXPLETIVES,
-    OPENERS,
-    PERSONAL,
-    PREPOSITIONS,
-    QUESTION_WORDS,
-    TRAILING,
-    Word,
-    count_content,
-    words_of,
-)
+from evidentia.query.words import Word, count_content, words_of
+from evidentia.text.english import AUXILIARIES, DEMONSTRATIVE, EXPLETIVES, OPENERS, PERSONAL, PREPOSITIONS, QUESTION_WORDS, TRAILING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

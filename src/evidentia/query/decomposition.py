@@ -20,7 +20,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evidentia.query.conversation import leans
-from evidentia.query.words import (
+from evidentia.query.words import Word, count_content, join, words_of
+from evidentia.text.english import (
     AUXILIARIES,
     COMPARATIVES,
     DETERMINERS,
@@ -32,10 +33,6 @@ from evidentia.query.words import (
     QUESTION_WORDS,
     SYMMETRIC,
     VAGUE,
-    Word,
-    count_content,
-    join,
-    words_of,
 )
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from evidentia.query.expansion import PARTIAL_WEIGHT, Expansion, added_terms, ex
 from evidentia.query.lexical import QUOTED, lexical_query
 from evidentia.query.normalisation import Verbatim, describe, find_verbatim, normalise_text
 from evidentia.query.synonyms import expand_synonyms
-from evidentia.query.words import LANGUAGES
+from evidentia.text.english import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,6 +17,7 @@ import msgspec
 from evidentia.contracts.tables import CellValue, ColumnKind
 from evidentia.tables.grids import shown
 from evidentia.tables.units import known_unit
+from evidentia.text.english import MONTHS
 
 MAJORITY_PERCENT = 90
 """This share of the cells that are not missing decides the kind of a column."""
@@ -215,9 +216,8 @@ _MONTH_NAMED = re.compile(rf"(?P<name>[^\W\d_]{{3,9}})\.?\s(?P<day>[0-9]{{1,2}})
 _DIGIT = re.compile("[0-9]")
 _CLOCK = re.compile(_TIME)
 _DURATION = re.compile(r"(-)?P(?:([0-9]{1,6})D)?T?(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9}(?:\.[0-9]{1,9})?)S)?")
-_ENGLISH = "january february march april may june july august september october november december"
 _GERMAN = "januar februar märz april mai juni juli august september oktober november dezember"  # codespell:ignore
-_MONTHS = {name: number for names in (_ENGLISH, _GERMAN) for number, name in enumerate(names.split(), start=1)}
+_MONTHS = MONTHS | {name: number for number, name in enumerate(_GERMAN.split(), start=1)}
 _MONTHS |= {name[:3]: number for name, number in _MONTHS.items()} | {"sept": 9, "mrz": 3}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.query.words import FUNCTION_WORDS, Word, words_of
+from evidentia.query.words import Word, words_of
 from evidentia.tables.phrases import (
     ADJECTIVES,
     BEFORE_PERIOD,
@@ -27,6 +27,7 @@ from evidentia.tables.phrases import (
 )
 from evidentia.tables.schema import Column, Schema, Table, squash, stems
 from evidentia.text.edits import distance
+from evidentia.text.english import FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

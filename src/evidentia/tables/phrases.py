@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evidentia.text import english
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -233,15 +235,9 @@ PERIODS: Final[dict[str, tuple[str, ...]]] = {
 """What a measure is told by, and the words of names that say so: a month, and `monthly price`."""
 BEFORE_PERIOD: Final = frozenset(("a", "an", "per", "each", "every"))
 
-NUMBER_WORDS: Final = {
-    word: number
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split())
-} | {"twenty": 20, "thirty": 30, "fifty": 50, "hundred": 100, "thousand": 1000}
+NUMBER_WORDS: Final = english.NUMBER_WORDS | {"hundred": 100, "thousand": 1000}
 MULTIPLIERS: Final = {"hundred": 100, "thousand": 1_000, "k": 1_000, "million": 1_000_000, "m": 1_000_000, "billion": 1_000_000_000}
-MONTHS: Final = {
-    word: number
-    for number, word in enumerate("january february march april may june july august september october november december".split(), start=1)
-} | {word: number for number, word in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)}
+MONTHS: Final = english.MONTHS | english.SHORT_MONTHS
 UNITS: Final[dict[str, str]] = {
     "$": "usd", "usd": "usd", "dollar": "usd", "dollars": "usd", "us$": "usd", "€": "eur", "eur": "eur", "euro": "eur", "euros": "eur",
     "£": "gbp", "gbp": "gbp", "pound": "gbp", "pounds": "gbp", "%": "%", "percent": "%", "kg": "kg", "kilogram": "kg", "kilograms": "kg",

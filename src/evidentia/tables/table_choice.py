@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evidentia.query.words import FUNCTION_WORDS, words_of
+from evidentia.query.words import words_of
+from evidentia.text.english import FUNCTION_WORDS
 from evidentia.text.tokens import Tokeniser
 from evidentia.text.weights import idf_fixed
 
