@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.integrations.asking import Asker
+from evidentia.integrations.base_client import Asker
 
 FRAMEWORKS = {"langchain": "langchain_core", "llamaindex": "llama_index", "haystack": "haystack"}
 

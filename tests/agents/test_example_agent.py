@@ -21,8 +21,7 @@ from evidentia.governance.log_maintenance import verify
 from evidentia.governance.log_scan import scan
 from evidentia.protocol.citations import DocumentCitation, TableCitation, find_citations
 from evidentia.testing.fake_models import FakeModels, FakeReply, models_down
-from evidentia.testing.scripted_model import ScriptedModel
-from evidentia.testing.scripted_turns import INVENTED, NOTHING, Call, Conversation, Say, disobedient, good
+from evidentia.testing.scripted_model import INVENTED, NOTHING, Call, Conversation, Say, ScriptedModel, disobedient, good
 from evidentia.wiring.governance_runtime import open_control
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from evidentia.contracts.vocabulary import Classification
 from evidentia.policy.access import access_scope
 from evidentia.provenance.layout_custody import decode_content, decode_layout, encode_content, encode_layout
 from evidentia.provenance.verification import verify_base, verify_document
-from evidentia.testing.documents import make_document
-from evidentia.testing.layout_samples import TABLE, illustrated_document
+from evidentia.testing.documents import TABLE, illustrated_document, make_document
 from evidentia.testing.store_kit import many_documents
 from evidentia.wiring import embedded
 
@@ -149,7 +148,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from evidentia.contracts.documents import ChangeSet
-from evidentia.testing.layout_samples import illustrated_document
+from evidentia.testing.documents import illustrated_document
 from evidentia.wiring import embedded
 writer = embedded.open_parts(Path(sys.argv[1])).writer()
 for number in range(10_000):

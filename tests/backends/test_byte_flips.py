@@ -22,8 +22,7 @@ from evidentia.contracts.vectors import VectorIdentity
 from evidentia.contracts.vocabulary import Classification, ConnectionKind
 from evidentia.provenance.verification import verify_base
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
-from evidentia.testing.documents import make_document
-from evidentia.testing.layout_samples import illustrated_document
+from evidentia.testing.documents import illustrated_document, make_document
 from evidentia.testing.store_kit import many_documents
 from evidentia.wiring import embedded
 

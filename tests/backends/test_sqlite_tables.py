@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pytest
 
-from evidentia.backends.sqlite.engine import SqliteTables, open_database
+from evidentia.backends.sqlite.table_engine import SqliteTables, open_database
 from evidentia.contracts.errors import StatementRefusedError
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId
 from evidentia.contracts.tables import ColumnKind, OpenTable, TableCard, TableColumn, TableContent, TableLimits, table_id_of

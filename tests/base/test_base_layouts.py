@@ -15,8 +15,7 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import PrincipalId
 from evidentia.contracts.layout import ExtractedImage
 from evidentia.contracts.vocabulary import Classification
-from evidentia.testing.documents import make_document
-from evidentia.testing.layout_samples import TABLE, illustrated_document
+from evidentia.testing.documents import TABLE, illustrated_document, make_document
 from evidentia.wiring import embedded
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from evidentia.contracts.layout import ExtractedImage
 from evidentia.contracts.settings import SearchSettings
 from evidentia.engine.answer_verification import verify_response
 from evidentia.engine.fragment_layouts import LayoutReader, layout_of, pages_between
-from evidentia.testing.documents import make_document
-from evidentia.testing.layout_samples import illustrated_document
+from evidentia.testing.documents import illustrated_document, make_document
 from evidentia.wiring import embedded
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 from evidentia import connect
-from evidentia.backends.sqlite.engine import SqliteTables
+from evidentia.backends.sqlite.table_engine import SqliteTables
 from evidentia.contracts.tables import PlanDeclined, TablePlan
 from evidentia.sources.sql_guard import FUNCTIONS, check_statement
 from evidentia.tables.asker import MAX_SHOWN, MAX_TABLES, TableAsker

@@ -18,8 +18,7 @@ from evidentia.ingest.preparation import bounded
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.registry import read_document
 from evidentia.provenance.layout_custody import decode_content, decode_layout, encode_content
-from evidentia.testing.documents import make_document
-from evidentia.testing.layout_samples import TABLE, illustrated_document
+from evidentia.testing.documents import TABLE, illustrated_document, make_document
 
 if TYPE_CHECKING:
     from evidentia.contracts.documents import PreparedDocument

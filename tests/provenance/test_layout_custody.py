@@ -15,7 +15,7 @@ from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.tables import TableContent
 from evidentia.provenance.layout_custody import encode_content
-from evidentia.testing.layout_samples import TABLE, illustrated_document
+from evidentia.testing.documents import TABLE, illustrated_document
 
 LONG = "x" * 70_000
 cells = st.one_of(

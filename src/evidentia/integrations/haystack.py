@@ -14,8 +14,8 @@ from evidentia.base.answers import EvidenceResponse
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicates import And
-from evidentia.integrations.accounts import account_of, score_of
-from evidentia.integrations.asking import Asker, GivenBase, GivenPrincipal
+from evidentia.integrations.base_client import Asker, GivenBase, GivenPrincipal
+from evidentia.integrations.fragment_metadata import account_of, score_of
 from evidentia.integrations.haystack_filters import predicate_of
 from evidentia.integrations.proposals import AsyncSource, BlockingSource, Proposal
 

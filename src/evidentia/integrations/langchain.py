@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
-from evidentia.integrations.accounts import account_of
-from evidentia.integrations.asking import Asker, GivenBase, GivenPrincipal, OnAnswer
+from evidentia.integrations.base_client import Asker, GivenBase, GivenPrincipal, OnAnswer
+from evidentia.integrations.fragment_metadata import account_of
 from evidentia.integrations.proposals import AsyncSource, BlockingSource, Proposal
 
 try:

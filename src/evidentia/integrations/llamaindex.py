@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
-from evidentia.integrations.accounts import FOR_PROMPTS, account_of, score_of
-from evidentia.integrations.asking import Asker
+from evidentia.integrations.base_client import Asker
+from evidentia.integrations.fragment_metadata import FOR_PROMPTS, account_of, score_of
 from evidentia.integrations.proposals import AsyncSource, BlockingSource, Proposal
 
 try:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evidentia.base.answers import EvidenceResponse
     from evidentia.contracts.evidence import EvidenceFragment
-    from evidentia.integrations.asking import GivenBase, GivenPrincipal, OnAnswer
+    from evidentia.integrations.base_client import GivenBase, GivenPrincipal, OnAnswer
 
 
 class EvidentiaRetriever(BaseRetriever):

@@ -8,7 +8,8 @@ from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.documents import DocumentMetadata, ReadDocument
 from evidentia.contracts.ids import SemanticVersion, SourceId, ToolId, document_id_of
-from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.layout import ExtractedImage, ExtractedText
+from evidentia.contracts.tables import ColumnKind, ExtractedTable, TableColumn, TableContent
 from evidentia.ingest.preparation import prepare
 from evidentia.testing.determinism import START
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.contracts.documents import PreparedDocument
-    from evidentia.contracts.layout import ExtractedImage
-    from evidentia.contracts.tables import ExtractedTable
 
 
 def make_document(
@@ -66,3 +65,29 @@ def make_document(
             root=root,
         )
     )
+
+
+# --- layout samples ---
+# A document with pages, images and a table, made the way ingest makes them.
+
+TABLE = ExtractedTable(
+    sheet_name="Prices",
+    header_rows=(1,),
+    columns=(
+        TableColumn(name="Product", sql_name="product", kind=ColumnKind.TEXT, position=1, distinct=2, samples=("rope", "Öl")),
+        TableColumn(name="Price", sql_name="price", kind=ColumnKind.NUMBER, unit="EUR", position=2, distinct=2, missing=1),
+    ),
+    content=TableContent(rows=(2, 3, 5), columns=(("rope", "Öl", None), (12.5, 7, None))),
+    total_rows=(4,),
+)
+
+
+def illustrated_document(own_id: str, *, picture: bytes = b"\x89PNG", access: AccessRule | None = None) -> PreparedDocument:
+    """Return a document of two pages with two pictures, one of them shown twice, and a table."""
+    text = "The harbour. See the plan below.\n\nAnd the tide table."
+    images = (
+        ExtractedImage(content=picture, media_type="image/png", name="diagram", alt="plan of the harbour", start=13, end=32),
+        ExtractedImage(content=b"GIF89a", media_type="image/gif", start=34, end=53),
+        ExtractedImage(content=picture, media_type="image/png", start=34, end=53),
+    )
+    return make_document(own_id, text, spans=[(0, 34), (34, len(text))], access=access, pages=(0, 12), images=images, tables=(TABLE,))

@@ -17,8 +17,7 @@ from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
 from evidentia.provenance.layout_custody import decode_content, named_hashes
 from evidentia.provenance.verification import verify_base
-from evidentia.testing.documents import make_document
-from evidentia.testing.layout_samples import TABLE, illustrated_document
+from evidentia.testing.documents import TABLE, illustrated_document, make_document
 
 if TYPE_CHECKING:
     from pathlib import Path

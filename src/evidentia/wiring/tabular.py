@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from evidentia.backends.sqlite.engine import SqliteTables
+from evidentia.backends.sqlite.table_engine import SqliteTables
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.tables import OpenTable
 from evidentia.sources.sql_guard import FUNCTIONS, check_statement
