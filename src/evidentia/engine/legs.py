@@ -29,7 +29,7 @@ class PartScores(NamedTuple):
     rankings: tuple[tuple[ChunkId, ...], ...]
 
 
-class Found(NamedTuple):
+class CandidateSet(NamedTuple):
     """The candidates, ordered by chunk id; what each part says of them; and what the whole match looks like."""
 
     hits: tuple[SearchHit, ...]
@@ -38,7 +38,7 @@ class Found(NamedTuple):
     dense: DenseHits | None
 
 
-NOTHING_FOUND = Found(
+NO_CANDIDATES = CandidateSet(
     hits=(),
     parts=(PartScores(weight=WHOLE_WEIGHT, legs=(), rankings=()),),
     counts=LexicalHits(hits=(), matching=0, matching_by_source={}),
@@ -52,7 +52,7 @@ def search_vectors(question: Question, *, depth: int) -> list[DenseHits | None]:
     return [_nearest(question, part, depth=depth) for part in question.parts]
 
 
-def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None]], *, depth: int) -> Found:
+def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None]], *, depth: int) -> CandidateSet:
     """Search every part by its words as well, if they take part, then score the union.
 
     The question as a whole comes last: its count of matches and its facets take in what the others found. What is nearest is waited
@@ -84,7 +84,7 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
         PartScores(weight=part.weight, legs=legs, rankings=ranking)
         for part, legs, ranking in zip(question.parts, scored, rankings, strict=True)
     )
-    return Found(hits=hits, parts=parts, counts=counts, dense=nearest[0])
+    return CandidateSet(hits=hits, parts=parts, counts=counts, dense=nearest[0])
 
 
 def _nearest(question: Question, part: Part, *, depth: int) -> DenseHits | None:
