@@ -31,7 +31,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.evidence import SubQuery
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.retrieval import Candidate, SourceAsk
-from evidentia.federation.cache_keys import CacheAsk
+from evidentia.federation.cache_keys import CacheKey
 from evidentia.sources.intake import Intake
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ class Asked:
             intake = Intake(descriptor, ask, settings=parts.settings.sources, now=parts.clock.now)
             for proposed in source.proposals:
                 assert intake.take(proposed)
-            asked = CacheAsk(descriptor=descriptor, data_version="", ask=ask, fingerprint=FINGERPRINT, generation=0)
+            asked = CacheKey(descriptor=descriptor, data_version="", ask=ask, fingerprint=FINGERPRINT, generation=0)
             kept.append((asked, intake.finished().candidates, WRITTEN_AT))
-        parts.federation.cache.for_request().keep_all(kept, precomputed=False, is_soon=True)
+        parts.federation.cache.for_request().put_all(kept, precomputed=False, is_soon=True)
 
     def _ask(self) -> SourceAsk:
         return SourceAsk(query=SubQuery(text=self._question()), principal=local_owner(), limit=30, budget_ms=500, as_of=WRITTEN_AT)

@@ -10,7 +10,7 @@ import msgspec
 from evidentia import connect
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, RankingWeights
-from evidentia.engine.stage_log import Trail
+from evidentia.engine.stage_log import StageLog
 from evidentia.evaluation.datasets import load_dataset
 from evidentia.ranking.fusion import order
 from evidentia.wiring import embedded
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evidentia.engine.pipeline import Run
+    from evidentia.engine.pipeline import Answered
 
 SOURCE = "corpus"
 RELEVANCE_ALONE = RankingWeights(relevance=1.0, authority=0.0, freshness=0.0, utility=0.0)
@@ -30,7 +30,7 @@ class Judged(NamedTuple):
 
     query_id: str
     text: str
-    run: Run
+    run: Answered
     grades: list[int]
     ideal: list[int]
 
@@ -52,8 +52,9 @@ def judged_runs(folder: Path, base: Path, *, split: str) -> Iterator[Judged]:
             query=DecomposedQuery(text=query.text), ranking_weights=RELEVANCE_ALONE, diversity_constraint=1.0, latency_deadline_ms=60_000,
             receipt=False,
         )  # fmt: skip
-        trail = Trail(parts.clock, deadline_ms=request.latency_deadline_ms)
-        run = engine.pursue(engine.understand(request, principal=local_owner(), trail=trail), trail)
+        log = StageLog(parts.clock, deadline_ms=request.latency_deadline_ms)
+        prepared = engine.prepare(request, principal=local_owner(), log=log, is_live=False)
+        run = engine.conclude(engine.search(prepared, log), log)
         grades = dataset.qrels.get(query.query_id, {})
         found = [grades.get(hit.document_id.removeprefix(f"{SOURCE}:"), 0) for hit in run.found.hits]
         yield Judged(query.query_id, query.text, run, found, sorted((grade for grade in grades.values() if grade > 0), reverse=True))

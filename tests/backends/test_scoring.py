@@ -106,7 +106,8 @@ def _search(
     limit: int = 100,
     also: Sequence[SearchHit] = (),
 ) -> LexicalHits:
-    return snapshot.search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=lambda: also)
+    found = snapshot.search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit)
+    return snapshot.count_union(found, also, query=query, scope=scope, narrowing=narrowing) if also else found
 
 
 def _scores(found: LexicalHits) -> dict[str, int]:

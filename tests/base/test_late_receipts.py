@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evidentia import connect
 from evidentia.backends.embedded.logs.receipt_log import EmbeddedReceipts
-from evidentia.engine.pipeline import RECEIPT_IS_LATE
+from evidentia.engine.retrieval_task import RECEIPT_IS_LATE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evidentia import connect
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
 from evidentia.contracts.vocabulary import CoverageState
-from evidentia.engine.retrieval_task import TOO_SLOW
+from evidentia.engine.pipeline import TOO_SLOW
 
 if TYPE_CHECKING:
     from pathlib import Path

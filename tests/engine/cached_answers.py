@@ -15,7 +15,7 @@ from evidentia.contracts.ids import ChunkId, DocumentId, PrincipalId, SessionId,
 from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier
-from evidentia.federation.candidate_cache import CacheAsk, CandidateCache
+from evidentia.federation.candidate_cache import CacheKey, CandidateCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -126,9 +126,9 @@ class CacheBench:
         vector: bytes | None = None,
         space: str = SPACE,
         max_staleness_ms: int | None = None,
-    ) -> CacheAsk:
+    ) -> CacheKey:
         """Return a question that is asked now."""
-        return CacheAsk(
+        return CacheKey(
             descriptor=descriptor,
             data_version=data_version,
             ask=SourceAsk(
@@ -148,10 +148,10 @@ class CacheBench:
             max_staleness_ms=max_staleness_ms,
         )
 
-    def keep(self, asked: CacheAsk, *contents: str, precomputed: bool = False) -> tuple[ExternalCandidate, ...]:
+    def keep(self, asked: CacheKey, *contents: str, precomputed: bool = False) -> tuple[ExternalCandidate, ...]:
         """Keep an answer that came now."""
         candidates = answer(*contents, source=asked.source_id, at=self.clock.now(), query=asked.ask.query.text)
-        self.cache.keep(asked, candidates, retrieved_at=self.clock.now(), precomputed=precomputed)
+        self.cache.put(asked, candidates, retrieved_at=self.clock.now(), precomputed=precomputed)
         return candidates
 
 

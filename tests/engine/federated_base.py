@@ -14,10 +14,11 @@ from evidentia.contracts.ids import SourceId
 from evidentia.contracts.settings import CacheSettings, FanoutSettings, SourceSettings
 from evidentia.contracts.sources import SourceAccessPolicy, SourceConnection, SourceDescriptor, SourcePolicy
 from evidentia.contracts.vocabulary import ConnectionKind, LatencyTier, RetrievalMode, SourceType
-from evidentia.engine.federation import Federation
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.question import Models
+from evidentia.engine.retrieval_task import RetrievalTask
 from evidentia.federation.candidate_cache import CandidateCache
+from evidentia.federation.federated_search import Federation
 from evidentia.federation.source_health import HealthBook
 from evidentia.testing.determinism import RepeatableEntropy
 from evidentia.testing.virtual_time import InlineBlockingExecutor, VirtualClock, run_virtual
@@ -143,14 +144,15 @@ class Asking:
         *,
         principal: Principal = OWNER,
         watch: Callable[[StreamEvent], None] | None = None,
-        is_ahead: bool = False,
+        prefetch: bool = False,
     ) -> EvidenceResponse:
         """Answer a request on the running loop."""
-        return await self.engine.retrieve(request, principal=principal, workers=InlineBlockingExecutor(), watch=watch, is_ahead=is_ahead)
+        task = RetrievalTask(self.engine, executor=InlineBlockingExecutor(), watch=watch, prefetch=prefetch)
+        return await task.run(request, principal=principal)
 
-    def answer(self, request: EvidenceRequest, *, principal: Principal = OWNER, is_ahead: bool = False) -> EvidenceResponse:
+    def answer(self, request: EvidenceRequest, *, principal: Principal = OWNER, prefetch: bool = False) -> EvidenceResponse:
         """Answer a request on a loop of its own; whatever is late is given up with it."""
-        return run_virtual(self.retrieve(request, principal=principal, is_ahead=is_ahead), clock=self._base.clock)
+        return run_virtual(self.retrieve(request, principal=principal, prefetch=prefetch), clock=self._base.clock)
 
     def answers(self, requests: Sequence[tuple[EvidenceRequest, Principal]]) -> list[EvidenceResponse]:
         """Answer requests one after the other on one loop."""

@@ -10,7 +10,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.policy.access import access_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -63,9 +63,13 @@ class Leaky:
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
-        return self._inner.search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=also)
+        return self._inner.search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit)
+
+    def count_union(
+        self, found: LexicalHits, others: Sequence[SearchHit], *, query: LexicalQuery, scope: AccessScope, narrowing: Predicate | None
+    ) -> LexicalHits:
+        return self._inner.count_union(found, others, query=query, scope=scope, narrowing=narrowing)
 
     def chunks(self, hits: Sequence[SearchHit]) -> Sequence[StoredChunk]:
         return self._inner.chunks(hits)
@@ -135,9 +139,8 @@ class GlobalFacets(Leaky):
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
-        found = super().search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=also)
+        found = super().search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit)
         return msgspec.structs.replace(found, facets=self.search_all(query, scope=scope, narrowing=narrowing, facets=facets).facets)
 
 
@@ -152,9 +155,8 @@ class GlobalCount(Leaky):
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
-        found = super().search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=also)
+        found = super().search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit)
         return msgspec.structs.replace(found, matching=self.search_all(query, scope=scope, narrowing=narrowing, facets=()).matching)
 
 
@@ -187,10 +189,9 @@ class OneTooMany(Leaky):
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
         chosen = owner_of(scope) if sum(query.terms.values()) == 4 else scope
-        return super().search(query, scope=chosen, narrowing=narrowing, facets=facets, limit=limit, also=also)
+        return super().search(query, scope=chosen, narrowing=narrowing, facets=facets, limit=limit)
 
 
 class ShownToAll(Leaky):

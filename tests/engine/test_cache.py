@@ -31,11 +31,11 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CacheBench
 
 
 def test_what_was_said_is_found_by_whoever_asks_the_same(bench: CacheBench) -> None:
-    assert bench.cache.find(bench.asked()) is None
+    assert bench.cache.get(bench.asked()) is None
 
     kept = bench.keep(bench.asked(), "first", "second")
     bench.clock.move(seconds=3)
-    hit = bench.cache.find(bench.asked())
+    hit = bench.cache.get(bench.asked())
 
     assert hit is not None
     assert kept == hit.candidates
@@ -44,7 +44,7 @@ def test_what_was_said_is_found_by_whoever_asks_the_same(bench: CacheBench) -> N
 
 def test_another_process_finds_the_same(bench: CacheBench) -> None:
     kept = bench.keep(bench.asked(), "first", "second")
-    hit = bench.another().find(bench.asked())
+    hit = bench.another().get(bench.asked())
 
     assert hit is not None
     assert kept == hit.candidates
@@ -52,7 +52,7 @@ def test_another_process_finds_the_same(bench: CacheBench) -> None:
 
 def test_an_empty_answer_is_an_answer(bench: CacheBench) -> None:
     bench.keep(bench.asked())
-    hit = bench.cache.find(bench.asked())
+    hit = bench.cache.get(bench.asked())
 
     assert hit is not None
     assert () == hit.candidates
@@ -78,9 +78,9 @@ def test_on_other_terms_nothing_is_found(bench: CacheBench, other: dict[str, obj
     bench.keep(bench.asked(), "first")
     asked = bench.asked(**other)  # type: ignore[arg-type] # each case names one argument of its own type
 
-    assert bench.cache.find(asked) is None
-    assert bench.cache.stand_in(asked) is None
-    assert bench.cache.find(bench.asked()) is not None
+    assert bench.cache.get(asked) is None
+    assert bench.cache.get_stale(asked) is None
+    assert bench.cache.get(bench.asked()) is not None
 
 
 def test_a_question_for_another_capability_is_another_question(bench: CacheBench) -> None:
@@ -88,7 +88,7 @@ def test_a_question_for_another_capability_is_another_question(bench: CacheBench
     asked = bench.asked()
     query = SubQuery(text=asked.ask.query.text, required_capabilities=(QueryCapability.SEMANTIC,), weight=0.5)
 
-    assert bench.cache.find(asked._replace(ask=msgspec.structs.replace(asked.ask, query=query))) is None
+    assert bench.cache.get(asked._replace(ask=msgspec.structs.replace(asked.ask, query=query))) is None
 
 
 def test_weight_and_patience_do_not_make_another_question(bench: CacheBench) -> None:
@@ -96,20 +96,20 @@ def test_weight_and_patience_do_not_make_another_question(bench: CacheBench) -> 
     asked = bench.asked()
     query = SubQuery(text=asked.ask.query.text, weight=0.5)
 
-    assert bench.cache.find(asked._replace(ask=msgspec.structs.replace(asked.ask, query=query, budget_ms=7))) is not None
+    assert bench.cache.get(asked._replace(ask=msgspec.structs.replace(asked.ask, query=query, budget_ms=7))) is not None
 
 
 def test_another_intake_does_not_find_what_this_one_shaped(bench: CacheBench) -> None:
     bench.keep(bench.asked(), "first")
 
-    assert bench.another(intake="cut at 100").find(bench.asked()) is None
+    assert bench.another(intake="cut at 100").get(bench.asked()) is None
 
 
 def test_a_session_finds_its_own_answers_and_those_from_outside_sessions(bench: CacheBench) -> None:
     bench.keep(bench.asked("outside"), "for all")
     bench.keep(bench.asked("inside", session="s1"), "for s1")
     hits = {
-        (text, session): bench.cache.find(bench.asked(text, session=session))
+        (text, session): bench.cache.get(bench.asked(text, session=session))
         for text in ("outside", "inside")
         for session in (None, "s1", "s2")
     }
@@ -124,11 +124,11 @@ def test_a_session_finds_its_own_answers_and_those_from_outside_sessions(bench: 
 
 def test_the_session_comes_before_the_precomputed_and_that_before_everybody(bench: CacheBench) -> None:
     bench.keep(bench.asked(), "everybody")
-    first = bench.cache.find(bench.asked(session="s"))
+    first = bench.cache.get(bench.asked(session="s"))
     bench.keep(bench.asked(), "precomputed", precomputed=True)
-    second = bench.cache.find(bench.asked(session="s"))
+    second = bench.cache.get(bench.asked(session="s"))
     bench.keep(bench.asked(session="s"), "session")
-    third = bench.cache.find(bench.asked(session="s"))
+    third = bench.cache.get(bench.asked(session="s"))
 
     assert ["everybody", "precomputed", "session"] == [hit.candidates[0].content for hit in (first, second, third) if hit]
 
@@ -138,14 +138,14 @@ def test_notes_are_found_by_the_same_agent_in_the_same_session_only(bench: Cache
     bench.keep(bench.asked(descriptor=MEMORY, session="s1", agent_name="a"), "in session")
     bench.keep(bench.asked(descriptor=MEMORY, session="s1", agent_name="a"), "ahead", precomputed=True)
 
-    assert bench.cache.find(bench.asked(descriptor=MEMORY, **other)) is None  # type: ignore[arg-type] # words only
-    assert bench.cache.find(bench.asked(descriptor=MEMORY, session="s1", agent_name="a")) is not None
+    assert bench.cache.get(bench.asked(descriptor=MEMORY, **other)) is None  # type: ignore[arg-type] # words only
+    assert bench.cache.get(bench.asked(descriptor=MEMORY, session="s1", agent_name="a")) is not None
 
 
 def test_other_sources_do_not_ask_which_agent_it_is(bench: CacheBench) -> None:
     bench.keep(bench.asked(agent_name="a"), "first")
 
-    assert bench.cache.find(bench.asked(agent_name="b")) is not None
+    assert bench.cache.get(bench.asked(agent_name="b")) is not None
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_an_answer_is_good_for_its_time_and_stands_in_for_a_while_longer(
         bench.clock.moment = START + timedelta(seconds=max(0, second))
         asked = bench.asked(descriptor=source, session=session)
         # Each look is that of a new process, so that the store's own idea of expiry takes part.
-        found, stood_in = bench.another().find(asked), bench.another().stand_in(asked)
+        found, stood_in = bench.another().get(asked), bench.another().get_stale(asked)
         seen.append((found is not None, stood_in is not None, stood_in is not None and stood_in.is_stale))
 
     good, stale, gone = (True, True, False), (False, True, True), (False, False, False)
@@ -181,7 +181,7 @@ def test_an_answer_is_good_for_its_time_and_stands_in_for_a_while_longer(
 def test_what_was_computed_ahead_is_good_until_it_is_forgotten(bench: CacheBench) -> None:
     bench.keep(bench.asked(), "first", precomputed=True)
     bench.clock.move(seconds=400 * 86_400)
-    hit = bench.another().find(bench.asked())
+    hit = bench.another().get(bench.asked())
 
     assert hit is not None
     assert CacheTier.PRECOMPUTED == hit.tier
@@ -190,10 +190,10 @@ def test_what_was_computed_ahead_is_good_until_it_is_forgotten(bench: CacheBench
 def test_what_was_computed_ahead_again_replaces_the_old_in_every_process(bench: CacheBench) -> None:
     bench.keep(bench.asked(), "old", precomputed=True)
     server = bench.another()
-    server.find(bench.asked())
+    server.get(bench.asked())
     bench.keep(bench.asked(), "new", precomputed=True)
     bench.clock.move(seconds=60)
-    hit = server.find(bench.asked())
+    hit = server.get(bench.asked())
 
     assert hit is not None
     assert ("new",) == contents(hit.candidates)
@@ -204,17 +204,17 @@ def test_nothing_older_than_the_request_allows_is_used(bench: CacheBench, limit_
     bench.keep(bench.asked(), "first")
     bench.clock.move(seconds=5)
 
-    assert is_found == (bench.cache.find(bench.asked(max_staleness_ms=limit_ms)) is not None)
-    assert is_found == (bench.cache.stand_in(bench.asked(max_staleness_ms=limit_ms)) is not None)
+    assert is_found == (bench.cache.get(bench.asked(max_staleness_ms=limit_ms)) is not None)
+    assert is_found == (bench.cache.get_stale(bench.asked(max_staleness_ms=limit_ms)) is not None)
 
 
 def test_with_no_staleness_allowed_even_what_came_this_moment_is_not_used(bench: CacheBench) -> None:
     request = bench.cache.for_request()
     asked = bench.asked(max_staleness_ms=0)
-    request.keep(asked, (), retrieved_at=bench.clock.now())
+    request.put(asked, (), retrieved_at=bench.clock.now())
 
-    assert request.find(asked) is None
-    assert bench.cache.find(bench.asked()) is not None
+    assert request.get(asked) is None
+    assert bench.cache.get(bench.asked()) is not None
 
 
 def test_no_evidence_comes_from_after_as_of(bench: CacheBench) -> None:
@@ -222,7 +222,7 @@ def test_no_evidence_comes_from_after_as_of(bench: CacheBench) -> None:
     bench.keep(bench.asked(), "first")
     bench.clock.move(seconds=10)
 
-    for use in (bench.cache.find, bench.cache.stand_in):
+    for use in (bench.cache.get, bench.cache.get_stale):
         assert use(bench.asked(as_of=START + timedelta(seconds=9, microseconds=999_999))) is None
         assert use(bench.asked(as_of=START + timedelta(seconds=10))) is not None
 
@@ -231,12 +231,12 @@ def test_the_last_candidate_decides_about_as_of_and_the_first_about_age(bench: C
     early = bench.keep(bench.asked("other"), "early")
     bench.clock.move(seconds=4)
     late = bench.keep(bench.asked("other"), "late")
-    bench.cache.keep(bench.asked(), (*early, *late), retrieved_at=START + timedelta(seconds=2))
-    hit = bench.cache.find(bench.asked())
+    bench.cache.put(bench.asked(), (*early, *late), retrieved_at=START + timedelta(seconds=2))
+    hit = bench.cache.get(bench.asked())
 
     assert hit is not None
     assert 4_000 == hit.age_ms
-    assert bench.cache.find(bench.asked(as_of=START + timedelta(seconds=3))) is None
+    assert bench.cache.get(bench.asked(as_of=START + timedelta(seconds=3))) is None
 
 
 def test_what_seems_to_come_from_the_future_is_not_used(bench: CacheBench) -> None:
@@ -244,26 +244,26 @@ def test_what_seems_to_come_from_the_future_is_not_used(bench: CacheBench) -> No
     bench.keep(bench.asked(), "first")
     bench.clock.move(seconds=-5)
 
-    assert bench.cache.find(bench.asked(as_of=START + timedelta(days=1))) is None
+    assert bench.cache.get(bench.asked(as_of=START + timedelta(days=1))) is None
 
 
 def test_a_request_finds_what_it_was_told_itself_though_that_was_after_its_as_of(bench: CacheBench) -> None:
     request, as_of = bench.cache.for_request(), bench.clock.now()
     bench.clock.move(seconds=1)
-    request.keep(bench.asked(as_of=as_of), (), retrieved_at=bench.clock.now())
+    request.put(bench.asked(as_of=as_of), (), retrieved_at=bench.clock.now())
     bench.clock.move(seconds=1)
-    hit = request.find(bench.asked(as_of=as_of))
+    hit = request.get(bench.asked(as_of=as_of))
 
     assert hit is not None
     assert (CacheTier.REQUEST, 1_000) == (hit.tier, hit.age_ms)
-    assert request.find(bench.asked(as_of=as_of, max_staleness_ms=999)) is None
-    assert request.find(bench.asked("something else", as_of=as_of)) is None
-    assert bench.cache.for_request().find(bench.asked(as_of=as_of)) is None
+    assert request.get(bench.asked(as_of=as_of, max_staleness_ms=999)) is None
+    assert request.get(bench.asked("something else", as_of=as_of)) is None
+    assert bench.cache.for_request().get(bench.asked(as_of=as_of)) is None
 
 
 def test_a_request_also_finds_what_earlier_ones_were_told(bench: CacheBench) -> None:
-    bench.cache.for_request().keep(bench.asked(), (), retrieved_at=bench.clock.now())
-    hit = bench.cache.for_request().find(bench.asked())
+    bench.cache.for_request().put(bench.asked(), (), retrieved_at=bench.clock.now())
+    hit = bench.cache.for_request().get(bench.asked())
 
     assert hit is not None
     assert CacheTier.GLOBAL == hit.tier
@@ -272,11 +272,11 @@ def test_a_request_also_finds_what_earlier_ones_were_told(bench: CacheBench) -> 
 def test_switched_off_it_keeps_nothing_and_touches_nothing() -> None:
     bench = CacheBench(CacheSettings(enabled=False))
     request = bench.cache.for_request()
-    request.keep(bench.asked(), (), retrieved_at=bench.clock.now())
+    request.put(bench.asked(), (), retrieved_at=bench.clock.now())
     bench.keep(bench.asked(), "first", precomputed=True)
 
-    assert request.find(bench.asked()) is None
-    assert bench.cache.stand_in(bench.asked()) is None
+    assert request.get(bench.asked()) is None
+    assert bench.cache.get_stale(bench.asked()) is None
     assert {} == bench.kept
 
 
@@ -287,25 +287,25 @@ def test_a_source_is_forgotten_and_no_other(bench: CacheBench) -> None:
         bench.keep(bench.asked(descriptor=source, session="s"), source.source_id)
         bench.keep(bench.asked(descriptor=source), source.source_id, precomputed=True)
 
-    assert 3 == bench.cache.forget(WIKI.source_id)
-    assert bench.cache.find(bench.asked()) is None
-    assert bench.cache.stand_in(bench.asked(session="s")) is None
-    assert all(bench.cache.find(bench.asked(descriptor=source)) is not None for source in others)
-    assert 15 == bench.cache.forget()
-    assert not any(bench.cache.find(bench.asked(descriptor=source)) for source in others)
+    assert 3 == bench.cache.invalidate(WIKI.source_id)
+    assert bench.cache.get(bench.asked()) is None
+    assert bench.cache.get_stale(bench.asked(session="s")) is None
+    assert all(bench.cache.get(bench.asked(descriptor=source)) is not None for source in others)
+    assert 15 == bench.cache.invalidate()
+    assert not any(bench.cache.get(bench.asked(descriptor=source)) for source in others)
     assert {"cache/generation/"} == {name[: name.rindex("/") + 1] for name, _ in bench.store.items("")}
 
 
 def test_statistics_tell_what_each_tier_did(bench: CacheBench) -> None:
     request = bench.cache.for_request()
-    request.find(bench.asked(session="s"))
-    request.keep(bench.asked(session="s"), (), retrieved_at=bench.clock.now())
-    request.find(bench.asked(session="s"))
-    bench.cache.find(bench.asked(session="s"))
+    request.get(bench.asked(session="s"))
+    request.put(bench.asked(session="s"), (), retrieved_at=bench.clock.now())
+    request.get(bench.asked(session="s"))
+    bench.cache.get(bench.asked(session="s"))
     bench.keep(bench.asked("ahead"), "x", precomputed=True)
-    bench.cache.find(bench.asked("ahead"))
+    bench.cache.get(bench.asked("ahead"))
     bench.clock.move(seconds=101)
-    bench.cache.stand_in(bench.asked(session="s"))
+    bench.cache.get_stale(bench.asked(session="s"))
     stats = bench.cache.stats()
 
     assert (4, 3, 1, 2) == (stats.finds, stats.hits, stats.stale_hits, stats.entries)

@@ -53,7 +53,7 @@ OPEN, FOR_BOB = AccessRule(classification=Classification.PUBLIC), AccessRule(cla
 PEOPLE = tuple(Principal(principal_id=PrincipalId(name), clearance=Classification.INTERNAL) for name in ("ann", "bob"))
 
 
-class Shelf:
+class EntryStore:
     """The documents of one source as they are now: a text and a rule per name."""
 
     def __init__(self, name: str) -> None:
@@ -76,7 +76,7 @@ class Shelf:
 class ShelfSource:
     """Implements `Retriever` over a shelf; while its gate is shut it answers nobody, and then with what was there when it was asked."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: EntryStore) -> None:
         self.gate = asyncio.Event()
         self.gate.set()
         self._shelf = shelf
@@ -95,7 +95,7 @@ class Histories:
     def __init__(self, shard: int, folder: Path) -> None:
         self.rng = Random(f"histories {shard}")
         self.tally: Counter[str] = Counter()
-        self.shelves = {name: Shelf(name) for name in (OWN, OTHER, PYTHON, SLOW)}
+        self.shelves = {name: EntryStore(name) for name in (OWN, OTHER, PYTHON, SLOW)}
         self.bases = {OWN: _opened(folder / "base"), OTHER: _opened(folder / "other")}
         self.parts = self.bases[OWN]
         self.sources = {name: ShelfSource(self.shelves[name]) for name in (PYTHON, SLOW)}
@@ -126,7 +126,7 @@ class Histories:
             if number % HISTORIES_PER_NAME == 0:
                 self.rename_slow(f"{SLOW}-{number}")
             caller, request = self.rng.choice(PEOPLE), self.make_request()
-            await self.parts.retrieve(request, principal=caller, is_ahead=self.rng.random() < 0.2)
+            await self.parts.retrieve(request, principal=caller, prefetch=self.rng.random() < 0.2)
             for _ in range(self.rng.randint(*EVENTS)):
                 event = self.rng.choice(events)
                 await event(caller, request)
@@ -205,7 +205,7 @@ class Histories:
         source = self.sources[SLOW]
         source.gate.clear()
         await self.parts.retrieve(
-            msgspec.structs.replace(request, max_staleness_ms=self.rng.choice((None, 0))), principal=caller, is_ahead=True
+            msgspec.structs.replace(request, max_staleness_ms=self.rng.choice((None, 0))), principal=caller, prefetch=True
         )
         if self.rng.random() < 0.7:
             self.write(SLOW, self.rng.choice("abc"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.federation.candidate_cache import CacheAsk, CandidateCache
+    from evidentia.federation.candidate_cache import CacheKey, CandidateCache
 
 HISTORIES = 400
 """For each of three kinds of notice."""
@@ -35,7 +35,7 @@ class ChangingSource:
         self.processes = [self.bench.cache, self.bench.another(), self.bench.another()]
         self.state = 0
         self.descriptor: SourceDescriptor = WIKI
-        self.on_the_way: list[tuple[CacheAsk, str]] = []
+        self.on_the_way: list[tuple[CacheKey, str]] = []
         self.hits = 0
 
     def step(self) -> None:
@@ -57,13 +57,13 @@ class ChangingSource:
     def change(self) -> None:
         self.state += 1
         if self.notice == "forget":
-            self.process().forget(self.draw.choice((WIKI.source_id, None)))
+            self.process().invalidate(self.draw.choice((WIKI.source_id, None)))
         elif self.notice == "version":
             self.descriptor = msgspec.structs.replace(WIKI, version=SemanticVersion(f"1.0.{self.state}"))
 
     def look(self) -> None:
         process = self.process()
-        hit = self.draw.choice((process.find, process.for_request().find, process.stand_in))(self.asked())
+        hit = self.draw.choice((process.get, process.for_request().get, process.get_stale))(self.asked())
         if hit is not None:
             self.hits += 1
 
@@ -74,11 +74,11 @@ class ChangingSource:
         if names and self.draw.random() < 0.3:
             self.bench.store.delete(self.draw.choice(names))
 
-    def keep(self, asked: CacheAsk, said: str) -> None:
+    def keep(self, asked: CacheKey, said: str) -> None:
         self.bench.cache = self.process()
         self.bench.keep(asked, said, precomputed=self.draw.random() < 0.2)
 
-    def asked(self) -> CacheAsk:
+    def asked(self) -> CacheKey:
         question = self.draw.randrange(len(QUESTIONS))
         self.bench.cache = self.process()
         return self.bench.asked(
@@ -122,11 +122,11 @@ def test_nor_through_the_embedded_store(tmp_path: Path, notice: str) -> None:
 def test_an_answer_that_was_under_way_when_its_source_was_forgotten_is_not_kept() -> None:
     bench = CacheBench(CacheSettings())
     asked = bench.asked()
-    bench.another().forget(WIKI.source_id)
+    bench.another().invalidate(WIKI.source_id)
     bench.keep(asked, "old")
 
-    assert bench.cache.find(bench.asked()) is None
-    assert bench.cache.find(asked) is None
+    assert bench.cache.get(bench.asked()) is None
+    assert bench.cache.get(asked) is None
     assert 0 == bench.cache.stats().entries
 
 
@@ -134,9 +134,9 @@ def test_what_is_in_memory_is_forgotten_too() -> None:
     bench = CacheBench(CacheSettings())
     asked = bench.asked()
     bench.keep(asked, "old")
-    bench.cache.forget(WIKI.source_id)
+    bench.cache.invalidate(WIKI.source_id)
 
-    assert bench.cache.find(asked) is None
+    assert bench.cache.get(asked) is None
 
 
 def test_a_keep_that_a_forget_overtakes_halfway_does_not_bring_the_old_state_back() -> None:
@@ -145,11 +145,11 @@ def test_a_keep_that_a_forget_overtakes_halfway_does_not_bring_the_old_state_bac
     before = dict(bench.kept)
     bench.keep(asked, "old")
     written = {name: row for name, row in bench.kept.items() if name not in before}
-    bench.another().forget(WIKI.source_id)
+    bench.another().invalidate(WIKI.source_id)
     bench.kept.update(written)
 
-    assert bench.cache.find(bench.asked()) is None
-    assert bench.another().stand_in(bench.asked()) is None
+    assert bench.cache.get(bench.asked()) is None
+    assert bench.another().get_stale(bench.asked()) is None
 
 
 def test_a_generation_that_the_store_lost_is_followed_by_a_later_one() -> None:
@@ -159,7 +159,7 @@ def test_a_generation_that_the_store_lost_is_followed_by_a_later_one() -> None:
     bench.keep(asked, "old")
 
     assert bench.asked().generation > asked.generation
-    assert bench.cache.find(bench.asked()) is None
+    assert bench.cache.get(bench.asked()) is None
     bench.store.delete("cache/generation/")
     bench.clock.move(microseconds=2)
     assert bench.another().generation(WIKI.source_id) > asked.generation
@@ -171,6 +171,6 @@ def test_a_generation_that_cannot_be_read_counts_as_lost(garbage: bytes) -> None
     first = bench.asked().generation
     bench.store.put("cache/generation/wiki", garbage)
     second = bench.asked().generation
-    bench.cache.forget()
+    bench.cache.invalidate()
 
     assert first < second < bench.asked().generation

@@ -17,7 +17,7 @@ from evidentia.contracts.vocabulary import CacheTier, SourceType
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.federation.candidate_cache import CacheAsk, CacheHit
+    from evidentia.federation.candidate_cache import CacheHit, CacheKey
 
 CASES = 12_000
 WORLDS = 60
@@ -57,7 +57,7 @@ class Caller:
         self.draw = random.Random(seed)
         self._before: list[dict[str, object]] = []
 
-    def ask(self, bench: CacheBench) -> CacheAsk:
+    def ask(self, bench: CacheBench) -> CacheKey:
         if self._before and self.draw.random() < 0.9:
             terms = dict(self.draw.choice(self._before))
             if self.draw.random() < 0.7:
@@ -73,7 +73,7 @@ class Caller:
         return asked
 
 
-def terms_of(asked: CacheAsk) -> tuple[object, ...]:
+def terms_of(asked: CacheKey) -> tuple[object, ...]:
     """Return everything on which the caller and what was kept have to agree."""
     ask = asked.ask
     is_memory = asked.descriptor.source_type is SourceType.MEMORY_LAYER
@@ -88,7 +88,7 @@ def terms_of(asked: CacheAsk) -> tuple[object, ...]:
     )
 
 
-def is_leak(hit: CacheHit, asked: CacheAsk, told: CacheAsk) -> bool:
+def is_leak(hit: CacheHit, asked: CacheKey, told: CacheKey) -> bool:
     if terms_of(asked) != terms_of(told):
         return True
     if hit.tier is CacheTier.SESSION and asked.ask.session != told.ask.session:
@@ -100,12 +100,12 @@ def is_leak(hit: CacheHit, asked: CacheAsk, told: CacheAsk) -> bool:
 
 def ask_at_random(bench: CacheBench, caller: Caller, *, steps: int) -> Counter[str]:
     """Ask so often, keep an answer to whatever was not found, and count what came of it."""
-    draw, told, seen = caller.draw, dict[str, "CacheAsk"](), Counter[str]()
+    draw, told, seen = caller.draw, dict[str, "CacheKey"](), Counter[str]()
     processes = [bench.cache, bench.another(), bench.another()]
     for step in range(steps):
         bench.cache = draw.choice(processes)
         asked = caller.ask(bench)
-        hit = draw.choice((bench.cache.find, bench.cache.for_request().find, bench.cache.stand_in))(asked)
+        hit = draw.choice((bench.cache.get, bench.cache.for_request().get, bench.cache.get_stale))(asked)
         if hit is None:
             told[f"answer {step}"] = asked
             bench.keep(asked, f"answer {step}", precomputed=draw.random() < 0.1)

@@ -41,14 +41,14 @@ def similar(**changes: object) -> CacheBench:
 def test_an_answer_to_a_similar_question_is_used_and_says_so(session: str | None) -> None:
     bench = similar()
     bench.keep(bench.asked("enable it", session=session, vector=ENABLE), "enabling")
-    hit = bench.another().find(bench.asked("disable it", session=session, vector=DISABLE))
+    hit = bench.another().get(bench.asked("disable it", session=session, vector=DISABLE))
 
     assert hit is not None
     assert hit.is_reused
     assert ("enabling",) == contents(hit.candidates)
     assert ("enable it",) == tuple(found.query for found in hit.candidates)
     assert (CacheTier.GLOBAL if session is None else CacheTier.SESSION) == hit.tier
-    assert bench.cache.find(bench.asked("elsewhere", session=session, vector=ELSEWHERE)) is None
+    assert bench.cache.get(bench.asked("elsewhere", session=session, vector=ELSEWHERE)) is None
 
 
 def test_it_is_off_unless_the_settings_say_so() -> None:
@@ -56,7 +56,7 @@ def test_it_is_off_unless_the_settings_say_so() -> None:
     bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
     bench.keep(bench.asked("enable it", session="s", vector=ENABLE), "enabling")
 
-    assert bench.cache.find(bench.asked("disable it", session="s", vector=DISABLE)) is None
+    assert bench.cache.get(bench.asked("disable it", session="s", vector=DISABLE)) is None
     assert not any("/near/" in name for name in bench.kept)
 
 
@@ -66,31 +66,31 @@ def test_without_a_vector_that_can_be_compared_nothing_is_alike(vector: bytes | 
     bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
     bench.keep(bench.asked("broken", vector=vector), "of the broken one")
 
-    assert bench.cache.find(bench.asked("disable it", vector=vector)) is None
-    assert bench.cache.find(bench.asked("broken", vector=vector)) is not None
+    assert bench.cache.get(bench.asked("disable it", vector=vector)) is None
+    assert bench.cache.get(bench.asked("broken", vector=vector)) is not None
 
 
 def test_vectors_of_another_space_are_not_compared() -> None:
     bench = similar()
     bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
 
-    assert bench.cache.find(bench.asked("disable it", vector=DISABLE, space="other")) is None
+    assert bench.cache.get(bench.asked("disable it", vector=DISABLE, space="other")) is None
     bench.keep(bench.asked("enable it", vector=ENABLE, space=""), "enabling")
-    assert bench.cache.find(bench.asked("disable it", vector=DISABLE, space="")) is None
+    assert bench.cache.get(bench.asked("disable it", vector=DISABLE, space="")) is None
 
 
 def test_vectors_of_another_length_are_not_compared() -> None:
     bench = similar()
     bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
 
-    assert bench.cache.find(bench.asked("disable it", vector=ENABLE[:8])) is None
+    assert bench.cache.get(bench.asked("disable it", vector=ENABLE[:8])) is None
 
 
 def test_just_this_question_comes_before_a_similar_one_in_whatever_tier() -> None:
     bench = similar()
     bench.keep(bench.asked("disable it", vector=DISABLE), "disabling")
     bench.keep(bench.asked("enable it", session="s", vector=ENABLE), "enabling")
-    hit = bench.cache.find(bench.asked("disable it", session="s", vector=DISABLE))
+    hit = bench.cache.get(bench.asked("disable it", session="s", vector=DISABLE))
 
     assert hit is not None
     assert (("disabling",), CacheTier.GLOBAL, False) == (contents(hit.candidates), hit.tier, hit.is_reused)
@@ -102,7 +102,7 @@ def test_the_most_alike_that_is_good_is_used() -> None:
     bench.clock.move(seconds=10)
     bench.keep(bench.asked("far", session="s", vector=unit(100, 13, 1)), "far")
     wanted = bench.asked("this", session="s", vector=unit(100, 10, 1))
-    first, second = bench.cache.find(wanted), bench.cache.find(wanted._replace(max_staleness_ms=5_000))
+    first, second = bench.cache.get(wanted), bench.cache.get(wanted._replace(max_staleness_ms=5_000))
 
     assert [("near",), ("far",)] == [contents(hit.candidates) for hit in (first, second) if hit]
 
@@ -112,9 +112,9 @@ def test_a_similar_answer_stands_in_when_it_is_past_its_time() -> None:
     bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
     bench.clock.move(seconds=11)
     asked = bench.asked("disable it", vector=DISABLE)
-    hit = bench.another().stand_in(asked)
+    hit = bench.another().get_stale(asked)
 
-    assert bench.cache.find(asked) is None
+    assert bench.cache.get(asked) is None
     assert hit is not None
     assert (True, True) == (hit.is_reused, hit.is_stale)
 
@@ -123,10 +123,10 @@ def test_a_question_near_a_leader_joins_it_and_takes_its_place_when_it_is_past_i
     bench = similar(global_ttl_s=10)
     bench.keep(bench.asked("enable it", vector=ENABLE), "enabling")
     bench.keep(bench.asked("disable it", vector=DISABLE), "disabling")
-    joined = bench.cache.find(bench.asked("toggle it", vector=unit(100, 12, 1)))
+    joined = bench.cache.get(bench.asked("toggle it", vector=unit(100, 12, 1)))
     bench.clock.move(seconds=11)
     bench.keep(bench.asked("disable it", vector=DISABLE), "disabling again")
-    led = bench.cache.find(bench.asked("toggle it", vector=unit(100, 12, 1)))
+    led = bench.cache.get(bench.asked("toggle it", vector=unit(100, 12, 1)))
 
     assert [("enabling",), ("disabling again",)] == [contents(hit.candidates) for hit in (joined, led) if hit]
     assert 1 == len(listed_in(bench).entries)
@@ -139,7 +139,7 @@ def test_a_leader_that_was_asked_again_leads_for_longer() -> None:
     bench.keep(bench.asked("enable it", vector=ENABLE), "enabling again")
     bench.clock.move(seconds=8)
 
-    assert bench.cache.find(bench.asked("disable it", vector=DISABLE)) is not None
+    assert bench.cache.get(bench.asked("disable it", vector=DISABLE)) is not None
 
 
 def listed_in(bench: CacheBench) -> Neighbourhood:
@@ -154,9 +154,9 @@ def test_there_are_never_more_than_so_many_to_compare_with(session: str | None, 
         bench.keep(bench.asked(f"question {number}", session=session, vector=unit(1_000, number, 1)), f"answer {number}")
 
     assert most == len(listed_in(bench).entries)
-    newest = bench.cache.find(bench.asked("new", session=session, vector=unit(1_000, most + 9, 1)))
+    newest = bench.cache.get(bench.asked("new", session=session, vector=unit(1_000, most + 9, 1)))
     assert newest is not None
-    assert bench.cache.find(bench.asked("new", session=session, vector=unit(1_000, 0, 1))) is None
+    assert bench.cache.get(bench.asked("new", session=session, vector=unit(1_000, 0, 1))) is None
 
 
 @given(ROWS, st.lists(ROWS, min_size=1, max_size=6), st.integers(0, 1_000))
@@ -229,7 +229,7 @@ bench = CacheBench(CacheSettings(semantic=True, similarity_milli=990, most_entri
 for step in range(300):
     row = [draw.randrange(1, 20) for _ in range(5)]
     asked = bench.asked(str(row), session=draw.choice((None, "s")), vector=unit(*row))
-    hit = bench.cache.find(asked)
+    hit = bench.cache.get(asked)
     print(hit.candidates[0].content if hit else "-", hit.is_reused if hit else "-")
     if hit is None:
         bench.keep(asked, f"answer {step}")

@@ -47,8 +47,8 @@ def test_changed_bytes_are_a_miss_and_never_an_error(data: st.DataObject) -> Non
         for text in ("one", "two", "ahead"):
             asked = bench.asked(text, session=session, vector=VECTOR)
 
-            assert process.find(asked) is None
-            assert process.stand_in(asked) is None
+            assert process.get(asked) is None
+            assert process.get_stale(asked) is None
     bench.keep(bench.asked("two", session="s", vector=VECTOR), "said")
     assert process.stats().entries >= 1
 
@@ -60,7 +60,7 @@ def test_an_entry_under_another_name_is_a_miss() -> None:
     rows = [bench.kept[name] for name in names]
     bench.kept.update(zip(names, [*rows[1:], rows[0]], strict=True))
 
-    assert not any(bench.another().find(bench.asked(text, session="s")) for text in ("one", "two", "ahead"))
+    assert not any(bench.another().get(bench.asked(text, session="s")) for text in ("one", "two", "ahead"))
 
 
 @given(st.sampled_from(("entry", "used", "near", "generation")))
@@ -68,13 +68,13 @@ def test_rows_of_any_kind_may_be_lost(kind: str) -> None:
     bench = filled()
     bench.store.delete(f"cache/{kind}/")
     process = bench.another()
-    hits = [process.find(bench.asked(text, session="s", vector=VECTOR)) for text in ("one", "ahead", "two")]
+    hits = [process.get(bench.asked(text, session="s", vector=VECTOR)) for text in ("one", "ahead", "two")]
 
     assert all(("said",) == contents(hit.candidates) for hit in hits if hit is not None)
     assert (kind in {"used", "near"}) == (hits[0] is not None)
     bench.cache = process
     bench.keep(bench.asked("one", session="s", vector=VECTOR), "again")
-    hit = process.find(bench.asked("one", session="s"))
+    hit = process.get(bench.asked("one", session="s"))
     assert hit is not None
     assert ("again",) == contents(hit.candidates)
 
@@ -104,17 +104,17 @@ def test_text_without_bytes_is_neither_kept_nor_found(place: str) -> None:
     asked = bench.asked(principal=caller, vector=VECTOR, **words)  # type: ignore[arg-type] # words only
     bench.keep(asked, "said")
 
-    assert bench.cache.find(asked) is None
-    assert bench.cache.stand_in(asked) is None
+    assert bench.cache.get(asked) is None
+    assert bench.cache.get_stale(asked) is None
     assert 0 == bench.cache.stats().entries
 
 
 def test_a_candidate_without_bytes_is_not_kept() -> None:
     bench = CacheBench(CacheSettings())
     broken = msgspec.structs.replace(candidate("said", rank=1), title="\ud800")
-    bench.cache.keep(bench.asked(), [broken], retrieved_at=bench.clock.now())
+    bench.cache.put(bench.asked(), [broken], retrieved_at=bench.clock.now())
 
-    assert bench.cache.find(bench.asked()) is None
+    assert bench.cache.get(bench.asked()) is None
 
 
 def test_a_source_may_have_any_name() -> None:
@@ -122,12 +122,12 @@ def test_a_source_may_have_any_name() -> None:
     for name in ("", "/", "a/global/b", "\N{SNOWMAN}", "..", "%", "a" * 500):
         source = msgspec.structs.replace(WIKI, source_id=SourceId(name))
         bench.keep(bench.asked(descriptor=source), name)
-        hit = bench.another().find(bench.asked(descriptor=source))
+        hit = bench.another().get(bench.asked(descriptor=source))
 
         assert hit is not None
         assert (name,) == contents(hit.candidates)
         assert 1 == bench.cache.stats().entries
-        assert 1 == bench.cache.forget(source.source_id)
+        assert 1 == bench.cache.invalidate(source.source_id)
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 40])
@@ -140,7 +140,7 @@ def test_no_more_is_kept_than_the_settings_allow(most: int) -> None:
 
         assert len(entries) <= most
         assert len(entries) == bench.cache.stats().entries
-        assert bench.cache.find(bench.asked(f"question {number}")) is not None
+        assert bench.cache.get(bench.asked(f"question {number}")) is not None
     assert len(entries) >= max(1, most - most // 16)
 
 
@@ -150,11 +150,11 @@ def test_what_was_not_used_for_longest_goes_first() -> None:
         bench.clock.move(seconds=1)
         bench.keep(bench.asked(text), "said")
     bench.clock.move(seconds=1)
-    bench.cache.find(bench.asked("one"))
+    bench.cache.get(bench.asked("one"))
     bench.clock.move(seconds=1)
     bench.keep(bench.asked("four"), "said")
 
-    assert ["one", "three", "four"] == [text for text in ("one", "two", "three", "four") if bench.another().find(bench.asked(text))]
+    assert ["one", "three", "four"] == [text for text in ("one", "two", "three", "four") if bench.another().get(bench.asked(text))]
 
 
 @pytest.mark.parametrize("most", [1, 3, 40])
@@ -167,7 +167,7 @@ def test_room_is_made_in_the_order_of_last_use(most: int) -> None:
         is_known = text in expected
         expected.pop(text, None)
         if draw.random() < 0.5:
-            assert is_known == (bench.cache.find(bench.asked(text)) is not None)
+            assert is_known == (bench.cache.get(bench.asked(text)) is not None)
         else:
             bench.keep(bench.asked(text), "said")
             is_known = True
@@ -183,11 +183,11 @@ def test_a_use_in_one_process_counts_in_another_after_a_minute() -> None:
     bench.clock.move(seconds=1)
     bench.keep(bench.asked("two"), "said")
     bench.clock.move(seconds=61)
-    bench.another().find(bench.asked("one"))
+    bench.another().get(bench.asked("one"))
     bench.cache = bench.another()
     bench.keep(bench.asked("three"), "said")
 
-    assert ["one", "three"] == [text for text in ("one", "two", "three") if bench.another().find(bench.asked(text))]
+    assert ["one", "three"] == [text for text in ("one", "two", "three") if bench.another().get(bench.asked(text))]
 
 
 def test_much_text_is_not_all_held_in_memory() -> None:
@@ -196,7 +196,7 @@ def test_much_text_is_not_all_held_in_memory() -> None:
         bench.keep(bench.asked(f"question {number}"), "x" * 1_000_000)
     bench.store.delete("cache/entry/")
 
-    found = [number for number in range(40) if bench.cache.find(bench.asked(f"question {number}")) is not None]
+    found = [number for number in range(40) if bench.cache.get(bench.asked(f"question {number}")) is not None]
     assert list(range(40 - len(found), 40)) == found
     assert 30 <= len(found) <= 33
 
@@ -206,8 +206,8 @@ def test_lifetimes_longer_than_the_calendar_are_cut() -> None:
     bench.keep(bench.asked(session="s"), "said")
     bench.keep(bench.asked(), "said")
 
-    assert bench.another().find(bench.asked(session="s")) is not None
-    assert bench.another().find(bench.asked()) is not None
+    assert bench.another().get(bench.asked(session="s")) is not None
+    assert bench.another().get(bench.asked()) is not None
 
 
 def test_names_of_others_are_of_no_tier() -> None:
@@ -221,14 +221,14 @@ def test_threads_may_share_a_cache() -> None:
         hits = 0
         for step in range(100):
             asked = bench.asked(f"question {step % 7}", session=("s", None)[number % 2], vector=unit(1_000, step % 7, 1))
-            hit = bench.cache.find(asked)
+            hit = bench.cache.get(asked)
             if hit is None:
                 bench.keep(asked, "said")
             else:
                 hits += 1
                 assert ("said",) == contents(hit.candidates)
             if step % 40 == 39:
-                bench.cache.forget(WIKI.source_id)
+                bench.cache.invalidate(WIKI.source_id)
         return hits
 
     with ThreadPoolExecutor(4) as pool:

@@ -12,13 +12,13 @@ from engine.cached_answers import WIKI, CacheBench, answer, contents
 from evidentia.contracts.settings import CacheSettings
 from evidentia.contracts.vocabulary import CacheTier
 from evidentia.federation.cache_entries import entry_of
-from evidentia.federation.cache_tiers import MANY, MAX_WAITING, Waiting, WriteBehind
+from evidentia.federation.cache_tiers import MANY, MAX_WAITING, PendingWrite, WriteBehind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evidentia.federation.candidate_cache import CacheAsk, CandidateCache
+    from evidentia.federation.candidate_cache import CacheKey, CandidateCache
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def bench(tmp_path: Path) -> Iterator[CacheBench]:
     made.close()
 
 
-def keep_soon(bench: CacheBench, cache: CandidateCache, asked: CacheAsk, *said: str) -> None:
+def keep_soon(bench: CacheBench, cache: CandidateCache, asked: CacheKey, *said: str) -> None:
     """Keep an answer without having it written by anybody."""
     entry = entry_of(answer(*said, at=bench.clock.now()), retrieved_at=bench.clock.now())
-    cache.keep_entry(asked, entry, names=cache.names(asked), precomputed=False)
+    cache.put_entry(asked, entry, names=cache.names(asked), precomputed=False)
 
 
 def entries(bench: CacheBench) -> list[str]:
@@ -43,7 +43,7 @@ def entries(bench: CacheBench) -> list[str]:
 def test_what_waits_is_found_by_its_process_and_after_it_was_written_by_others(bench: CacheBench) -> None:
     other = bench.another()
     keep_soon(bench, bench.cache, bench.asked(), "said")
-    here, there = bench.cache.find(bench.asked()), other.find(bench.asked())
+    here, there = bench.cache.get(bench.asked()), other.get(bench.asked())
     is_written = bool(entries(bench))
     bench.cache.close()
 
@@ -52,7 +52,7 @@ def test_what_waits_is_found_by_its_process_and_after_it_was_written_by_others(b
     assert not is_written
     assert there is None
     assert 1 == len(entries(bench))
-    assert other.find(bench.asked()) is not None
+    assert other.get(bench.asked()) is not None
 
 
 def test_a_thread_writes_what_waits(bench: CacheBench) -> None:
@@ -61,7 +61,7 @@ def test_a_thread_writes_what_waits(bench: CacheBench) -> None:
     entry = entry_of((), retrieved_at=bench.clock.now())
     lookup = bench.cache.lookup(bench.asked(), bench.cache.names(bench.asked()))
     assert lookup is not None
-    behind.add("one", Waiting(lookup, CacheTier.GLOBAL, entry, 0))
+    behind.add("one", PendingWrite(lookup, CacheTier.GLOBAL, entry, 0))
     behind.start()
 
     assert written.wait(60)
@@ -71,7 +71,7 @@ def test_a_thread_writes_what_waits(bench: CacheBench) -> None:
 
 def test_what_is_kept_after_the_end_is_written_at_once(bench: CacheBench) -> None:
     bench.cache.close()
-    bench.cache.keep(bench.asked(), answer("said", at=bench.clock.now()), retrieved_at=bench.clock.now(), is_soon=True)
+    bench.cache.put(bench.asked(), answer("said", at=bench.clock.now()), retrieved_at=bench.clock.now(), is_soon=True)
 
     assert 1 == len(entries(bench))
 
@@ -80,20 +80,20 @@ def test_what_is_kept_after_the_end_is_written_at_once(bench: CacheBench) -> Non
 def test_what_was_forgotten_while_it_waited_is_never_written(bench: CacheBench, *, whole: bool) -> None:
     asked = bench.asked()
     keep_soon(bench, bench.cache, asked, "old")
-    bench.cache.forget(None if whole else WIKI.source_id)
+    bench.cache.invalidate(None if whole else WIKI.source_id)
     keep_soon(bench, bench.cache, asked, "old, and under way")
     bench.cache.close()
 
     assert [] == entries(bench)
-    assert bench.cache.find(bench.asked()) is None
-    assert bench.another().stand_in(bench.asked()) is None
+    assert bench.cache.get(bench.asked()) is None
+    assert bench.another().get_stale(bench.asked()) is None
 
 
 def test_nor_what_another_process_forgot(bench: CacheBench) -> None:
     keep_soon(bench, bench.cache, bench.asked(), "old")
-    bench.another().forget(WIKI.source_id)
+    bench.another().invalidate(WIKI.source_id)
 
-    assert bench.cache.find(bench.asked()) is None
+    assert bench.cache.get(bench.asked()) is None
     bench.cache.close()
     assert [] == entries(bench)
 
@@ -102,7 +102,7 @@ def test_forgetting_counts_what_waited(bench: CacheBench) -> None:
     keep_soon(bench, bench.cache, bench.asked("one"), "said")
     keep_soon(bench, bench.cache, bench.asked("two"), "said")
 
-    assert 2 == bench.cache.forget(WIKI.source_id)
+    assert 2 == bench.cache.invalidate(WIKI.source_id)
 
 
 def test_a_newer_answer_of_another_process_is_not_replaced_by_an_older_one_that_waited(bench: CacheBench) -> None:
@@ -110,11 +110,11 @@ def test_a_newer_answer_of_another_process_is_not_replaced_by_an_older_one_that_
     keep_soon(bench, bench.cache, asked, "older")
     bench.clock.move(seconds=1)
     other = bench.another()
-    other.keep(asked, answer("newer", at=bench.clock.now()), retrieved_at=bench.clock.now())
+    other.put(asked, answer("newer", at=bench.clock.now()), retrieved_at=bench.clock.now())
     bench.clock.move(seconds=1)
     bench.cache.close()
 
-    found = bench.another().find(bench.asked())
+    found = bench.another().get(bench.asked())
     assert found is not None
     assert ("newer",) == contents(found.candidates)
 
@@ -123,7 +123,7 @@ def test_no_more_waits_than_there_is_room_for(bench: CacheBench) -> None:
     behind = WriteBehind(lambda _some: None)
     lookup = bench.cache.lookup(bench.asked(), bench.cache.names(bench.asked()))
     assert lookup is not None
-    waiting = Waiting(lookup, CacheTier.GLOBAL, entry_of((), retrieved_at=bench.clock.now()), 0)
+    waiting = PendingWrite(lookup, CacheTier.GLOBAL, entry_of((), retrieved_at=bench.clock.now()), 0)
     for number in range(MAX_WAITING + 10):
         behind.add(str(number), waiting)
 
@@ -135,7 +135,7 @@ def test_no_more_waits_than_there_is_room_for(bench: CacheBench) -> None:
 def test_a_store_that_fails_loses_what_it_was_given_and_no_more(bench: CacheBench) -> None:
     taken: list[str] = []
 
-    def write(some: Sequence[tuple[str, Waiting]]) -> None:
+    def write(some: Sequence[tuple[str, PendingWrite]]) -> None:
         if not taken:
             taken.append("")
             raise OSError("the disk is gone")
@@ -144,7 +144,7 @@ def test_a_store_that_fails_loses_what_it_was_given_and_no_more(bench: CacheBenc
     behind = WriteBehind(write)
     lookup = bench.cache.lookup(bench.asked(), bench.cache.names(bench.asked()))
     assert lookup is not None
-    waiting = Waiting(lookup, CacheTier.GLOBAL, entry_of((), retrieved_at=bench.clock.now()), 0)
+    waiting = PendingWrite(lookup, CacheTier.GLOBAL, entry_of((), retrieved_at=bench.clock.now()), 0)
     behind.add("one", waiting)
     with pytest.raises(OSError, match="gone"):
         behind.flush()
@@ -159,7 +159,7 @@ def test_whenever_it_is_written_only_the_present_state_is_ever_found(tmp_path: P
     draw = random.Random(seed)
     bench = CacheBench(CacheSettings(most_entries=draw.choice((2, 100))), directory=tmp_path if seed % 6 == 0 else None)
     processes = [bench.cache, bench.another()]
-    on_the_way: list[tuple[CacheAsk, str]] = []
+    on_the_way: list[tuple[CacheKey, str]] = []
     state = 0
     for _ in range(60):
         bench.clock.move(microseconds=draw.randrange(1, 20_000_000))
@@ -171,11 +171,11 @@ def test_whenever_it_is_written_only_the_present_state_is_ever_found(tmp_path: P
                 keep_soon(bench, bench.cache, *on_the_way.pop(draw.randrange(len(on_the_way))))
             case "change":
                 state += 1
-                bench.cache.forget(draw.choice((WIKI.source_id, None)))
+                bench.cache.invalidate(draw.choice((WIKI.source_id, None)))
             case "write":
                 bench.cache.write(is_soon=False)
             case "look":
-                hit = bench.cache.for_request().find(bench.asked(draw.choice(("one", "two"))))
+                hit = bench.cache.for_request().get(bench.asked(draw.choice(("one", "two"))))
 
                 assert hit is None or (f"state {state}",) == contents(hit.candidates)
             case _:

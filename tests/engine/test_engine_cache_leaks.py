@@ -158,8 +158,8 @@ def leaks(world: LeakWorld, request: EvidenceRequest, caller: Principal, respons
 async def ask_at_random(world: LeakWorld, asking: Asking, tally: Counter[str]) -> None:
     for _ in range(CASES):
         request, caller = world.request(), world.rng.choice(world.callers)
-        is_ahead = request.session_context is None and world.rng.random() < 0.1
-        response = await asking.retrieve(request, principal=caller, is_ahead=is_ahead)
+        prefetch = request.session_context is None and world.rng.random() < 0.1
+        response = await asking.retrieve(request, principal=caller, prefetch=prefetch)
         outside = [report for source, report in response.source_coverage.items() if source in NAMES]
         reused = [source for source in NAMES if source in response.source_coverage and is_reused(response, source)]
         tally["cases"] += 1
@@ -221,7 +221,7 @@ def test_what_is_asked_ahead_of_time_within_a_session_stays_in_it(tmp_path: Path
     asking, caller = world.base.asking(), world.callers[0]
     within = ask(QUERIES[0], as_of=AS_OF, session_context="one", policy=SourcePolicy(most_sources=12))
     elsewhere = msgspec.structs.replace(within, session_context="two")
-    asking.answer(within, principal=caller, is_ahead=True)
+    asking.answer(within, principal=caller, prefetch=True)
     response = asking.answer(elsewhere, principal=caller)
     world.base.close()
 

@@ -29,7 +29,7 @@ from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.embedded import open_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from engine.embedded_samples import DemoBase, SciFact
     from evidentia.contracts.ports import EvidenceIndex
@@ -77,9 +77,8 @@ class Shuffled(Leaky):
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
-        found = super().search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit, also=also)
+        found = super().search(query, scope=scope, narrowing=narrowing, facets=facets, limit=limit)
         return msgspec.structs.replace(found, hits=_shuffled(found.hits))
 
     def nearest(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.ids import SourceId
-from evidentia.engine.federation import RateLimiter
+from evidentia.federation.circuit_breaker import RateLimiter
 
 WIKI, LOGS = SourceId("wiki"), SourceId("logs")
 SECOND = 10**9

@@ -10,6 +10,7 @@ from engine.federated_base import WITHOUT_VECTORS, FederatedBase, ask, describe
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.sources import SourcePolicy
 from evidentia.contracts.vocabulary import CoverageState
+from evidentia.engine.retrieval_task import RetrievalTask
 from evidentia.testing.faulty_sources import FaultySource
 from evidentia.testing.virtual_time import InlineBlockingExecutor, run_virtual
 
@@ -28,7 +29,7 @@ def answer(directory: Path, settings: str) -> EvidenceResponse:
     base.attach({name: FaultySource(seed=number) for number, name in enumerate(NAMES)})
     engine = base.parts.engine(base.parts.config)
     request = ask("harbour", policy=SourcePolicy())
-    response = run_virtual(engine.retrieve(request, principal=local_owner(), workers=InlineBlockingExecutor()), clock=base.clock)
+    response = run_virtual(RetrievalTask(engine, executor=InlineBlockingExecutor()).run(request, principal=local_owner()), clock=base.clock)
     base.close()
     return response
 

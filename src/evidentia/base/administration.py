@@ -161,7 +161,7 @@ async def warm(parts: BaseComponents, principal: Principal, requests: Sequence[E
     outside = {source for source, each in parts.registry.descriptors().items() if not each.is_own}
     for request in requests:
         quiet = msgspec.structs.replace(request, receipt=False)
-        response = await parts.retrieve(quiet, principal=principal, is_ahead=True)
+        response = await parts.retrieve(quiet, principal=principal, prefetch=True)
         coverage[request.query.text] = {source: report for source, report in response.source_coverage.items() if source in outside}
         kept += sum(1 for report in coverage[request.query.text].values() if report.state is CoverageState.SEARCHED)
     return WarmReport(questions=len(requests), kept=kept, coverage=coverage)

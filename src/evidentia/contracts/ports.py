@@ -228,12 +228,8 @@ class EvidenceSnapshot(Protocol):
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
-        """Return the best matches, exactly, with counts over the whole match and what was found otherwise.
-
-        That is asked of `also` when the words are matched: it may be searched for meanwhile.
-        """
+        """Return the best matches, exactly, with counts over the whole match."""
         ...
 
     def chunks(self, hits: Sequence[SearchHit]) -> Sequence[StoredChunk]:
@@ -277,6 +273,12 @@ class SupportsScoring(Protocol):
         self, hits: Sequence[SearchHit], *, query: LexicalQuery, dense: DenseQuery | None, scope: AccessScope
     ) -> Sequence[LegScores]:
         """Return the exact score of each leg for each hit, in the order given."""
+        ...
+
+    def count_union(
+        self, found: LexicalHits, others: Sequence[SearchHit], *, query: LexicalQuery, scope: AccessScope, narrowing: Predicate | None
+    ) -> LexicalHits:
+        """Return what `search` found, with counts and facets over its match and the chunks that were found otherwise."""
         ...
 
     def lengths(self, hits: Sequence[SearchHit]) -> Sequence[int]:

@@ -10,7 +10,8 @@ from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment
 from evidentia.contracts.provenance import RetrievalContext, TrustMetadata
 from evidentia.contracts.vocabulary import FusionMethod
 from evidentia.engine.fragment_layouts import layout_of
-from evidentia.engine.selection import CONFLICT_LOST, outsider_of
+from evidentia.engine.selection import CONFLICT_LOST, external_of
+from evidentia.federation.federated_search import PRIOR
 from evidentia.provenance.custody_chain import outside_chain, stored_chain
 from evidentia.ranking.confidence import confidence, shipped_model
 from evidentia.text.counting import basis_of, count_tokens
@@ -25,14 +26,12 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.search import LegScores
     from evidentia.contracts.vocabulary import AuthorityTier
-    from evidentia.engine.ordering import Ranked
+    from evidentia.engine.ordering import RankedCandidate
     from evidentia.engine.question import Question
     from evidentia.engine.selection import Pooled
 
 LEG_ONE = 1 << 16
 """What the words' own scores count in."""
-PRIOR = 0.5
-"""How likely what comes from outside is to be relevant where its source does not say."""
 PRIOR_BASIS = "prior: the source does not say"
 SOURCE_BASIS = "the source's own word"
 _COUNTED_TEXTS = 4096
@@ -68,11 +67,11 @@ class Assembler:
         cosine = None if scores.dense is None else min(LEG_ONE, max(0, scores.dense) * LEG_ONE >> self._score_bits)
         return confidence(self._model, words=words, cosine=cosine) / _MILLION
 
-    def believed(self, ranked: Ranked) -> float:
+    def believed(self, ranked: RankedCandidate) -> float:
         """Return the probability that a candidate is relevant; what comes from outside has its source's word, or none better than even."""
-        if ranked.outsider is None:
+        if ranked.external is None:
             return self.confidence(ranked.scores)
-        told = ranked.outsider.candidate.confidence_millionths
+        told = ranked.external.candidate.confidence_millionths
         return PRIOR if told is None else told / _MILLION
 
     def assemble(
@@ -128,10 +127,10 @@ class Assembler:
             images=images,
         )
 
-    def _from_outside(self, ranked: Ranked, *, rank: int) -> EvidenceFragment:
+    def _from_outside(self, ranked: RankedCandidate, *, rank: int) -> EvidenceFragment:
         """Return what a source outside the base said, with the custody of its way here; the event log knows nothing of it."""
-        outsider = outsider_of(ranked)
-        candidate, reply = outsider.candidate, outsider.reply
+        external = external_of(ranked)
+        candidate, reply = external.candidate, external.reply
         scores = ranked.scores
         relevance = scores.relevance / SCORE_ONE
         believed = self.believed(ranked)
@@ -168,7 +167,7 @@ class Assembler:
             flags=(*ranked.flags, *hostile_flags(candidate.content)),
         )
 
-    def _trust(self, ranked: Ranked, tier: AuthorityTier, believed: float, extracted_at: datetime) -> TrustMetadata:
+    def _trust(self, ranked: RankedCandidate, tier: AuthorityTier, believed: float, extracted_at: datetime) -> TrustMetadata:
         return TrustMetadata(
             authority_tier=tier,
             confidence=believed,

@@ -15,8 +15,9 @@ from evidentia.contracts.predicates import Compare, Or
 from evidentia.contracts.receipts import WhyReport
 from evidentia.contracts.search import ChunkStanding
 from evidentia.engine.assemble import count_remembered
+from evidentia.engine.pipeline import Prepared
 from evidentia.engine.selection import OVER_BUDGET, fit_budget
-from evidentia.engine.stage_log import Trail
+from evidentia.engine.stage_log import StageLog
 from evidentia.ranking.packing import smallest_budget
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ids import ChunkId, ReceiptId
     from evidentia.contracts.ports import Clock
-    from evidentia.engine.ordering import Ranked
-    from evidentia.engine.pipeline import Engine, Run
+    from evidentia.engine.ordering import RankedCandidate
+    from evidentia.engine.pipeline import Answered, Engine
     from evidentia.engine.question import Question
 
 ANSWERED = "answered"
@@ -39,19 +40,19 @@ _OUTSIDE = ChunkStanding(is_narrowed_out=False, has_phrases=True, score=0, terms
 _OTHER_WORDS = "a query with one of its words"
 
 
-def explain(engine: Engine, run: Run, *, receipt_id: ReceiptId, chunk_id: ChunkId, clock: Clock) -> WhyReport:
-    """Say why a chunk that the asker may see is, or is not, in the answer of a run."""
-    question = run.question
+def explain(engine: Engine, answered: Answered, *, receipt_id: ReceiptId, chunk_id: ChunkId, clock: Clock) -> WhyReport:
+    """Say why a chunk that the asker may see is, or is not, in the answer of a answered."""
+    question = answered.question
     standing = question.snapshot.standing(question.words, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id)
     is_outside = any(each.chunk_id == chunk_id for reply in question.inputs.replies for each in reply.candidates)
     if standing is None and is_outside:
         standing = _OUTSIDE
     if standing is None:
         return _unseen(receipt_id, chunk_id)
-    rank = _rank_in(run, chunk_id)
-    place, ranked = _place_among(run.ranked, chunk_id)
+    rank = _rank_in(answered, chunk_id)
+    place, ranked = _place_among(answered.ranked, chunk_id)
     stage, reason = (
-        _kept_back(run, chunk_id) if is_outside and place is None else _departure(run, chunk_id, standing, rank=rank, place=place)
+        _kept_back(answered, chunk_id) if is_outside and place is None else _departure(answered, chunk_id, standing, rank=rank, place=place)
     )
     changes = [] if rank or (is_outside and place is None) else list(_Changes(engine, clock).needed(question, chunk_id, standing))
     return WhyReport(
@@ -61,7 +62,7 @@ def explain(engine: Engine, run: Run, *, receipt_id: ReceiptId, chunk_id: ChunkI
         rank=rank or place or standing.rank,
         score=ranked.score if ranked else 0,
         scores=ranked.scores if ranked else None,
-        confidence=engine.assembler(question, run.found).believed(ranked) if ranked else None,
+        confidence=engine.assembler(question, answered.found).believed(ranked) if ranked else None,
         terms=standing.terms,
         reason=reason,
         smallest_change=" and ".join(changes),
@@ -114,7 +115,7 @@ class _Changes:
     def _smallest_budget(self, question: Question, chunk_id: ChunkId, *, budget: int) -> int:
         if self._is_in(_asking(question, token_budget=budget), chunk_id):
             return budget
-        everything = self._pursue(_asking(question, token_budget=LARGEST_BUDGET)).response.fragments
+        everything = self._answer(_asking(question, token_budget=LARGEST_BUDGET)).response.fragments
         count = partial(count_remembered, tokenizer=question.request.tokenizer)
         scores, tokens = [each.score for each in everything], [each.token_count for each in everything]
         index = [each.chunk_id for each in everything].index(chunk_id)
@@ -125,10 +126,12 @@ class _Changes:
         return whole
 
     def _is_in(self, question: Question, chunk_id: ChunkId) -> bool:
-        return any(fragment.chunk_id == chunk_id for fragment in self._pursue(question).response.fragments)
+        return any(fragment.chunk_id == chunk_id for fragment in self._answer(question).response.fragments)
 
-    def _pursue(self, question: Question) -> Run:
-        return self._engine.pursue(question, Trail(self._clock, deadline_ms=question.request.latency_deadline_ms))
+    def _answer(self, question: Question) -> Answered:
+        """Search and answer a question that was changed; nothing is written."""
+        log = StageLog(self._clock, deadline_ms=question.request.latency_deadline_ms)
+        return self._engine.conclude(self._engine.search(Prepared(question, None), log), log)
 
 
 def _asking(question: Question, **changes: int | None) -> Question:
@@ -140,19 +143,19 @@ def _without_phrases(question: Question) -> Question:
     return question._replace(parts=parts)
 
 
-def _rank_in(run: Run, chunk_id: ChunkId) -> int | None:
-    ranks = (rank for rank, fragment in enumerate(run.response.fragments, start=1) if fragment.chunk_id == chunk_id)
+def _rank_in(answered: Answered, chunk_id: ChunkId) -> int | None:
+    ranks = (rank for rank, fragment in enumerate(answered.response.fragments, start=1) if fragment.chunk_id == chunk_id)
     return next(ranks, None)
 
 
-def _place_among(ranked: list[Ranked], chunk_id: ChunkId) -> tuple[int | None, Ranked | None]:
+def _place_among(ranked: list[RankedCandidate], chunk_id: ChunkId) -> tuple[int | None, RankedCandidate | None]:
     for place, each in enumerate(ranked, start=1):
         if each.hit.chunk_id == chunk_id:
             return place, each
     return None, None
 
 
-def _departure(run: Run, chunk_id: ChunkId, standing: ChunkStanding, *, rank: int | None, place: int | None) -> tuple[str, str]:
+def _departure(answered: Answered, chunk_id: ChunkId, standing: ChunkStanding, *, rank: int | None, place: int | None) -> tuple[str, str]:
     """Return the stage at which a chunk left, and the reason."""
     if rank is not None:
         return ANSWERED, f"it is number {rank} of the answer"
@@ -161,32 +164,32 @@ def _departure(run: Run, chunk_id: ChunkId, standing: ChunkStanding, *, rank: in
     if not standing.has_phrases:
         return "search", "a quoted phrase does not occur in it"
     if place is None:
-        return "search", _not_found_reason(run, standing)
-    if any(each.chunk_id == chunk_id for each in run.response.withheld):
+        return "search", _not_found_reason(answered, standing)
+    if any(each.chunk_id == chunk_id for each in answered.response.withheld):
         return "budget", OVER_BUDGET
-    return _overtaken(run, place)
+    return _overtaken(answered, place)
 
 
-def _kept_back(run: Run, chunk_id: ChunkId) -> tuple[str, str]:
+def _kept_back(answered: Answered, chunk_id: ChunkId) -> tuple[str, str]:
     """Return why what a source outside said did not become a candidate."""
-    for each in run.response.withheld:
+    for each in answered.response.withheld:
         if each.chunk_id == chunk_id:
             return "sources", each.reason
     return "sources", "the filter or the time window leaves it out, or its own rule keeps it from the caller"
 
 
-def _overtaken(run: Run, place: int) -> tuple[str, str]:
-    limit = run.question.request.limit
+def _overtaken(answered: Answered, place: int) -> tuple[str, str]:
+    limit = answered.question.request.limit
     if place <= limit:
         return "diversify", f"it is number {place} by score, and too like fragments above it"
     return "rerank", f"it is number {place} by score, and the limit is {limit}"
 
 
-def _not_found_reason(run: Run, standing: ChunkStanding) -> str:
+def _not_found_reason(answered: Answered, standing: ChunkStanding) -> str:
     if not standing.terms:
-        near = ", nor is its vector among the nearest" if run.question.uses_vectors else ""
+        near = ", nor is its vector among the nearest" if answered.question.uses_vectors else ""
         return f"none of the query's words occurs in it{near}"
-    near = ", and its vector is not among the nearest" if run.question.uses_vectors else ""
+    near = ", and its vector is not among the nearest" if answered.question.uses_vectors else ""
     return f"it is number {standing.rank} of the matches by words, too far down to be a candidate{near}"
 
 

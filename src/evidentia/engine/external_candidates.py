@@ -14,20 +14,18 @@ from evidentia.contracts.evidence import CoverageReport, WithheldFragment
 from evidentia.contracts.predicates import And, Compare, matcher_of
 from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
 from evidentia.contracts.vocabulary import CoverageState
-from evidentia.policy.access import is_allowed
+from evidentia.federation.federated_search import CandidateAccess, filter_record
 from evidentia.ranking import fusion
 from evidentia.ranking.reused_candidates import order_for
 from evidentia.text.features import content_features
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from evidentia.contracts.access import AccessRule
     from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.ids import ChunkId, SourceId
     from evidentia.contracts.predicates import Matcher, Predicate
     from evidentia.contracts.retrieval import ExternalCandidate, SourceReply
-    from evidentia.contracts.search import AccessScope
     from evidentia.engine.question import Question
     from evidentia.text.tokens import Tokeniser
 
@@ -52,7 +50,7 @@ _TROUBLES = (
 )
 
 
-class Outsider(NamedTuple):
+class ExternalMatch(NamedTuple):
     """A fragment from outside that the caller may use, and the reply it came with."""
 
     candidate: ExternalCandidate
@@ -80,7 +78,7 @@ class Outsider(NamedTuple):
 class Admitted(NamedTuple):
     """The fragments from outside, each once and ordered by id; every source's order with its weight; and what was kept back."""
 
-    outsiders: tuple[Outsider, ...] = ()
+    externals: tuple[ExternalMatch, ...] = ()
     rankings: tuple[tuple[ChunkId, ...], ...] = ()
     weights: tuple[int, ...] = ()
     withheld: tuple[WithheldFragment, ...] = ()
@@ -94,38 +92,38 @@ def admit(question: Question, *, tokeniser: Tokeniser) -> Admitted:
     replies = question.inputs.replies
     if not replies:
         return NOBODY
-    door = _Door(question)
-    admitted: dict[ChunkId, Outsider] = {}
+    admission = _Admission(question)
+    admitted: dict[ChunkId, ExternalMatch] = {}
     withheld: dict[ChunkId, WithheldFragment] = {}
     rankings, weights = [], []
     for reply in sorted(replies, key=_BY_SOURCE):
         order = []
-        seen = [candidate for candidate in reply.candidates if door.shows(candidate)]
+        seen = [candidate for candidate in reply.candidates if admission.shows(candidate)]
         told = _told_of(reply)
-        for candidate in door.wanted(_in_order(reply, seen, question, tokeniser)):
-            if door.wants_origin and not candidate.origin:
+        for candidate in admission.wanted(_in_order(reply, seen, question, tokeniser)):
+            if admission.wants_origin and not candidate.origin:
                 withheld[candidate.chunk_id] = WithheldFragment(chunk_id=candidate.chunk_id, reason=NO_ORIGIN)
                 continue
             if candidate.chunk_id not in admitted:
-                admitted[candidate.chunk_id] = Outsider(candidate, reply, _flags(candidate, told))
+                admitted[candidate.chunk_id] = ExternalMatch(candidate, reply, _flags(candidate, told))
             order.append(candidate.chunk_id)
         if order:
             rankings.append(tuple(order))
             weights.append(reply.weight_milli * reply.part_weight_milli)
     return Admitted(
-        outsiders=tuple(admitted[chunk_id] for chunk_id in sorted(admitted)),
+        externals=tuple(admitted[chunk_id] for chunk_id in sorted(admitted)),
         rankings=tuple(rankings),
         weights=tuple(weights),
         withheld=tuple(withheld[chunk_id] for chunk_id in sorted(withheld)),
     )
 
 
-def fuse_outsiders(own: Sequence[int], own_ids: Sequence[ChunkId], admitted: Admitted, *, kappa: int) -> list[int]:
+def fuse_external(own: Sequence[int], own_ids: Sequence[ChunkId], admitted: Admitted, *, kappa: int) -> list[int]:
     """Return one score per candidate, the base's own first: scores of different sources cannot be compared, so their orders are."""
-    if not admitted.outsiders:
+    if not admitted.externals:
         return list(own)
     own_order = tuple(own_ids[index] for index in fusion.order(own, own_ids))
-    ids = [*own_ids, *[each.candidate.chunk_id for each in admitted.outsiders]]
+    ids = [*own_ids, *[each.candidate.chunk_id for each in admitted.externals]]
     sums = fusion.rrf((own_order, *admitted.rankings), ids, kappa=kappa, weights=(_OWN_WEIGHT, *admitted.weights))
     return fusion.single(sums)
 
@@ -139,30 +137,12 @@ def coverage_of(replies: Sequence[SourceReply]) -> dict[SourceId, CoverageReport
     return accounts
 
 
-class Sight:
-    """Whether a caller may see what comes from outside, by the rule it came with and by the settings' own."""
-
-    def __init__(self, scope: AccessScope) -> None:
-        self._scope = scope
-        self._rules: Matcher | None = matcher_of(And(scope.rules)) if scope.rules else None
-        self._decided: tuple[AccessRule | None, bool] = (None, False)
-        """The rule that was judged last, and how: most candidates of a reply come with one and the same."""
-
-    def admits(self, candidate: ExternalCandidate) -> bool:
-        """Tell whether the caller may see a candidate."""
-        rule, is_admitted = self._decided  # read as one: replies may be read on several threads
-        if rule is not candidate.access:
-            is_admitted = is_allowed(candidate.access, self._scope)
-            self._decided = (candidate.access, is_admitted)
-        return is_admitted and (self._rules is None or self._rules(_record(candidate)))
-
-
-class _Door:
+class _Admission:
     """Who comes in, decided for one request; what several candidates share is worked out once."""
 
     def __init__(self, question: Question) -> None:
         self.wants_origin = question.request.provenance_required
-        self.shows = Sight(question.scope).admits
+        self.shows = CandidateAccess(question.scope).admits
         """Tells whether the caller may see a candidate; one that is hidden has no influence on the order of the others."""
         wanted = tuple(_wanted(question.request))
         self._wanted: Matcher | None = matcher_of(And(wanted)) if wanted else None
@@ -170,7 +150,7 @@ class _Door:
     def wanted(self, seen: Sequence[ExternalCandidate]) -> Sequence[ExternalCandidate]:
         """Return those of the candidates that the caller may see which the request wants."""
         wanted = self._wanted
-        return seen if wanted is None else [candidate for candidate in seen if wanted(_record(candidate))]
+        return seen if wanted is None else [candidate for candidate in seen if wanted(filter_record(candidate))]
 
 
 def _wanted(request: EvidenceRequest) -> Iterator[Predicate]:
@@ -182,23 +162,6 @@ def _wanted(request: EvidenceRequest) -> Iterator[Predicate]:
         yield Compare("updated_at", "<=", msgspec.to_builtins(window.end))
     if request.filter is not None and not isinstance(request.filter, str):
         yield request.filter
-
-
-def _record(candidate: ExternalCandidate) -> Mapping[str, object]:
-    """Return the fields that filters may name."""
-    return {
-        "source_id": candidate.source_id,
-        "document_id": candidate.document_id,
-        "title": candidate.title,
-        "path": candidate.origin,
-        "content_type": candidate.content_type,
-        "updated_at": candidate.updated_at,
-        "classification": candidate.access.classification,
-        "authority_tier": candidate.authority_tier,
-        "tenant": candidate.access.tenant,
-        "media_type": candidate.media_type,
-        "extra": candidate.metadata,
-    }
 
 
 def _in_order(

@@ -29,7 +29,7 @@ class PartScores(NamedTuple):
     rankings: tuple[tuple[ChunkId, ...], ...]
 
 
-class Found(NamedTuple):
+class CandidateSet(NamedTuple):
     """The candidates, ordered by chunk id; what each part says of them; and what the whole match looks like."""
 
     hits: tuple[SearchHit, ...]
@@ -38,7 +38,7 @@ class Found(NamedTuple):
     dense: DenseHits | None
 
 
-NOTHING_FOUND = Found(
+NO_CANDIDATES = CandidateSet(
     hits=(),
     parts=(PartScores(weight=WHOLE_WEIGHT, legs=(), rankings=()),),
     counts=LexicalHits(hits=(), matching=0, matching_by_source={}),
@@ -52,30 +52,20 @@ def search_vectors(question: Question, *, depth: int) -> list[DenseHits | None]:
     return [_nearest(question, part, depth=depth) for part in question.parts]
 
 
-def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None]], *, depth: int) -> Found:
+def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None]], *, depth: int) -> CandidateSet:
     """Search every part by its words as well, if they take part, then score the union.
 
-    The question as a whole comes last: its count of matches and its facets take in what the others found. What is nearest is waited
-    for when the words are matched.
+    The count of matches and the facets of the question as a whole take in what the others found. What is nearest is waited for when
+    the words are matched: a helper may be scanning vectors meanwhile.
     """
+    snapshot, scope, narrowing = question.snapshot, question.scope, question.narrowing
     by_words = [_words(question, part, depth=depth) for part in question.parts[1:]]
-    nearest: list[DenseHits | None] = []
-    others: list[SearchHit] = []
-
-    def found_otherwise() -> Sequence[SearchHit]:
-        nearest.extend(near())
-        others.extend(hit for leg in (*nearest, *by_words) if leg is not None for hit in leg.hits)
-        return others
-
     whole = question.words if question.uses_words else _NO_WORDS
-    counts = question.snapshot.search(
-        whole,
-        scope=question.scope,
-        narrowing=question.narrowing,
-        facets=question.request.facets,
-        limit=depth,
-        also=found_otherwise,
-    )
+    counts = snapshot.search(whole, scope=scope, narrowing=narrowing, facets=question.request.facets, limit=depth)
+    nearest = near()
+    others = [hit for leg in (*nearest, *by_words) if leg is not None for hit in leg.hits]
+    if others:
+        counts = snapshot.count_union(counts, others, query=whole, scope=scope, narrowing=narrowing)
     found = {hit.chunk_id: hit for hit in (*others, *counts.hits)}
     hits = tuple(found[chunk_id] for chunk_id in sorted(found))
     rankings = [_rankings(words, near) for words, near in zip((counts, *by_words), nearest, strict=True)]
@@ -84,7 +74,7 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
         PartScores(weight=part.weight, legs=legs, rankings=ranking)
         for part, legs, ranking in zip(question.parts, scored, rankings, strict=True)
     )
-    return Found(hits=hits, parts=parts, counts=counts, dense=nearest[0])
+    return CandidateSet(hits=hits, parts=parts, counts=counts, dense=nearest[0])
 
 
 def _nearest(question: Question, part: Part, *, depth: int) -> DenseHits | None:

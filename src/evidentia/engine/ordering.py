@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
     from evidentia.contracts.settings import RankingSettings
     from evidentia.contracts.vocabulary import AuthorityTier, ContentType
-    from evidentia.engine.external_candidates import Admitted, Outsider
-    from evidentia.engine.legs import Found, PartScores
+    from evidentia.engine.external_candidates import Admitted, ExternalMatch
+    from evidentia.engine.legs import CandidateSet, PartScores
     from evidentia.engine.question import Question
 
 RERANK_SHARE = 0.16
@@ -31,7 +31,7 @@ RERANK_SHARE = 0.16
 UNDATED = "freshness_unknown"
 
 
-class Ranked(NamedTuple):
+class RankedCandidate(NamedTuple):
     """A candidate with its composite score and what that is made of: relevance, authority, freshness and utility."""
 
     hit: SearchHit
@@ -41,7 +41,7 @@ class Ranked(NamedTuple):
     fused: int
     reranked: int | None
     legs: LegScores
-    outsider: Outsider | None = None
+    external: ExternalMatch | None = None
     """Set for what came from outside the base."""
 
     @property
@@ -68,7 +68,7 @@ class Reranking(NamedTuple):
     given: tuple[int, ...] | None
 
 
-def fuse(question: Question, found: Found, *, settings: RankingSettings, merger: Callable[[], Merger | None]) -> list[int]:
+def fuse(question: Question, found: CandidateSet, *, settings: RankingSettings, merger: Callable[[], Merger | None]) -> list[int]:
     """Return one score per candidate, in their order; the parts of a question add up by their weights."""
     fused = [_fuse_part(question, found, part, settings=settings, merger=merger) for part in found.parts]
     if len(fused) == 1:
@@ -81,7 +81,7 @@ def fuse(question: Question, found: Found, *, settings: RankingSettings, merger:
 
 def rerank(
     question: Question,
-    found: Found,
+    found: CandidateSet,
     admitted: Admitted,
     fused: Sequence[int],
     *,
@@ -93,7 +93,7 @@ def rerank(
     model = reranker() if given is None and question.request.rerank and fused else None
     if given is None and model is None:
         return Reranking(relevance=fused, normalised={}, given=None)
-    ids = [hit.chunk_id for hit in found.hits] + [each.candidate.chunk_id for each in admitted.outsiders]
+    ids = [hit.chunk_id for hit in found.hits] + [each.candidate.chunk_id for each in admitted.externals]
     best = fusion.order(fused, ids)[: settings.rerank_candidates]
     if given is None and model is not None:
         passages = _passages(question, found, admitted, best)
@@ -104,27 +104,29 @@ def rerank(
 
 
 def weigh(
-    question: Question, found: Found, admitted: Admitted, fused: Sequence[int], reranking: Reranking, *, settings: RankingSettings
-) -> list[Ranked]:
+    question: Question, found: CandidateSet, admitted: Admitted, fused: Sequence[int], reranking: Reranking, *, settings: RankingSettings
+) -> list[RankedCandidate]:
     """Return the candidates in the order of their composite scores, ties by id."""
-    hits = [*found.hits, *(each.hit for each in admitted.outsiders)]
-    legs = [*found.parts[0].legs, *[NO_LEGS] * len(admitted.outsiders)]
-    outsiders = [*[None] * len(found.hits), *admitted.outsiders]
-    given, flags = _Weigher(question, settings).weighed(found.hits, admitted.outsiders, reranking.relevance)
+    hits = [*found.hits, *(each.hit for each in admitted.externals)]
+    legs = [*found.parts[0].legs, *[NO_LEGS] * len(admitted.externals)]
+    externals = [*[None] * len(found.hits), *admitted.externals]
+    given, flags = _Weigher(question, settings).weighed(found.hits, admitted.externals, reranking.relevance)
     scores = composites(given, weights_of(question.request.ranking_weights))
     reranked = reranking.normalised.get
     return [
-        Ranked(hits[index], scores[index], given[index], flags[index], fused[index], reranked(index), legs[index], outsiders[index])
+        RankedCandidate(
+            hits[index], scores[index], given[index], flags[index], fused[index], reranked(index), legs[index], externals[index]
+        )
         for index in fusion.order(scores, [hit.chunk_id for hit in hits])
     ]
 
 
-def _passages(question: Question, found: Found, admitted: Admitted, best: Sequence[int]) -> list[str]:
+def _passages(question: Question, found: CandidateSet, admitted: Admitted, best: Sequence[int]) -> list[str]:
     """Return the texts of candidates by their numbers; those from outside come after the base's own."""
     own = [index for index in best if index < len(found.hits)]
     stored = question.snapshot.chunks([found.hits[index] for index in own])
     texts = {index: chunk.content for index, chunk in zip(own, stored, strict=True)}
-    return [texts[index] if index in texts else admitted.outsiders[index - len(found.hits)].candidate.content for index in best]
+    return [texts[index] if index in texts else admitted.externals[index - len(found.hits)].candidate.content for index in best]
 
 
 class _Weighed(NamedTuple):
@@ -150,13 +152,13 @@ class _Weigher:
         self._about = question.snapshot.signals
 
     def weighed(
-        self, hits: Sequence[SearchHit], outsiders: Sequence[Outsider], relevance: Sequence[int]
+        self, hits: Sequence[SearchHit], externals: Sequence[ExternalMatch], relevance: Sequence[int]
     ) -> tuple[list[tuple[int, int, int, int]], list[tuple[str, ...]]]:
         """Return relevance, authority, freshness and utility of each candidate, and what has to be said about them."""
         tau_of = self._taus.get
         known: dict[tuple[int, int | None], _Weighed] = {}
         found = [(about, tau_of(hit.source_id)) for hit, about in zip(hits, self._about(hits), strict=True)]
-        found += [(each.signals, each.reply.freshness_tau_s) for each in outsiders]
+        found += [(each.signals, each.reply.freshness_tau_s) for each in externals]
         given, remarks = [], []
         for relevant, (about, tau_s) in zip(relevance, found, strict=True):
             key = (id(about), tau_s)  # those that are alike mostly share one object, and `found` holds on to all
@@ -166,8 +168,8 @@ class _Weigher:
             authority, freshness, utility, flags = weighed
             given.append((relevant, authority, freshness, utility))
             remarks.append(flags)
-        for index, outsider in enumerate(outsiders, start=len(hits)):
-            remarks[index] = (*outsider.flags, *remarks[index])
+        for index, external in enumerate(externals, start=len(hits)):
+            remarks[index] = (*external.flags, *remarks[index])
         return given, remarks
 
     def _weighed(self, about: ChunkSignals, tau_s: int | None) -> _Weighed:
@@ -187,7 +189,7 @@ class _Weigher:
 
 
 def _fuse_part(
-    question: Question, found: Found, part: PartScores, *, settings: RankingSettings, merger: Callable[[], Merger | None]
+    question: Question, found: CandidateSet, part: PartScores, *, settings: RankingSettings, merger: Callable[[], Merger | None]
 ) -> list[int]:
     if not question.uses_vectors:
         return fusion.single([leg.lexical for leg in part.legs])
@@ -209,14 +211,14 @@ def _as_of(question: Question) -> datetime:
     return question.request.as_of
 
 
-def _merged(question: Question, found: Found, part: PartScores, *, settings: RankingSettings, merger: Merger | None) -> list[int]:
+def _merged(question: Question, found: CandidateSet, part: PartScores, *, settings: RankingSettings, merger: Merger | None) -> list[int]:
     """Return what the fitted model makes of the legs, from 0 to 1 over the candidates."""
     if merger is None:
         raise InvalidFieldError("fusion", "'learned' needs a model; name one in ranking.merging_model, or use 'linear' or 'rrf'")
     return fusion.single(merger.merge(merge_features(question, found, part, settings=settings)))
 
 
-def merge_features(question: Question, found: Found, part: PartScores, *, settings: RankingSettings) -> list[tuple[int, ...]]:
+def merge_features(question: Question, found: CandidateSet, part: PartScores, *, settings: RankingSettings) -> list[tuple[int, ...]]:
     """Return the rows of features by which a fitted model merges the legs, one per candidate."""
     if question.features is None:
         raise AssertionError  # whoever merges by a model has asked for them

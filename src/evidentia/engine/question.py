@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from evidentia.federation.source_plan import SourcePlan
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -12,10 +14,12 @@ if TYPE_CHECKING:
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.receipts import RecordedInputs
     from evidentia.contracts.search import AccessScope, DenseQuery, LexicalQuery
-    from evidentia.federation.source_plan import SourcePlan
     from evidentia.policy.evaluator import PolicySet
     from evidentia.query.synonyms import Synonyms
     from evidentia.ranking.query_weights import QueryFeatures
+
+
+NO_PLAN = SourcePlan(searched=(), skipped={}, narrowing=None)
 
 
 class Part(NamedTuple):
@@ -33,7 +37,6 @@ class Question(NamedTuple):
     request: EvidenceRequest
     scope: AccessScope
     snapshot: SearchableSnapshot
-    plan: SourcePlan
     parts: tuple[Part, ...]
     steps: tuple[QueryStep, ...]
     features: QueryFeatures | None
@@ -41,6 +44,8 @@ class Question(NamedTuple):
     inputs: RecordedInputs
     policies: PolicySet
     """Those in scope for whoever asks."""
+    plan: SourcePlan = NO_PLAN
+    """Which sources take part; filled in when the question is understood."""
 
     @property
     def words(self) -> LexicalQuery:

@@ -16,7 +16,7 @@ from evidentia.contracts.receipts import ReplayReport
 from evidentia.contracts.search import LexicalQuery
 from evidentia.engine.explanation import explain
 from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON
-from evidentia.engine.stage_log import Trail
+from evidentia.engine.stage_log import StageLog
 from evidentia.policy.access import access_scope, is_allowed, may_ask
 
 if TYPE_CHECKING:
@@ -78,15 +78,15 @@ class Replayer:
         receipt = self._receipts.read(receipt_id)
         engine = self._engine_for(receipt.config)
         request = _repeated(receipt)
-        trail = Trail(self._clock, deadline_ms=request.latency_deadline_ms)
+        log = StageLog(self._clock, deadline_ms=request.latency_deadline_ms)
         # First, because after `gc` every chunk must get the same error.
-        question = engine.understand(
-            request, principal=_caller(receipt), trail=trail, access_state=receipt.access_state, recorded=receipt.inputs
+        prepared = engine.prepare(
+            request, principal=_caller(receipt), log=log, access_state=receipt.access_state, recorded=receipt.inputs, is_live=False
         )
         if not self._may_see(asker, chunk_id, receipt=receipt):
             raise NotFoundError("chunk", chunk_id)
-        run = engine.pursue(question, trail)
-        report = explain(engine, run, receipt_id=receipt_id, chunk_id=chunk_id, clock=self._clock)
+        answered = engine.conclude(engine.search(prepared, log), log)
+        report = explain(engine, answered, receipt_id=receipt_id, chunk_id=chunk_id, clock=self._clock)
         return report if _knows_all(asker, receipt) else _without_numbers(report)
 
     def _without_hidden_conflicts(self, response: EvidenceResponse, asker: Principal, receipt: Receipt) -> EvidenceResponse:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.evidence import Conflict
     from evidentia.contracts.ids import ChunkId
-    from evidentia.engine.external_candidates import Outsider
-    from evidentia.engine.ordering import Ranked
+    from evidentia.engine.external_candidates import ExternalMatch
+    from evidentia.engine.ordering import RankedCandidate
     from evidentia.engine.question import Question
     from evidentia.ranking.claims import Claim
 
@@ -46,7 +46,7 @@ CONFLICT_WON = "conflict_won"
 class Pooled(NamedTuple):
     """A candidate with its text: read from the base, or brought from outside, which `ranked` then holds."""
 
-    ranked: Ranked
+    ranked: RankedCandidate
     stored: StoredChunk | None
 
     @property
@@ -54,21 +54,21 @@ class Pooled(NamedTuple):
         """Return its text."""
         if self.stored is not None:
             return self.stored.content
-        return outsider_of(self.ranked).candidate.content
+        return external_of(self.ranked).candidate.content
 
 
-def read_pool(question: Question, ranked: Sequence[Ranked]) -> list[Pooled]:
+def read_pool(question: Question, ranked: Sequence[RankedCandidate]) -> list[Pooled]:
     """Read the best candidates."""
     best = ranked[: question.request.limit + POOL_BEYOND_LIMIT]
-    stored = iter(question.snapshot.chunks([each.hit for each in best if each.outsider is None]))
-    return [Pooled(each, next(stored) if each.outsider is None else None) for each in best]
+    stored = iter(question.snapshot.chunks([each.hit for each in best if each.external is None]))
+    return [Pooled(each, next(stored) if each.external is None else None) for each in best]
 
 
-def outsider_of(ranked: Ranked) -> Outsider:
+def external_of(ranked: RankedCandidate) -> ExternalMatch:
     """Return the fragment from outside that a candidate without a place in the base is."""
-    if ranked.outsider is None:
+    if ranked.external is None:
         raise AssertionError
-    return ranked.outsider
+    return ranked.external
 
 
 class ClaimReader:
@@ -143,7 +143,7 @@ def _similarities(question: Question, pool: Sequence[Pooled]) -> NDArray[np.int6
 
 def _claimed(pooled: Pooled) -> ClaimedFragment:
     if pooled.stored is None:
-        candidate = outsider_of(pooled.ranked).candidate
+        candidate = external_of(pooled.ranked).candidate
         return ClaimedFragment(
             chunk_id=candidate.chunk_id,
             document_id=candidate.document_id,

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 _NS_PER_MS = 1_000_000
 
 
-class Trail:
+class AbandonedError(Exception):
+    """Whoever asked has left, so the next step does not begin; it ends the thread's work and reaches nobody."""
+
+
+class StageLog:
     """Collects the stages of one request in order."""
 
     def __init__(self, clock: Clock, *, deadline_ms: int) -> None:
@@ -23,6 +27,7 @@ class Trail:
         self.decisions: list[Decision] = []
         self.latencies_ms: dict[str, float] = {}
         self.degraded: list[str] = []
+        self._is_cancelled = False
 
     @property
     def started_ns(self) -> int:
@@ -30,11 +35,21 @@ class Trail:
         return self._started
 
     def mark(self, stage: str, note: str, *, remaining: int = 0) -> None:
-        """Close a stage: say what it did and how many candidates are left."""
+        """Close a stage: say what it did and how many candidates are left. Raises when whoever asked has left meanwhile."""
+        self.check_cancelled()
         now = self._clock.elapsed_ns()
         self.decisions.append(Decision(stage=stage, note=note, remaining=remaining))
         self.latencies_ms[stage] = (now - self._last) / _NS_PER_MS
         self._last = now
+
+    def check_cancelled(self) -> None:
+        """Raise when whoever asked has left."""
+        if self._is_cancelled:
+            raise AbandonedError
+
+    def cancel(self) -> None:
+        """Let the stage that is open be the last one; may be called from any thread."""
+        self._is_cancelled = True
 
     def degrade(self, reason: str) -> None:
         """Say what the answer lacks."""

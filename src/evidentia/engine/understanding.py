@@ -9,7 +9,6 @@ from evidentia.contracts.errors import ServiceError
 from evidentia.contracts.receipts import RecordedInputs
 from evidentia.contracts.search import DenseQuery
 from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
-from evidentia.engine.answer_governance import NO_POLICIES
 from evidentia.engine.question import Part, Question
 from evidentia.query.understanding import WHOLE_WEIGHT, understand
 from evidentia.ranking.query_weights import query_features
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.vectors import VectorIdentity
     from evidentia.engine.question import Models
-    from evidentia.engine.stage_log import Trail
-    from evidentia.federation.source_plan import SourcePlan
+    from evidentia.engine.stage_log import StageLog
+    from evidentia.policy.evaluator import PolicySet
     from evidentia.query import understanding as query_understanding
     from evidentia.query.understanding import Understanding
     from evidentia.ranking.query_weights import QueryFeatures
@@ -57,15 +56,15 @@ class Understander:
         *,
         scope: AccessScope,
         snapshot: SearchableSnapshot,
-        plan: SourcePlan,
-        trail: Trail,
+        policies: PolicySet,
+        log: StageLog,
         recorded: RecordedInputs | None,
     ) -> Question:
         """Return what is searched for; what models say on the way is part of it.
 
         The text is encoded while its words are still being understood.
         """
-        rewritten = self._rewritten(request, recorded, trail)
+        rewritten = self._rewritten(request, recorded, log)
         lexicon = snapshot.lexicon(scope)
         encoding = _Encoding(self._models, self._offloader)
         is_encoded = request.mode is not RetrievalMode.LEXICAL and snapshot.vectors is not None and recorded is None
@@ -79,13 +78,12 @@ class Understander:
             on_text=partial(encoding.submit, identity=snapshot.vectors) if is_encoded else None,
         )
         texts = [understood.text, *(part.text for part in _divided(understood))]
-        vectors = self._vectors(request, texts, encoding=encoding, snapshot=snapshot, trail=trail, recorded=recorded)
-        trail.mark("understand", _note(understood))
+        vectors = self._vectors(request, texts, encoding=encoding, snapshot=snapshot, log=log, recorded=recorded)
+        log.mark("understand", _note(understood))
         return Question(
             request=request,
             scope=scope,
             snapshot=snapshot,
-            plan=plan,
             parts=_parts(understood, vectors),
             steps=understood.steps,
             features=features_of(understood, lexicon) if self._needs_features(request) else None,
@@ -96,15 +94,15 @@ class Understander:
                 reranked=recorded.reranked if recorded else None,
                 replies=recorded.replies if recorded else (),
                 own_missing=recorded.own_missing if recorded else "",
-                policies=recorded.policies if recorded else (),
+                policies=recorded.policies if recorded else policies.policies,
             ),
-            policies=NO_POLICIES,
+            policies=policies,
         )
 
     def _needs_features(self, request: EvidenceRequest) -> bool:
         return self._by_query or request.fusion is FusionMethod.LEARNED
 
-    def _rewritten(self, request: EvidenceRequest, recorded: RecordedInputs | None, trail: Trail) -> str | None:
+    def _rewritten(self, request: EvidenceRequest, recorded: RecordedInputs | None, log: StageLog) -> str | None:
         """Return what the rewriter makes of the question; a replay asks nobody."""
         if recorded is not None:
             return recorded.rewritten
@@ -116,7 +114,7 @@ class Understander:
         budget_ms = max(1, int(request.latency_deadline_ms * REWRITE_SHARE))
         rewriting = rewriter.rewrite(request.query.text, request.turns, budget_ms=budget_ms)
         if rewriting.problem:
-            trail.degrade(f"rewrite: the question was searched as it is ({rewriting.problem})")
+            log.degrade(f"rewrite: the question was searched as it is ({rewriting.problem})")
         return rewriting.query if rewriting.query != request.query.text else None
 
     def _vectors(
@@ -126,7 +124,7 @@ class Understander:
         *,
         encoding: _Encoding,
         snapshot: SearchableSnapshot,
-        trail: Trail,
+        log: StageLog,
         recorded: RecordedInputs | None,
     ) -> list[DenseQuery | None]:
         """Return one vector per text, or none at all with the reason in the answer."""
@@ -134,17 +132,17 @@ class Understander:
             return [None] * len(texts)
         identity = snapshot.vectors
         if identity is None or (recorded is not None and not recorded.query_vectors):
-            trail.degrade(NO_VECTORS if identity is None else NONE_RECORDED)
+            log.degrade(NO_VECTORS if identity is None else NONE_RECORDED)
             return [None] * len(texts)
         if recorded is not None and len(recorded.query_vectors) == len(texts):
             return [DenseQuery(identity=identity, vector=vector) for vector in recorded.query_vectors]
         if encoding.identity != identity:
-            trail.degrade(NO_ENCODER if encoding.identity is None else OTHER_VECTORS)
+            log.degrade(NO_ENCODER if encoding.identity is None else OTHER_VECTORS)
             return [None] * len(texts)
         try:
             return [DenseQuery(identity=identity, vector=encoding.vector(text)) for text in texts]
         except ServiceError as error:
-            trail.degrade(f"dense: {error}, so only words were searched")
+            log.degrade(f"dense: {error}, so only words were searched")
             return [None] * len(texts)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.retrieval import ExternalCandidate
-from evidentia.federation.cache_keys import ENTRIES, FORGOTTEN, FORMAT, USED, entry_name, quoted, tier_of, used_name
+from evidentia.federation.cache_keys import ENTRIES, FORMAT, INVALIDATED, USED, entry_name, quoted, tier_of, used_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import KeyValueStore
     from evidentia.contracts.vocabulary import CacheTier
-    from evidentia.federation.cache_keys import CacheAsk
+    from evidentia.federation.cache_keys import CacheKey
 
 
 SECOND_US: Final = 1_000_000
@@ -52,7 +52,7 @@ class Demand(NamedTuple):
     max_age_us: int | None
 
     @classmethod
-    def of(cls, asked: CacheAsk, *, now: datetime, is_any_age: bool = False) -> Demand:
+    def of(cls, asked: CacheKey, *, now: datetime, is_any_age: bool = False) -> Demand:
         """Return the demand of a question that is asked now."""
         limit = None if is_any_age else asked.max_staleness_ms
         return cls(microseconds(now), microseconds(asked.ask.as_of), None if limit is None else limit * 1_000)
@@ -188,14 +188,14 @@ def _checksum(content: bytes, name: str) -> bytes:
     return blake2b(content, digest_size=_SEAL_BYTES, key=place, person=b"kept-%d" % FORMAT).digest()
 
 
-# --- cache shelf ---
+# --- cache entries ---
 # Entries by name: in memory those used last, in the store all of them, and room made for new ones.
 
 _TRUSTED_US: Final = 60_000_000
 """After a minute an entry is read again from the store: another process may have kept a newer answer."""
 
 
-class Shelf:
+class EntryStore:
     """Keeps entries. Thread safe."""
 
     def __init__(self, store: KeyValueStore, *, most_entries: int) -> None:
@@ -237,11 +237,11 @@ class Shelf:
         stored = decode_entry(self._store.get(name), name=name)
         return stored is not None and entry.last_us < stored.last_us <= now_us
 
-    def forget(self, source_id: SourceId | None) -> int:
+    def invalidate(self, source_id: SourceId | None) -> int:
         """Drop every entry of a source, or of all, with all that points to them; return how many entries there were."""
         self._held.drop_under(entries_under(source_id))
-        self._usage.forget(entries_under(source_id))
-        counts = {prefix: self._store.delete(prefix + _steps(source_id)) for prefix in FORGOTTEN}
+        self._usage.invalidate(entries_under(source_id))
+        counts = {prefix: self._store.delete(prefix + _steps(source_id)) for prefix in INVALIDATED}
         return counts[ENTRIES]
 
     def entries(self) -> Mapping[CacheTier, int]:
@@ -330,7 +330,7 @@ class Usage:
             self._store.delete(used_name(gone))
         return dropped
 
-    def forget(self, prefix: str) -> None:
+    def invalidate(self, prefix: str) -> None:
         """Let go of every entry whose name begins so."""
         with self._lock:
             for entry in [entry for entry in self._used if entry.startswith(prefix)]:

@@ -27,14 +27,14 @@ ENTRIES: Final = f"{ROOT}entry/"
 USED: Final = f"{ROOT}used/"
 NEAR: Final = f"{ROOT}near/"
 GENERATIONS: Final = f"{ROOT}generation/"
-FORGOTTEN: Final = (ENTRIES, USED, NEAR)
+INVALIDATED: Final = (ENTRIES, USED, NEAR)
 """Everything that goes when a source is forgotten; its generation stays, since it says so."""
 
 _DIGEST_BYTES: Final = 20
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-class CacheAsk(NamedTuple):
+class CacheKey(NamedTuple):
     """A question to one source, with all that decides whether what was kept answers it.
 
     `data_version` and `generation` have to be read before the source is asked: what it says is then at least as new as they are.
@@ -92,14 +92,14 @@ class Namer:
         self._intake = intake
         self._descriptors: dict[SourceId, tuple[SourceDescriptor, bytes]] = {}
 
-    def names(self, asked: CacheAsk) -> AskNames | None:
+    def names(self, asked: CacheKey) -> AskNames | None:
         """Return the names of a question; None when a source or caller gave text that has no bytes, which is then not kept."""
         try:
             return self._names(asked)
         except UnicodeEncodeError:
             return None
 
-    def _names(self, asked: CacheAsk) -> AskNames:
+    def _names(self, asked: CacheKey) -> AskNames:
         ask = asked.ask
         is_memory = asked.descriptor.source_type is SourceType.MEMORY_LAYER
         scope = _digest(

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.settings import CacheSettings
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.federation.cache_entries import Demand, Entry, Shelf
-    from evidentia.federation.cache_keys import AskNames, CacheAsk
+    from evidentia.federation.cache_entries import Demand, Entry, EntryStore
+    from evidentia.federation.cache_keys import AskNames, CacheKey
     from evidentia.federation.semantic_cache import Neighbourhood
 
 
@@ -63,7 +63,7 @@ class Lifetimes(NamedTuple):
 class Lookup(NamedTuple):
     """A question with its names and its demand."""
 
-    asked: CacheAsk
+    asked: CacheKey
     names: AskNames
     demand: Demand
 
@@ -76,14 +76,14 @@ class Lookup(NamedTuple):
 class Tiers:
     """Finds and keeps entries, each in its tier. Thread safe."""
 
-    def __init__(self, store: KeyValueStore, *, shelf: Shelf, waiting: WriteBehind, settings: CacheSettings) -> None:
+    def __init__(self, store: KeyValueStore, *, entries: EntryStore, waiting: WriteBehind, settings: CacheSettings) -> None:
         self._store = store
-        self._shelf = shelf
+        self._entries = entries
         self._waiting = waiting
         self._settings = settings
         self._ttl_s = {CacheTier.SESSION: settings.session_ttl_s, CacheTier.GLOBAL: settings.global_ttl_s}
 
-    def find(self, lookup: Lookup, *, is_stale: bool) -> CacheHit | None:
+    def get(self, lookup: Lookup, *, is_stale: bool) -> CacheHit | None:
         """Return the best of what is kept and good; with `is_stale` of what is past its time."""
         for tier in lookup.tiers:
             entry = self._read(lookup, tier, lookup.names.entry(tier), is_stale=is_stale)
@@ -95,21 +95,21 @@ class Tiers:
                 return _hit(lookup, tier, entry, is_stale=is_stale, is_reused=True)
         return None
 
-    def keep(self, lookup: Lookup, entry: Entry, *, is_precomputed: bool) -> None:
+    def put(self, lookup: Lookup, entry: Entry, *, is_precomputed: bool) -> None:
         """Keep what was found ahead of time, in a session, or else for everybody on the same terms; it waits to be written."""
         found_in = CacheTier.GLOBAL if lookup.names.session is None else CacheTier.SESSION
         tier = CacheTier.PRECOMPUTED if is_precomputed and found_in is CacheTier.GLOBAL else found_in
         if self._lifetimes(tier, lookup.asked.descriptor).kept_us != 0:
             chars = sum([len(candidate.content) for candidate in entry.candidates])
-            self._waiting.add(lookup.names.entry(tier), Waiting(lookup, tier, entry, chars))
+            self._waiting.add(lookup.names.entry(tier), PendingWrite(lookup, tier, entry, chars))
 
-    def write(self, name: str, waiting: Waiting, *, now_us: int) -> None:
+    def write(self, name: str, waiting: PendingWrite, *, now_us: int) -> None:
         """Write what waits, unless something newer was written under its name meanwhile."""
         lookup, tier, entry, _ = waiting
         kept_us = self._lifetimes(tier, lookup.asked.descriptor).kept_us
-        if self._shelf.is_superseded(name, entry, now_us=now_us):
+        if self._entries.is_superseded(name, entry, now_us=now_us):
             return
-        if self._shelf.write(name, entry, now_us=lookup.demand.now_us, kept_us=kept_us):
+        if self._entries.write(name, entry, now_us=lookup.demand.now_us, kept_us=kept_us):
             self._join(lookup, tier, name, entry)
 
     def _read(self, lookup: Lookup, tier: CacheTier, name: str, *, is_stale: bool) -> Entry | None:
@@ -118,7 +118,7 @@ class Tiers:
         waiting = self._waiting.get(name)
         if waiting is not None and lookup.demand.admits(waiting.entry, lifetime_us=lifetime_us):
             return waiting.entry
-        return self._shelf.read(name, lookup.demand, lifetime_us=lifetime_us, kept_us=kept_us)
+        return self._entries.read(name, lookup.demand, lifetime_us=lifetime_us, kept_us=kept_us)
 
     def _lifetimes(self, tier: CacheTier, descriptor: SourceDescriptor) -> Lifetimes:
         return lifetimes_of(promised_s=descriptor.freshness_sla_s, ttl_s=self._ttl_s.get(tier), stale_ttl_s=self._settings.stale_ttl_s)
@@ -196,7 +196,7 @@ MAX_CHARS: Final = 16 * 1024 * 1024
 """Of what waits; where the store takes it more slowly than it comes, the oldest are lost."""
 
 
-class Waiting(NamedTuple):
+class PendingWrite(NamedTuple):
     """An answer that is to be written: the question it answers, where it belongs, and how much text it has."""
 
     lookup: Lookup
@@ -211,18 +211,18 @@ class WriteBehind:
     `write` is given some of it at a time, never twice at once; when it raises, those are lost.
     """
 
-    def __init__(self, write: Callable[[Sequence[tuple[str, Waiting]]], None]) -> None:
+    def __init__(self, write: Callable[[Sequence[tuple[str, PendingWrite]]], None]) -> None:
         self._write = write
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._waiting: dict[str, Waiting] = {}
+        self._waiting: dict[str, PendingWrite] = {}
         self._chars = 0
         self._arrived = threading.Event()
         self._hurry = threading.Event()
         self._is_closed = False
         self._thread: threading.Thread | None = None
 
-    def add(self, name: str, waiting: Waiting) -> None:
+    def add(self, name: str, waiting: PendingWrite) -> None:
         """Keep an answer, in place of what waits under its name."""
         with self._lock:
             self._drop(name)
@@ -231,7 +231,7 @@ class WriteBehind:
             while len(self._waiting) > MAX_WAITING or self._chars > MAX_CHARS:
                 self._drop(next(iter(self._waiting)))
 
-    def get(self, name: str) -> Waiting | None:
+    def get(self, name: str) -> PendingWrite | None:
         """Return what waits under a name."""
         return self._waiting.get(name)
 
@@ -255,7 +255,7 @@ class WriteBehind:
                 self._write_some()
 
     @contextmanager
-    def forgetting(self, prefix: str) -> Iterator[None]:
+    def invalidating(self, prefix: str) -> Iterator[None]:
         """Drop what waits under names that begin so; within the context nothing is written."""
         with self._writing:
             with self._lock:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from evidentia.contracts.ports import SupportsBatchReads, SupportsTransactions
 from evidentia.contracts.reports import CacheStats, TierStats
 from evidentia.contracts.vocabulary import CacheTier
-from evidentia.federation.cache_entries import Demand, Shelf, entries_under, entry_of, microseconds
-from evidentia.federation.cache_keys import GENERATIONS, CacheAsk, Namer, generation_name
+from evidentia.federation.cache_entries import Demand, EntryStore, entries_under, entry_of, microseconds
+from evidentia.federation.cache_keys import GENERATIONS, CacheKey, Namer, generation_name
 from evidentia.federation.cache_tiers import CacheHit, Lookup, Tiers, WriteBehind, tiers_of
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import CacheSettings
     from evidentia.federation.cache_entries import Entry
     from evidentia.federation.cache_keys import AskNames
-    from evidentia.federation.cache_tiers import Waiting
+    from evidentia.federation.cache_tiers import PendingWrite
 
 
-__all__ = ["CacheAsk", "CacheHit", "CandidateCache", "RequestCache"]
+__all__ = ["CacheHit", "CacheKey", "CandidateCache", "RequestCache"]
 
 
 class CandidateCache:
@@ -48,10 +48,10 @@ class CandidateCache:
         self._clock = clock
         self._namer = Namer(intake=intake)
         self._generations = Generations(store, clock=clock)
-        self._shelf = Shelf(store, most_entries=settings.most_entries)
+        self._entries = EntryStore(store, most_entries=settings.most_entries)
         self._glancing = store if isinstance(store, SupportsBatchReads) else None
         self._waiting = WriteBehind(self._write)
-        self._tiers = Tiers(store, shelf=self._shelf, waiting=self._waiting, settings=settings)
+        self._tiers = Tiers(store, entries=self._entries, waiting=self._waiting, settings=settings)
         self._counters = Counters()
 
     def batch_reads(self) -> AbstractContextManager[None]:
@@ -62,7 +62,7 @@ class CandidateCache:
         """Read at once what may be kept under these names."""
         if self._glancing is not None:
             wanted = [each.entry(tier) for each in names for tier in tiers_of(each)]
-            self._glancing.preload([entry for entry in wanted if not self._shelf.holds(entry)])
+            self._glancing.preload([entry for entry in wanted if not self._entries.holds(entry)])
 
     def for_request(self) -> RequestCache:
         """Return the cache for one request, which also holds what that request itself was told."""
@@ -72,24 +72,24 @@ class CandidateCache:
         """Return the source's generation, which the asking and the keeping of one answer have to share; 0 when nothing is kept."""
         return self._generations.current(source_id) if self._settings.enabled else 0
 
-    def find(self, asked: CacheAsk) -> CacheHit | None:
+    def get(self, asked: CacheKey) -> CacheHit | None:
         """Return what is kept and fresh enough, from the best tier; for just this question before a similar one."""
         lookup = self.lookup(asked, self.names(asked))
-        return None if lookup is None else self.find_kept(lookup)
+        return None if lookup is None else self.get_entry(lookup)
 
-    def stand_in(self, asked: CacheAsk) -> CacheHit | None:
+    def get_stale(self, asked: CacheKey) -> CacheHit | None:
         """Return what is kept where the source itself gives no answer, if need be past its time, which it then says."""
         lookup = self.lookup(asked, self.names(asked))
         if lookup is None:
             return None
-        hit = self._tiers.find(lookup, is_stale=False) or self._tiers.find(lookup, is_stale=True)
+        hit = self._tiers.get(lookup, is_stale=False) or self._tiers.get(lookup, is_stale=True)
         if hit is not None and hit.is_stale:
             self._counters.count_stale(hit.tier)
         return hit
 
-    def keep(
+    def put(
         self,
-        asked: CacheAsk,
+        asked: CacheKey,
         candidates: Sequence[ExternalCandidate],
         *,
         retrieved_at: datetime,
@@ -100,15 +100,15 @@ class CandidateCache:
 
         It is written before this returns, or soon: then it is kept at once in this process, and nobody waits for the store.
         """
-        self.keep_entry(asked, entry_of(candidates, retrieved_at=retrieved_at), names=self.names(asked), precomputed=precomputed)
+        self.put_entry(asked, entry_of(candidates, retrieved_at=retrieved_at), names=self.names(asked), precomputed=precomputed)
         self.write(is_soon=is_soon)
 
-    def forget(self, source_id: SourceId | None = None) -> int:
+    def invalidate(self, source_id: SourceId | None = None) -> int:
         """Drop everything of one source, or of all, and return how many answers there were; what is under way is not kept either."""
         self._waiting.flush()  # so that those that wait are counted too
         self._generations.advance(source_id)
-        with self._waiting.forgetting(entries_under(source_id)):
-            return self._shelf.forget(source_id)
+        with self._waiting.invalidating(entries_under(source_id)):
+            return self._entries.invalidate(source_id)
 
     def close(self) -> None:
         """Write what waits, and whatever is kept from now on at once."""
@@ -117,23 +117,23 @@ class CandidateCache:
     def stats(self) -> CacheStats:
         """Return how often each tier was looked in and what came of it."""
         self._waiting.flush()
-        return self._counters.stats(self._shelf.entries())
+        return self._counters.stats(self._entries.entries())
 
-    def names(self, asked: CacheAsk) -> AskNames | None:
+    def names(self, asked: CacheKey) -> AskNames | None:
         """Return under which names an answer is kept; None when it has none."""
         return self._namer.names(asked) if self._settings.enabled else None
 
-    def lookup(self, asked: CacheAsk, names: AskNames | None) -> Lookup | None:
+    def lookup(self, asked: CacheKey, names: AskNames | None) -> Lookup | None:
         """Return a question as the tiers take it; None when nothing kept may answer it."""
         if names is None or asked.max_staleness_ms == 0:
             return None
         return Lookup(asked, names, Demand.of(asked, now=self._clock.now()))
 
-    def keep_entry(self, asked: CacheAsk, entry: Entry, *, names: AskNames | None, precomputed: bool) -> None:
+    def put_entry(self, asked: CacheKey, entry: Entry, *, names: AskNames | None, precomputed: bool) -> None:
         """Keep an answer in this process, until it is written."""
         if names is not None:
             demand = Demand.of(asked, now=self._clock.now(), is_any_age=True)
-            self._tiers.keep(Lookup(asked, names, demand), entry, is_precomputed=precomputed)
+            self._tiers.put(Lookup(asked, names, demand), entry, is_precomputed=precomputed)
 
     def write(self, *, is_soon: bool) -> None:
         """Write what was kept, or have it written soon."""
@@ -142,15 +142,15 @@ class CandidateCache:
         else:
             self._waiting.flush()
 
-    def find_kept(self, lookup: Lookup, *, own: CacheHit | None = None, is_own_tier: bool = False) -> CacheHit | None:
+    def get_entry(self, lookup: Lookup, *, own: CacheHit | None = None, is_own_tier: bool = False) -> CacheHit | None:
         """Return what answers a question, beginning with what its own request was told, and count it."""
-        hit = own or self._tiers.find(lookup, is_stale=False)
+        hit = own or self._tiers.get(lookup, is_stale=False)
         tiers = (CacheTier.REQUEST, *lookup.tiers) if is_own_tier else lookup.tiers
         looked = tiers if hit is None or hit.is_reused else tiers[: tiers.index(hit.tier) + 1]
         self._counters.count_find(looked, hit=hit.tier if hit else None, is_reused=hit is not None and hit.is_reused)
         return hit
 
-    def _write(self, some: Sequence[tuple[str, Waiting]]) -> None:
+    def _write(self, some: Sequence[tuple[str, PendingWrite]]) -> None:
         """Write answers in one transaction, where the store has them, except those of sources that were forgotten meanwhile."""
         with self._store.transaction() if isinstance(self._store, SupportsTransactions) else nullcontext(), self.batch_reads():
             if self._glancing is not None:
@@ -174,41 +174,41 @@ class RequestCache:
     def __init__(self, cache: CandidateCache) -> None:
         self._cache = cache
         self._own: dict[tuple[str, bytes], Entry] = {}
-        self._named: dict[int, tuple[CacheAsk, AskNames | None]] = {}
+        self._named: dict[int, tuple[CacheKey, AskNames | None]] = {}
         """Questions by their identity in memory, with their names, which take longer to find than anything else here."""
 
-    def find(self, asked: CacheAsk) -> CacheHit | None:
+    def get(self, asked: CacheKey) -> CacheHit | None:
         """Return what this request was told already, else what is kept."""
         lookup = self._cache.lookup(asked, self._names(asked))
         if lookup is None:
             return None
         entry = self._own.get((lookup.names.source, lookup.names.question))
         own = None if entry is None else _own_hit(lookup, entry)
-        return self._cache.find_kept(lookup, own=own, is_own_tier=True)
+        return self._cache.get_entry(lookup, own=own, is_own_tier=True)
 
-    def look_up(self, asked: Sequence[CacheAsk]) -> None:
+    def look_up(self, asked: Sequence[CacheKey]) -> None:
         """Read at once what may answer several questions."""
         names = [self._names(each) for each in asked if each.max_staleness_ms != 0]
         self._cache.look_up([each for each in names if each is not None])
 
-    def stand_in(self, asked: CacheAsk) -> CacheHit | None:
+    def get_stale(self, asked: CacheKey) -> CacheHit | None:
         """Return what is kept where the source itself gives no answer."""
-        return self._cache.stand_in(asked)
+        return self._cache.get_stale(asked)
 
-    def keep(self, asked: CacheAsk, candidates: Sequence[ExternalCandidate], *, retrieved_at: datetime, precomputed: bool = False) -> None:
+    def put(self, asked: CacheKey, candidates: Sequence[ExternalCandidate], *, retrieved_at: datetime, precomputed: bool = False) -> None:
         """Keep an answer for the rest of this request and for those that follow."""
-        self.keep_all([(asked, candidates, retrieved_at)], precomputed=precomputed, is_soon=False)
+        self.put_all([(asked, candidates, retrieved_at)], precomputed=precomputed, is_soon=False)
 
-    def keep_all(self, said: Sequence[tuple[CacheAsk, Sequence[ExternalCandidate], datetime]], *, precomputed: bool, is_soon: bool) -> None:
+    def put_all(self, said: Sequence[tuple[CacheKey, Sequence[ExternalCandidate], datetime]], *, precomputed: bool, is_soon: bool) -> None:
         """Keep answers with the moments at which they came, and write them before this returns, or soon."""
         for asked, candidates, retrieved_at in said:
             entry, names = entry_of(candidates, retrieved_at=retrieved_at), self._names(asked)
             if names is not None and asked.max_staleness_ms != 0:
                 self._own[names.source, names.question] = entry
-            self._cache.keep_entry(asked, entry, names=names, precomputed=precomputed)
+            self._cache.put_entry(asked, entry, names=names, precomputed=precomputed)
         self._cache.write(is_soon=is_soon)
 
-    def _names(self, asked: CacheAsk) -> AskNames | None:
+    def _names(self, asked: CacheKey) -> AskNames | None:
         known = self._named.get(id(asked))
         if known is None:
             known = self._named[id(asked)] = (asked, self._cache.names(asked))

@@ -100,7 +100,7 @@ class Directory:
         parts = await asyncio.to_thread(self._other, address)
         if request.principal is None:
             raise AssertionError
-        return await parts.retrieve(request, principal=request.principal, is_alone=True)
+        return await parts.retrieve(request, principal=request.principal, local_only=True)
 
     def _base_version(self, address: str) -> str:
         with suppress(EvidentiaError):

@@ -27,10 +27,11 @@ from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, Not
 from evidentia.contracts.ids import RequestId
 from evidentia.contracts.ports import SupportsTraces
 from evidentia.engine.answer_governance import NO_POLICIES, Governing
-from evidentia.engine.federation import Federation
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.receipt_replay import Replayer
+from evidentia.engine.retrieval_task import RetrievalTask
 from evidentia.federation.candidate_cache import CandidateCache
+from evidentia.federation.federated_search import Federation
 from evidentia.federation.source_health import HealthBook
 from evidentia.foundation.offload import ThreadPoolBlockingExecutor, ThreadPoolOffloader
 from evidentia.sources.intake import intake_identity
@@ -169,10 +170,10 @@ class BaseComponents:
         *,
         principal: Principal,
         watch: Callable[[StreamEvent], None] | None = None,
-        is_ahead: bool = False,
-        is_alone: bool = False,
+        prefetch: bool = False,
+        local_only: bool = False,
     ) -> EvidenceResponse:
-        """Answer a request; `is_alone` leaves out the sources outside the base.
+        """Answer a request; `local_only` leaves out the sources outside the base.
 
         The first request has to open the base: index and encoder before its time begins to run, and what else is read for the first
         time while it does, so it waits for the base however long that takes.
@@ -180,10 +181,9 @@ class BaseComponents:
         is_first = not self._is_warm
         if is_first:
             await self._workers.run(self._warm)
-        engine = self._engine_alone() if is_alone else self.engine(self.config)
-        return await engine.retrieve(
-            request, principal=principal, workers=self._workers, watch=watch, is_ahead=is_ahead, is_patient=is_first
-        )
+        engine = self._engine_alone() if local_only else self.engine(self.config)
+        task = RetrievalTask(engine, executor=self._workers, watch=watch, prefetch=prefetch, no_deadline=is_first)
+        return await task.run(request, principal=principal)
 
     @cached_property
     def layouts(self) -> LayoutCatalogue:

@@ -7,11 +7,12 @@ memory maps outlive a collection that deletes their files.
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from evidentia.backends.embedded.lexical.term_dictionary import Vocabulary
@@ -33,7 +34,7 @@ from evidentia.policy.access import is_allowed
 if TYPE_CHECKING:
     import sqlite3
     import threading
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -123,24 +124,51 @@ class EmbeddedSnapshot:
         narrowing: Predicate | None,
         facets: Sequence[str],
         limit: int,
-        also: Callable[[], Sequence[SearchHit]] | None = None,
     ) -> LexicalHits:
-        """Return the best matches, exactly, with counts over the whole match and what was found otherwise (`also`, asked at the end)."""
+        """Return the best matches, exactly, with counts over the whole match."""
         view, keep = self.view(scope), self._keep(narrowing)
         needs_list = bool(facets) or len(self._table.sources) > 1
         matched = view.match(query, keep=keep, limit=limit, listed=needs_list)
-        hits = tuple(self._hits(matched.places, matched.scores, limit=limit))
-        attainable = view.attainable(query)
-        others = () if also is None else also()
-        if others:
-            matched = view.joined(matched, query, places=[hit.place for hit in others], keep=keep)
+        documents = None if matched.matching is None or not facets else np.unique(self._table.document_of[matched.matching])
         return LexicalHits(
-            hits=hits,
+            hits=tuple(self._hits(matched.places, matched.scores, limit=limit)),
             matching=matched.total,
-            attainable=attainable,
+            attainable=view.attainable(query),
             matching_by_source=self._count_sources(matched),
-            facets={} if matched.matching is None else {field: self._count_facet(field, matched.matching) for field in facets},
+            facets={} if documents is None else {field: _ordered(self._count_facet(field, documents)) for field in facets},
         )
+
+    def count_union(
+        self, found: LexicalHits, others: Sequence[SearchHit], *, query: LexicalQuery, scope: AccessScope, narrowing: Predicate | None
+    ) -> LexicalHits:
+        """Return what `search` found, with counts and facets over its match and the chunks that were found otherwise.
+
+        Only the chunks that the words do not match are counted anew: others are a few hundred, the match may be everything.
+        """
+        view, keep = self.view(scope), self._keep(narrowing)
+        added = view.unmatched([hit.place for hit in others], query, keep=keep)
+        if not len(added):
+            return found
+        by_source = Counter(found.matching_by_source)
+        by_source.update(self._table.sources[code] for code in self._table.source_codes[self._table.document_of[added]].tolist())
+        facets = found.facets
+        if facets:
+            documents = self._uncounted(view, added, query, keep=keep)
+            facets = {field: _ordered(Counter(counts) + Counter(self._count_facet(field, documents))) for field, counts in facets.items()}
+        return msgspec.structs.replace(
+            found,
+            matching=found.matching + len(added),
+            matching_by_source={source: by_source[source] for source in self._table.sources if by_source[source]},
+            facets=facets,
+        )
+
+    def _uncounted(self, view: View, added: NDArray[np.int32], query: LexicalQuery, *, keep: NDArray[np.bool_] | None) -> NDArray[np.int32]:
+        """Return the documents of places that the words do not match, without those of which they match another place."""
+        documents = np.unique(self._table.document_of[added])
+        places = np.flatnonzero(np.isin(self._table.document_of, documents)).astype(np.int32)
+        matched = np.setdiff1d(view.shown(places, keep=keep), view.unmatched(places.tolist(), query, keep=keep))
+        uncounted: NDArray[np.int32] = np.setdiff1d(documents, self._table.document_of[matched])
+        return uncounted
 
     def chunks(self, hits: Sequence[SearchHit]) -> Sequence[StoredChunk]:
         """Return the chunks behind hits, in the same order."""
@@ -384,10 +412,9 @@ class EmbeddedSnapshot:
         counts = np.bincount(self._table.source_codes[self._table.document_of[matching]], minlength=len(self._table.sources))
         return {source: int(count) for source, count in zip(self._table.sources, counts, strict=True) if count}
 
-    def _count_facet(self, field: str, matching: NDArray[np.int64]) -> Mapping[str, int]:
-        """Count matching documents per value; each member of a set counts by itself."""
+    def _count_facet(self, field: str, documents: NDArray[np.int32]) -> dict[str, int]:
+        """Count documents per value; each member of a set counts by itself."""
         column = self._columns.column(field)
-        documents = np.unique(self._table.document_of[matching])
         counts: dict[str, int] = {}
         for code, count in enumerate(np.bincount(column.codes[documents], minlength=len(column.values)).tolist()):
             value = column.values[code]
@@ -396,4 +423,9 @@ class EmbeddedSnapshot:
             for member in value if isinstance(value, tuple) else (value,):
                 shown = member.isoformat() if isinstance(member, datetime) else str(member)
                 counts[shown] = counts.get(shown, 0) + count
-        return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+        return counts
+
+
+def _ordered(counts: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the values of a facet, the most frequent first, then by name."""
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))

@@ -114,7 +114,7 @@ class View:
         order by id and cut. `listed` asks for every matching place besides.
         """
         found = self._found(query)
-        totals, touched = self._totals(query, found)
+        totals, touched = self._totals(found)
         if keep is None and not query.phrases and not listed and touched is None:
             return self._best_of_all(found, totals, limit=limit)
         matching = np.flatnonzero(totals if touched is None else touched)
@@ -133,23 +133,22 @@ class View:
         best = best_of(scores, limit)
         return Matches(places=chosen[best], scores=scores[best], total=int(np.count_nonzero(totals)), matching=None)
 
-    def joined(self, matched: Matches, query: LexicalQuery, *, places: Sequence[int], keep: NDArray[np.bool_] | None) -> Matches:
-        """Return the matches counted together with places that were found otherwise; the best stay what they are."""
-        found = np.asarray(sorted(set(places)), dtype=np.int32)
-        found = found[self.mask[found] if keep is None else self.mask[found] & keep[found]]
-        listed = matched.matching
-        is_known = self.occurs(found, query) if listed is None else np.isin(found, listed)
-        added = found[~is_known]
-        matching = None if listed is None else np.sort(np.concatenate([listed, added.astype(np.int64)]))
-        return matched._replace(total=matched.total + len(added), matching=matching)
+    def shown(self, places: Sequence[int] | NDArray[np.int32], *, keep: NDArray[np.bool_] | None) -> NDArray[np.int32]:
+        """Return the places that the caller may see and that are kept, each once, in order."""
+        found = np.unique(np.asarray(places, dtype=np.int32))
+        return found[self.mask[found] if keep is None else self.mask[found] & keep[found]]
+
+    def unmatched(self, places: Sequence[int], query: LexicalQuery, *, keep: NDArray[np.bool_] | None) -> NDArray[np.int32]:
+        """Return those of the places that are shown and that `match` does not match, each once, in order."""
+        found = self.shown(places, keep=keep)
+        is_matched = self.occurs(found, query)
+        for phrase in query.phrases:
+            is_matched &= np.isin(found, self._vocabulary.phrase(phrase))
+        return found[~is_matched]
 
     def scores(self, places: Sequence[int], query: LexicalQuery) -> list[int]:
         """Return the score that `match` gives each place; 0 where no term occurs, and where the caller may not look."""
         wanted = np.asarray(places, dtype=np.int32)  # the postings' own type: looking for another would copy them all
-        matched = self._matched(query)
-        if matched is not None:
-            known: list[int] = matched.totals[wanted].tolist()
-            return known
         totals = np.zeros(len(wanted), dtype=np.int64)
         for postings, times in self._found(query):
             totals += np.multiply(postings.at(wanted), times, dtype=np.int64)
@@ -170,9 +169,6 @@ class View:
 
     def occurs(self, places: NDArray[np.int32], query: LexicalQuery) -> NDArray[np.bool_]:
         """Tell for each place whether one of the terms occurs there, whatever it is worth."""
-        matched = self._matched(query)
-        if matched is not None:
-            return matched.totals[places] > 0 if matched.touched is None else matched.touched[places]
         found = np.zeros(len(places), dtype=np.bool_)
         for postings, _ in self._found(query):
             found |= postings.occurs(places)
@@ -224,26 +220,16 @@ class View:
         is_wide = any(postings.impacts.dtype.itemsize > np.dtype(np.int32).itemsize for postings, _ in found)
         return self._impacts is None or is_wide or sum(times for _, times in found) > QUERY_TERM_LIMIT
 
-    def _totals(self, query: LexicalQuery, found: Sequence[tuple[TermPostings, int]]) -> _Matched:
-        """Return the score of every place, and where terms stand unless the scores tell.
-
-        Each thread has room for one query, kept until its next one: whoever matches a query soon asks what else it says of some places.
-        """
+    def _totals(self, found: Sequence[tuple[TermPostings, int]]) -> _Matched:
+        """Return the score of every place, and where terms stand unless the scores tell; they stand until the thread's next query."""
         wide = self._may_overflow(found)
-        self._scratch.matched = None
         totals = self._zeros("wide" if wide else "narrow", np.int64 if wide else np.int32)
         touched = None if all(postings.is_positive for postings, _ in found) else self._zeros("touched", np.bool_)
         for postings, times in found:
             postings.add_to(totals, times)
             if touched is not None:
                 postings.touch(touched)
-        self._scratch.matched = (query, _Matched(totals, touched))
         return _Matched(totals, touched)
-
-    def _matched(self, query: LexicalQuery) -> _Matched | None:
-        """Return what this thread's last match was, if it was of this very query."""
-        asked, matched = getattr(self._scratch, "matched", None) or (None, None)
-        return matched if asked is query else None
 
     def _zeros(self, name: str, dtype: type[np.generic]) -> Array:
         """Return this thread's room for one number per place, zeroed."""
