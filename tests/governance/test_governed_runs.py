@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.contracts.decisions import LogEntry
+    from evidentia.provenance.decision_chain import EntryBatch
 
 JUDGED = body("Judged", "grounding", llm_grounding_check=True, llm_grounding_phase="both", action_on_violation="block")
 
@@ -265,12 +266,12 @@ class RepeatingLog(FullLog):
 
     is_new_file = False
 
-    def append(self, entries: Sequence[LogEntry]) -> None:
+    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
         """Take entries, the policies first where a file begins."""
         if self.is_new_file:
             self.is_new_file = False
             super().append([next(self.records()).entry])
-        super().append(entries)
+        return super().append(entries)
 
 
 def test_a_verdict_is_found_in_a_log_that_repeats_the_policies() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evidentia.contracts.errors import NotFoundError, PolicyConflictError
 from evidentia.contracts.policies import DEFAULT_TENANT, ChangeKind, Policy, PolicyChange, StoredPolicy
 from evidentia.policy.rules import check_policy
-from evidentia.provenance.decision_chain import SEED_SIZE, LogPart, Sealer, read_records, record_lines, with_ends
+from evidentia.provenance.decision_chain import SEED_SIZE, EntryBatch, LogPart, Sealer, read_records, record_lines, with_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -151,7 +151,7 @@ class MemoryLog:
 
     def __init__(self, *, entropy: Entropy, name: str = "memory") -> None:
         self._lock = threading.Lock()
-        self._pending: list[LogEntry] = []
+        self._pending: list[EntryBatch] = []
         self._lines: list[bytes] = []
         self._begins: dict[RunId, int] = {}
         """The place of the first line of each run, while no line was moved."""
@@ -159,10 +159,12 @@ class MemoryLog:
         self._sealer = Sealer(name, seed=entropy.take(SEED_SIZE))
         self._part = LogPart(name, 1)
 
-    def append(self, entries: Sequence[LogEntry]) -> None:
+    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
         """Take entries in order."""
+        batch = EntryBatch(tuple(entries), self.flush)
         with self._lock:
-            self._pending.extend(entries)
+            self._pending.append(batch)
+        return batch
 
     def flush(self) -> None:
         """Seal everything taken so far."""
@@ -212,8 +214,13 @@ class MemoryLog:
             return tuple(self._lines)
 
     def _seal(self) -> None:
-        for entry in self._pending:
-            if not self._is_rewritten:
-                self._begins.setdefault(entry.run_id, len(self._lines))
-            self._lines.append(self._sealer.seal(entry))
+        for batch in self._pending:
+            sealed = []
+            for entry in batch.entries:
+                if not self._is_rewritten:
+                    self._begins.setdefault(entry.run_id, len(self._lines))
+                previous = self._sealer.previous
+                self._lines.append(self._sealer.seal(entry))
+                sealed.append((previous, self._lines[-1]))
+            batch.settle(self._part.log, sealed)
         self._pending.clear()

@@ -29,7 +29,7 @@ from evidentia.backends.embedded.logs.decision_log_file import (
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import BaseDamagedError, BaseStateError, EvidentiaError
 from evidentia.contracts.runs import PoliciesRecorded, RunStarted
-from evidentia.provenance.decision_chain import GENESIS, SEED_SIZE, LogPart, Sealer, head_of, read_records, record_lines
+from evidentia.provenance.decision_chain import GENESIS, SEED_SIZE, EntryBatch, LogPart, Sealer, head_of, read_records, record_lines
 from evidentia.provenance.decision_lines import ADMIN_RUN
 from evidentia.provenance.merkle import Frontier
 
@@ -59,14 +59,14 @@ class Place(NamedTuple):
     previous: bytes
 
 
-class DecisionPen:
-    """Seals and writes entries. Not thread safe."""
+class LogAppender:
+    """Seals and writes entries. Not thread safe: whoever writes holds the log's `_writing` lock."""
 
     def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, max_bytes: int) -> None:
         self._directory = directory
         self._clock = clock
         self._entropy = entropy
-        self._most_bytes = max_bytes
+        self._max_bytes = max_bytes
         self._policies: dict[Sha256, LogEntry] = {}
         self._stated: set[Sha256] = set()
         self._sealer: Sealer | None = None
@@ -89,12 +89,12 @@ class DecisionPen:
         """Return where a run begins in the file that is written to, which nobody else can rewrite; None when it does not begin there."""
         return self._runs.get(run_id)
 
-    def write(self, entries: Sequence[LogEntry], *, is_synced: bool) -> None:
-        """Write entries, all or none, or raise BaseStateError."""
+    def write(self, batches: Sequence[EntryBatch], *, is_synced: bool) -> None:
+        """Write the entries of batches, all or none, or raise BaseStateError; each batch learns its seals."""
         try:
             with storage_errors(self._directory, name=DECISIONS_NAME):
                 file = self._file or self._open()
-                self._write(file, entries)
+                sealed = self._write(file, batches)
                 if is_synced:
                     file.sync()
         except (EvidentiaError, OSError) as error:
@@ -103,7 +103,10 @@ class DecisionPen:
                 self.break_off()
             raise
         self.problem = None
-        if file.bytes >= self._most_bytes:
+        # Not before the sync: whoever asks for a record of a durable log must never get one that a crash could still take away.
+        for batch, lines in zip(batches, sealed, strict=True):
+            batch.settle(file.part.log, lines)
+        if file.bytes >= self._max_bytes:
             self.leave()
 
     def leave(self) -> None:
@@ -135,31 +138,41 @@ class DecisionPen:
         self._parts += 1
         return self._file
 
-    def _write(self, file: DecisionFile, entries: Sequence[LogEntry]) -> None:
-        """Seal entries and write them; a chain states each set of policies before the first run under it, also one that another stated."""
+    def _write(self, file: DecisionFile, batches: Sequence[EntryBatch]) -> list[list[tuple[bytes, bytes]]]:
+        """Seal entries and write them; return for each batch its lines, each behind the hash of the line before.
+
+        A chain states each set of policies before the first run under it, also one that another chain stated.
+        """
         sealer = self._sealer
         assert sealer is not None  # noqa: S101 - opened with the file
         mark, stated = sealer.mark(), set(self._stated)
         lines: list[bytes] = []
+        sealed: list[list[tuple[bytes, bytes]]] = []
         runs: dict[RunId, Place] = {}
-        for entry in entries:
-            kind = type(entry.call)
-            if entry.policies not in stated:
-                stated.add(entry.policies)
-                if kind is PoliciesRecorded:
-                    self._policies[entry.policies] = entry
-                elif (known := self._policies.get(entry.policies)) is not None:
-                    lines.append(sealer.seal(msgspec.structs.replace(known, run_id=ADMIN_RUN, at_us=entry.at_us)))
-            if (kind is RunStarted or kind is PoliciesRecorded) and entry.run_id not in runs:
-                runs[entry.run_id] = Place(file.part, file.bytes + sum(map(len, lines)), sealer.mark().previous.hex().encode())
-            lines.append(sealer.seal(entry))
+        for batch in batches:
+            sealed.append([])
+            for entry in batch.entries:
+                kind = type(entry.call)
+                if entry.policies not in stated:
+                    stated.add(entry.policies)
+                    if kind is PoliciesRecorded:
+                        self._policies[entry.policies] = entry
+                    elif (known := self._policies.get(entry.policies)) is not None:
+                        lines.append(sealer.seal(msgspec.structs.replace(known, run_id=ADMIN_RUN, at_us=entry.at_us)))
+                previous = sealer.previous
+                if (kind is RunStarted or kind is PoliciesRecorded) and entry.run_id not in runs:
+                    runs[entry.run_id] = Place(file.part, file.bytes + sum(map(len, lines)), previous)
+                lines.append(sealer.seal(entry))
+                sealed[-1].append((previous, lines[-1]))
         try:
             file.write(b"".join(lines))
         except OSError:
+            # Nothing of the batch is in the file, so the chain goes on from where it stood; the caller tries the same entries again.
             sealer.reset(mark)
             raise
         self._stated = stated
         self._remember(runs)
+        return sealed
 
     def _remember(self, runs: dict[RunId, Place]) -> None:
         for run_id, place in runs.items():
@@ -178,17 +191,6 @@ _AT_ONCE: Final = 256
 _open_logs: weakref.WeakSet[EmbeddedDecisionLog] = weakref.WeakSet()
 
 
-class _Batch:
-    """The entries of one durable `append`, and what became of them."""
-
-    __slots__ = ("entries", "error", "is_done")
-
-    def __init__(self, entries: Sequence[LogEntry]) -> None:
-        self.entries = entries
-        self.is_done = False
-        self.error: Exception | None = None
-
-
 class EmbeddedDecisionLog:
     """Implements `DecisionLog` and `KeptLogs`. Thread safe; the file is made with the first entry, and another when it is full."""
 
@@ -205,10 +207,10 @@ class EmbeddedDecisionLog:
     ) -> None:
         self._directory = directory
         self._folder = directory / DECISIONS_NAME
-        self._pen = DecisionPen(directory, clock=clock, entropy=entropy, max_bytes=max_bytes)
+        self._appender = LogAppender(directory, clock=clock, entropy=entropy, max_bytes=max_bytes)
         self._is_durable = is_durable
         self._flush_s = flush_ms / 1_000
-        self._most_pending = max_pending
+        self._max_pending = max_pending
         self._many = max_pending // 8
         self._is_closed = False
         self._begin()
@@ -218,36 +220,29 @@ class EmbeddedDecisionLog:
     def _begin(self) -> None:
         """Start with nothing taken and nothing open; also in a child process, whose parent writes what it had taken."""
         self._lock = threading.Lock()
-        """Held by whoever touches the lists."""
+        """Held by whoever touches the list, for a moment: an append never waits for the disk behind it."""
         self._writing = threading.RLock()
-        """Held by whoever writes, and taken before the other."""
-        self._pending: list[LogEntry] = []
-        self._waiting: list[_Batch] = []
+        """Held by whoever writes, and always taken before the other, or two threads could wait for each other."""
+        self._pending: list[EntryBatch] = []
+        self._pending_entries = 0
         self._wake, self._is_full = threading.Event(), threading.Event()
         self._writer: threading.Thread | None = None
 
     @property
     def problem(self) -> str | None:
         """Return why entries wait that could not be written; None when all is well."""
-        return self._pen.problem
+        return self._appender.problem
 
-    def append(self, entries: Sequence[LogEntry]) -> None:
+    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
         """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
-        if self._is_durable:
-            self._append_durably(entries)
-            return
-        with self._lock:
-            pending = self._pending
-            taken = len(pending)
-            has_room = taken < self._most_pending and not self._is_closed
-            if has_room:
-                pending.extend(entries)
-        if not has_room:
-            self._append_when_there_is_room(entries)
-        elif not taken:
-            self._wake_writer()
-        elif taken > self._many and not self._is_full.is_set():
-            self._is_full.set()
+        batch = EntryBatch(tuple(entries), self._drain)
+        if not batch.entries:
+            batch.settle("", ())
+        elif self._is_durable:
+            self._append_durably(batch)
+        else:
+            self._append_buffered(batch)
+        return batch
 
     def flush(self) -> None:
         """Wait until everything taken so far is written, or say why it cannot be."""
@@ -261,7 +256,7 @@ class EmbeddedDecisionLog:
         with suppress(EvidentiaError, OSError):  # what cannot be written is no record yet; `problem` says why
             self._drain()
         with self._writing:
-            place = None if run_id is None else self._pen.place_of(run_id)
+            place = None if run_id is None else self._appender.place_of(run_id)
         parts = self.parts() if place is None else (place.part,)
         for log, of_log in groupby(parts, key=attrgetter("log")):
             yield from self._read(log, tuple(of_log), run_id=run_id, after=after, place=place)
@@ -271,18 +266,16 @@ class EmbeddedDecisionLog:
         with suppress(EvidentiaError, OSError):
             self._drain()
         with self._writing:
-            return self._pen.head()
+            return self._appender.head()
 
     def close(self) -> None:
         """Write what is left and let go of the file; when that fails, everything is kept for another try."""
         with self._writing:
             with self._lock:
                 self._is_closed = True  # first, so that nothing is taken after the last is written
-                together, self._waiting = self._waiting, []
             try:
-                self._write_durably(together)
                 self._drain()
-                self._pen.leave()
+                self._appender.leave()
             except (EvidentiaError, OSError):
                 self._is_closed = False
                 raise
@@ -308,8 +301,8 @@ class EmbeddedDecisionLog:
         """Put a changed copy in the place of a part; the one this process writes to is left first, and the next entry begins another."""
         self._drain()
         with self._writing, storage_errors(self._directory, name=str(part)):
-            if self._pen.part == part:
-                self._pen.leave()
+            if self._appender.part == part:
+                self._appender.leave()
             rewrite(self._folder, part, change)
 
     def _read(self, log: str, parts: Sequence[LogPart], *, run_id: RunId | None, after: int, place: Place | None) -> Iterator[LogRecord]:
@@ -325,52 +318,76 @@ class EmbeddedDecisionLog:
         with storage_errors(self._directory, name=str(part)):
             yield from read_blocks(self._folder, part, offset=offset)
 
-    def _append_when_there_is_room(self, entries: Sequence[LogEntry]) -> None:
+    def _append_buffered(self, batch: EntryBatch) -> None:
+        with self._lock:
+            taken = self._pending_entries
+            has_room = taken < self._max_pending and not self._is_closed
+            if has_room:
+                self._pending.append(batch)
+                self._pending_entries = taken + len(batch.entries)
+        if not has_room:
+            self._append_when_there_is_room(batch)
+        elif not taken:
+            self._wake_writer()
+        elif taken > self._many and not self._is_full.is_set():
+            self._is_full.set()
+
+    def _append_when_there_is_room(self, batch: EntryBatch) -> None:
         """Write in the caller's own time, since the writer cannot keep up; what cannot be written either is refused."""
         if self._is_closed:
             raise BaseStateError("the decision log is closed")
         try:
             self._drain()
         except (EvidentiaError, OSError):
-            if len(self._pending) >= self._most_pending:
+            if self._pending_entries >= self._max_pending:
                 raise
         with self._lock:
-            self._pending.extend(entries)
+            self._pending.append(batch)
+            self._pending_entries += len(batch.entries)
         self._wake_writer()
 
-    def _append_durably(self, entries: Sequence[LogEntry]) -> None:
-        batch = _Batch(entries)
+    def _append_durably(self, batch: EntryBatch) -> None:
         with self._lock:
             if self._is_closed:
                 raise BaseStateError("the decision log is closed")
-            self._waiting.append(batch)
+            self._pending.append(batch)
+        # Group commit: whoever comes to the writing lock first writes and syncs for all who queued meanwhile; the others find it done.
         with self._writing:
-            if not batch.is_done:
-                with self._lock:
-                    together, self._waiting = self._waiting, []
-                self._write_durably(together)
-        if batch.error is not None:
-            raise batch.error
-
-    def _write_durably(self, together: list[_Batch]) -> None:
-        """Write and sync several batches; the writing lock is held. One failure is everybody's."""
-        if not together:
-            return
-        error: Exception | None = None
-        try:
-            self._pen.write([entry for batch in together for entry in batch.entries], is_synced=True)
-        except (EvidentiaError, OSError) as failure:
-            error = failure
-        for batch in together:
-            batch.is_done, batch.error = True, error
+            if not batch.is_settled:
+                self._drain()
+        batch.check()
 
     def _drain(self) -> None:
-        """Write everything that is pending, part by part; what fails stays first in line."""
+        """Write everything that is pending; what a buffered log fails to write stays first in line, what a durable one fails is refused."""
         with self._writing:
-            while part := self._pending[:_AT_ONCE]:
-                self._pen.write(part, is_synced=False)
+            if self._is_durable:
+                self._write_durably()
+                return
+            while batches := self._next_batches():
+                self._appender.write(batches, is_synced=False)
                 with self._lock:
-                    del self._pending[: len(part)]
+                    del self._pending[: len(batches)]
+                    self._pending_entries -= sum(len(batch.entries) for batch in batches)
+
+    def _next_batches(self) -> list[EntryBatch]:
+        first, count = self._pending[:_AT_ONCE], 0
+        for number, batch in enumerate(first, start=1):
+            count += len(batch.entries)
+            if count >= _AT_ONCE:
+                return first[:number]
+        return first
+
+    def _write_durably(self) -> None:
+        """Write and sync what callers wait for; the writing lock is held. One failure is everybody's."""
+        with self._lock:
+            batches, self._pending = self._pending, []
+        if not batches:
+            return
+        try:
+            self._appender.write(batches, is_synced=True)
+        except (EvidentiaError, OSError) as failure:
+            for batch in batches:
+                batch.refuse(failure)
 
     def _wake_writer(self) -> None:
         with self._lock:
@@ -394,7 +411,7 @@ class EmbeddedDecisionLog:
     def _forget(self) -> None:
         """Leave what the parent process had taken to the parent."""
         self._begin()
-        self._pen.break_off()
+        self._appender.break_off()
 
 
 def _forget_all() -> None:
