@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 BESIDE := $(VENV)/integrations
 
+# Bytecode is kept even where the environment says otherwise: tests start many processes, and each would compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := test
 .PHONY: beside demo test test-full test-integrations test-mcp test-browser screenshots check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving traces fit docs clean
 
