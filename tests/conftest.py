@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import httpcore2
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LENGTH = ("test_beir", "test_kill", "test_noninterference")
@@ -22,6 +29,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: with one of them at the end, the other process would have nothing left to do meanwhile."""
     items.sort(key=lambda item: item.path.stem not in MAX_LENGTH)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_answers() -> Iterator[None]:
+    """Keep what is expensive, asked for thousands of times and always the same: hashes of tokens, and the machine's authorities."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hashlib, "scrypt", cache(hashlib.scrypt))
+        patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import errno
 import hashlib
 import io
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -48,6 +47,7 @@ from evidentia.governance.log_maintenance import redact, verify
 from evidentia.testing.determinism import START, SteppingClock
 from evidentia.wiring import embedded
 from evidentia.wiring.system import SystemClock, SystemEntropy
+from soak import IS_SOAKED, cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -440,7 +440,7 @@ def test_a_backup_is_whole_while_others_ingest_retrieve_decide_and_collect(base:
 def test_many_backups_are_whole_while_versions_go_too(base: Base, tmp_path: Path) -> None:
     states: set[str] = set()
     with at_work(base.path, "ingest", "retrieve", "decide", "gc-hard"):
-        for number in range(30 if os.environ.get("EVIDENTIA_SOAK") == "full" else 12):
+        for number in range(cases(6, of=30)):
             copy = tmp_path / (f"copy-{number}.tar" if number % 2 else f"copy-{number}")
             states.add(base.backup(copy).evidence_state)
     for copy in sorted(tmp_path.glob("copy-*")):
@@ -457,7 +457,7 @@ def test_many_backups_are_whole_while_versions_go_too(base: Base, tmp_path: Path
 def test_a_backup_that_is_killed_leaves_nothing_that_restores_to_half_a_base(base: Base, tmp_path: Path, name: str) -> None:
     """The process kills itself when it has come so far; how far there is to go shows when it no longer dies."""
     refusals = 0
-    for calls in range(1, 100, 2):
+    for calls in range(1, 100, 2 if IS_SOAKED else 5):
         child = subprocess.run([sys.executable, str(RIG), "killed", str(base.path), name, str(calls)], check=False, capture_output=True)
         left = tmp_path / f"{name}.partial" / ("files.tar" if name.endswith(".tar") else "files")
         if child.returncode == 0:
@@ -474,7 +474,7 @@ def test_a_backup_that_is_killed_leaves_nothing_that_restores_to_half_a_base(bas
 
 @pytest.mark.slow
 def test_a_backup_that_is_killed_at_any_moment_is_there_whole_or_not_at_all(base: Base, tmp_path: Path) -> None:
-    for number in range(8):
+    for number in range(8) if IS_SOAKED else (0, 3, 4, 7):
         copy = tmp_path / (f"copy-{number}.tar" if number % 2 else f"copy-{number}")
         child = subprocess.Popen([sys.executable, str(RIG), "killed", str(base.path), copy.name, "0"], stdout=subprocess.PIPE)
         with child:
@@ -510,7 +510,7 @@ def refused(backup: Path, directory: Path) -> None:
     assert not directory.exists()
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(100, of=300))
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_no_flipped_bit_of_a_tar_gets_through(taken: Path, tmp_path_factory: pytest.TempPathFactory, place: float, bit: int) -> None:
     content = bytearray((taken / "file.tar").read_bytes())

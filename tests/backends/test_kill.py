@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-KILLS = 200 if os.environ.get("EVIDENTIA_SOAK") == "full" else 60
+from soak import cases
+
+KILLS = cases(24, of=200)
 SHARDS = 2
 
 

@@ -1,7 +1,7 @@
 """SciFact and the sample corpus as bases with vectors, and what tests ask of them.
 
 Encoding all of SciFact takes minutes on a busy machine, so it is cut to 800 abstracts, among them every one that a test
-query is about, and each test asks every third query, other tests the others; EVIDENTIA_SCIFACT=full takes all 5,183 and all 300.
+query is about, and each test asks every sixth query, other tests the others; EVIDENTIA_SCIFACT=full takes all 5,183 and all 300.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SOURCE = "scifact"
 IS_FULL = os.environ.get("EVIDENTIA_SCIFACT") == "full"
 DOCUMENTS = 5_183 if IS_FULL else 800
 QUERIES = 300
-PARTS = 1 if IS_FULL else 3
+PARTS = 1 if IS_FULL else 6
 DEMO_SETTINGS = "[ranking]\ncandidates = 6\n"
 
 

@@ -1,13 +1,12 @@
 """After a change no tier brings the old state back: random histories of a base, another base and Python sources.
 
 What an answer has to hold is known from the history alone: everything that is there now and that the caller may see, and nothing else.
-The default run plays half of the histories; EVIDENTIA_SOAK=full plays all of them.
+The default run plays a quarter of the histories; EVIDENTIA_SOAK=full plays all of them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -28,6 +27,7 @@ from evidentia.testing.documents import make_document
 from evidentia.testing.faulty_sources import FaultySource
 from evidentia.wiring import embedded as wiring
 from evidentia.wiring.settings_file import SETTINGS_NAME
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evidentia.wiring.embedded import BaseComponents
 
 ALL_SHARDS, HISTORIES, EVENTS = 8, 125, (3, 4)
-SHARDS = ALL_SHARDS if os.environ.get("EVIDENTIA_SOAK") == "full" else ALL_SHARDS // 2
+SHARDS = cases(2, of=ALL_SHARDS)
 OWN, OTHER, PYTHON, SLOW = "own", "other", "python", "slow"
 QUERIES = ("open the harbour", "close the harbour")
 SETTINGS = (

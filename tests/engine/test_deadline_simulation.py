@@ -1,13 +1,12 @@
 """Thousands of requests over sources with every fault, in virtual time: none is late, none raises, and everything is declared.
 
 What has to be declared is worked out from what each source did (`shifty_sources`), not from what the engine says it did.
-The default run plays half of the requests; EVIDENTIA_SOAK=full plays all of them.
+The default run plays a quarter of the requests; EVIDENTIA_SOAK=full plays all of them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -28,6 +27,7 @@ from evidentia.engine.answer_verification import verify_response
 from evidentia.testing.documents import make_document
 from evidentia.testing.faulty_sources import SourceFault
 from evidentia.testing.virtual_time import run_virtual
+from soak import cases
 
 if TYPE_CHECKING:
     from engine.federated_base import Asking
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import CoverageReport, EvidenceRequest, EvidenceResponse
 
 ALL_SHARDS, REQUESTS, PER_ENGINE = 8, 1_260, 110
-SHARDS = ALL_SHARDS if os.environ.get("EVIDENTIA_SOAK") == "full" else ALL_SHARDS // 2
+SHARDS = cases(2, of=ALL_SHARDS)
 DEADLINES_MS = (50, 200, 500)
 SAMPLED = 40
 P99_MS = (10, 10, 20, 20, 30, 30, 35, 60, 100, 130, 300, 10)

@@ -25,6 +25,7 @@ from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.sources import SourcePolicy
 from evidentia.testing.documents import make_document
 from evidentia.testing.virtual_time import run_virtual
+from soak import cases
 
 if TYPE_CHECKING:
     from engine.federated_base import Asking
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
     from evidentia.contracts.sources import SourceAccessPolicy
 
-WORLDS, CALLERS, REQUESTS = 8, 6, 12
+WORLDS, CALLERS, REQUESTS = cases(3, of=8), 6, 12
 OF_THE_WHOLE_BASE = frozenset({"commit", "commit_hash", "corpus_version", "evidence_state", "receipt_id", "request_id", "result_hash"})
 OF_THE_LOG = frozenset({"event", "inclusion"})
 QUERIES = ("gate timeout", "crane limit", "harbour pier", "cargo at the dock")

@@ -8,7 +8,6 @@ comparison to notice.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +44,7 @@ from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.settings import SearchSettings, Settings
 from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
 from evidentia.policy.access import access_scope
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,9 +56,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, EvidenceResponse
     from evidentia.contracts.ports import EvidenceIndex
 
-SHARDS, PRINCIPALS, REQUESTS = 5, 8, 11
-ALL_CORPORA = 46
-CORPORA = ALL_CORPORA if os.environ.get("EVIDENTIA_SOAK") == "full" else ALL_CORPORA // 2
+ALL_SHARDS, ALL_CORPORA, PRINCIPALS, REQUESTS = 5, 46, 8, 11
+SHARDS, CORPORA = cases(2, of=ALL_SHARDS), cases(23, of=ALL_CORPORA)
 WHY_EVERY = 20
 ORACLE_SHARDS, ORACLE_DOCUMENTS, ORACLE_SCOPES = 4, 200, 250
 OF_THE_WHOLE_BASE = frozenset({"commit", "commit_hash", "corpus_version", "evidence_state", "receipt_id", "request_id", "result_hash"})
@@ -166,7 +165,7 @@ def test_an_answer_is_that_of_a_base_without_what_the_caller_may_not_see(shard: 
 
 
 def test_the_cases_are_as_many_as_promised() -> None:
-    assert SHARDS * ALL_CORPORA * PRINCIPALS * REQUESTS >= 20_000
+    assert ALL_SHARDS * ALL_CORPORA * PRINCIPALS * REQUESTS >= 20_000
 
 
 def compare_world(rng: Random, tally: Tally, *, scratch: Path, wrap: Callable[[EvidenceIndex], EvidenceIndex] | None = None) -> None:

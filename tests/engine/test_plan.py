@@ -28,6 +28,7 @@ from evidentia.federation.source_plan import (
     plan_sources,
 )
 from evidentia.policy.access import access_scope
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -374,7 +375,7 @@ requests = st.builds(
 left = st.none() | st.integers(0, 2_000)
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(50, of=150))
 @given(worlds, requests, left, st.randoms(use_true_random=False))
 def test_the_order_of_the_facts_means_nothing(
     world: list[SourceFacts], asked: EvidenceRequest, remaining_ms: int | None, chance: Any
@@ -384,7 +385,7 @@ def test_the_order_of_the_facts_means_nothing(
     assert plan(*world, asked=asked, remaining_ms=remaining_ms) == plan(*shuffled, asked=asked, remaining_ms=remaining_ms)
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(50, of=150))
 @given(worlds, requests, left)
 def test_every_source_is_accounted_for_once_or_hidden(world: list[SourceFacts], asked: EvidenceRequest, remaining_ms: int | None) -> None:
     found = plan(*world, asked=asked, remaining_ms=remaining_ms)
@@ -398,7 +399,7 @@ def test_every_source_is_accounted_for_once_or_hidden(world: list[SourceFacts], 
     assert plan(*(each for each in world if each.descriptor.source_id in known), asked=asked, remaining_ms=remaining_ms) == found
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(50, of=150))
 @given(worlds, requests, left)
 def test_no_limit_is_exceeded(world: list[SourceFacts], asked: EvidenceRequest, remaining_ms: int | None) -> None:
     remaining = asked.latency_deadline_ms if remaining_ms is None else min(remaining_ms, asked.latency_deadline_ms)
@@ -447,7 +448,7 @@ def restated(world: Sequence[SourceFacts], asked: EvidenceRequest) -> list[tuple
     return chosen
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(50, of=150))
 @given(worlds, requests)
 def test_the_choice_is_the_greedy_one(world: list[SourceFacts], asked: EvidenceRequest) -> None:
     asked = msgspec.structs.replace(asked, source_policy=SourcePolicy(most_sources=asked.source_policy.most_sources))

@@ -1,4 +1,4 @@
-"""The nearest 100 abstracts of every SciFact test query are those that multiplying everything out in float64 finds."""
+"""The nearest 100 abstracts of SciFact's test queries are those that multiplying everything out in float64 finds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def test_the_scan_finds_what_multiplying_everything_out_finds(scifact: SciFact) 
     assert len(chunks) >= DOCUMENTS
 
     compared = 0
-    for text in scifact.texts:
+    texts = scifact.part(3).texts
+    for text in texts:
         vector = encoder.encode_query(text)
         products = matrix @ vector.astype(np.float64)  # exact: unit vectors at 2**-22 give at most 2**44
         best = np.argsort(-products, kind="stable")[:NEAREST]  # stable, over chunks in the order of their ids
@@ -49,4 +50,4 @@ def test_the_scan_finds_what_multiplying_everything_out_finds(scifact: SciFact) 
         compared += len(found.hits)
     parts.close()
 
-    assert len(scifact.texts) * NEAREST == compared
+    assert len(texts) * NEAREST == compared

@@ -20,6 +20,7 @@ from evidentia.contracts.vocabulary import AuthorityTier, ContentType, CoverageS
 from evidentia.testing.determinism import START
 from evidentia.testing.documents import make_document
 from evidentia.testing.virtual_time import run_virtual
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import SourceAsk
     from evidentia.contracts.sources import SourceDescriptor
 
-WORLDS, BASES, RUNS = 10, 4, 25
+ALL_WORLDS, BASES, RUNS = 10, 4, 25
+WORLDS = cases(4, of=ALL_WORLDS)
 AS_OF = START + timedelta(days=30)
 WORDS = ("harbour", "crane", "gate", "timeout", "limit", "pier", "tide")
 CLAIMS = ("The gate timeout is 30 seconds.", "The gate timeout is 60 seconds.", "The crane limit is 40 tonnes.", "Set `gate.timeout = 45`.")
@@ -142,5 +144,5 @@ def test_no_order_of_arrival_or_registration_changes_an_answer(number: int, tmp_
         world.close()
 
     assert [1, 1, 1] == [len(seen) for _, seen in sorted(hashes.items())]
-    assert 1_000 <= WORLDS * answers
+    assert 1_000 <= ALL_WORLDS * answers
     assert len(orders) > (1 if len(world.sources) == 2 else 5)

@@ -19,6 +19,7 @@ from evidentia.evaluation.measures import (
     reciprocal_rank,
     score_rankings,
 )
+from soak import cases
 
 DOCUMENTS = [f"d{number}" for number in range(20)]
 GRADES = {"a": 3, "b": 1, "c": 0, "e": 2}
@@ -47,7 +48,7 @@ OTHERS = {
 THEIRS = {**EXPONENTIAL, **OTHERS}
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(60, of=300))
 @given(rankings=RUNS, qrels=QRELS)
 def test_every_measure_agrees_with_trec_eval(rankings: dict[str, list[str]], qrels: dict[str, dict[str, int]]) -> None:
     judged = {query_id: grades for query_id, grades in qrels.items() if any(grade > 0 for grade in grades.values())}

@@ -1,6 +1,7 @@
 """Random runs: every way to be governed decides what the table says, call by call and field by field.
 
-A few thousand runs are played each time; EVIDENTIA_TRACES=100000 plays as many as it says, through each of the ways.
+A thousand runs are played each time, four thousand with EVIDENTIA_SOAK=full;
+EVIDENTIA_TRACES=100000 plays as many as it says, through each of the ways.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scenario_doors import decided, fields_of, recorded_call
 from evidentia.contracts.runs import RunFacts, RunId
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,8 +31,8 @@ Told = tuple[list[list[Fields]], list[bool]]
 """What is decided at the beginning and at each call, and which calls raise."""
 
 ASKED = os.environ.get("EVIDENTIA_TRACES", "")
-TRACES = int(ASKED or "4000")
-AGENT_TRACES = TRACES if ASKED else TRACES // 10
+TRACES = int(ASKED) if ASKED else cases(1_000, of=4_000)
+AGENT_TRACES = TRACES if ASKED else cases(160, of=400)
 """A context costs more than the evaluator alone."""
 SHARDS = 8
 DOORS = {"sync": play_sync, "async": play_async}

@@ -1,11 +1,10 @@
 """The same cases, refusals and random runs through the control plane: what it decides over HTTP is what the table says.
 
-Two hundred random runs are played each time; EVIDENTIA_TRACES=100000 plays two thousand.
+Eighty random runs are played each time, two hundred with EVIDENTIA_SOAK=full; EVIDENTIA_TRACES=100000 plays two thousand.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +14,8 @@ from scenario_checks import check_played, check_problems, label_of
 from scenario_plane import served_plane
 from test_governance_oracle import TRACES, check_same, told_by_agent, told_by_table
 from translating import ByGrpc, ByJsonRpc, translated
+
+from soak import IS_SOAKED, cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ RUNS = [case for case in CASES if case.is_run]
 BODIES = [case for case in CASES if case.body is not None]
 KEPT = {"runs", "order", "examples"}
 """Cases whose policies the plane keeps; the policies of the others come with the run."""
-RANDOM_RUNS = max(200, TRACES // 50)
+RANDOM_RUNS = max(cases(80, of=200), TRACES // 50)
 TOGETHER = 40
 """How many runs share a plane: reading the decisions of a run costs more the longer the log is."""
 
@@ -63,9 +64,9 @@ def test_cases_over_http(start: int, plane: ServedPlane) -> None:
 @pytest.mark.parametrize("door", ["jsonrpc", "grpc"])
 @pytest.mark.parametrize("start", range(0, len(RUNS), 4 * TOGETHER))
 def test_cases_through_other_doors(start: int, door: str, plane: ServedPlane) -> None:
-    """Every third case, and all of them with EVIDENTIA_SOAK=full."""
+    """Every sixth case, and all of them with EVIDENTIA_SOAK=full."""
     with translated(ByJsonRpc(plane.url) if door == "jsonrpc" else ByGrpc(plane.grpc_address)) as url:
-        for case in RUNS[start : start + 4 * TOGETHER : 1 if os.environ.get("EVIDENTIA_SOAK") == "full" else 3]:
+        for case in RUNS[start : start + 4 * TOGETHER : 1 if IS_SOAKED else 6]:
             plane.remove_all()
             try:
                 check_played(case, plane.play(case, url=url) if case.theme in KEPT else plane.play_with_given(case, url=url))

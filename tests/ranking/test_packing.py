@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from itertools import combinations
 
@@ -12,11 +11,12 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.ranking.packing import Packed, PackingTable, pack, smallest_budget
+from soak import cases
 
 SCORES = st.one_of(st.integers(0, 3), st.integers(0, 20), st.integers(0, 2**32))
 SMALL = st.lists(st.tuples(SCORES, st.integers(0, 12)), max_size=7)
 LARGER = st.lists(st.tuples(SCORES, st.integers(0, 60)), min_size=1, max_size=40)
-PACKED = 100_000 if os.environ.get("EVIDENTIA_SOAK") == "full" else 25_000
+PACKED = cases(10_000, of=100_000)
 
 
 def columns(fragments: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

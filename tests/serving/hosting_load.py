@@ -10,12 +10,15 @@ import httpx2
 
 from serving.hosting_planes import client_of
 from serving.rest_planes import STALE
+from soak import IS_SOAKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 READ_PATHS = ("/v1/policies", "/v1/documents", "/v1/runs", "/v1/health")
 PATIENCE_S = 120
+PAUSE_S = 0.0 if IS_SOAKED else 0.02
+"""How long a client rests after each answer, so that a server that is waited for gets the processor."""
 
 
 class Load:
@@ -79,6 +82,7 @@ class Load:
                 number += 1
                 try:
                     once(client, number)
+                    self._is_over.wait(PAUSE_S)
                 except (httpx2.TransportError, _RefusedError) as error:
                     self.failures.append(f"{type(error).__name__}: {error}")
                     self._is_over.wait(0.05)

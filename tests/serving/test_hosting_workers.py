@@ -19,6 +19,7 @@ from evidentia.wiring.governance_runtime import GovernanceRuntime
 from serving.hosting_load import loaded
 from serving.hosting_planes import UNLIMITED, client_of, issue, make_base, served
 from serving.rest_planes import GOOD, SEED_BODY
+from soak import IS_SOAKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +131,7 @@ def test_killed_processes_lose_nothing_that_was_acknowledged(base: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.environ.get("EVIDENTIA_SOAK") != "full", reason="two kills are tried above; set EVIDENTIA_SOAK=full for twelve")
+@pytest.mark.skipif(not IS_SOAKED, reason="two kills are tried above; set EVIDENTIA_SOAK=full for twelve")
 def test_processes_killed_again_and_again_lose_nothing_that_was_acknowledged(base: Path) -> None:
     _, missing = killed_under_load(base, prepared(base), workers=3, rounds=6, writing=4, reading=8)
 
@@ -162,7 +163,8 @@ def test_a_reload_under_load_refuses_nothing(base: Path) -> None:
 
 
 @pytest.mark.slow
-def test_settings_are_read_again_by_a_reload_and_wrong_ones_are_not_taken(base: Path) -> None:
+def test_settings_are_read_again_by_a_reload_and_clients_at_rest_do_not_keep_a_server_from_stopping(base: Path) -> None:
+    """Wrong settings are not taken, the folder between the processes is for their user alone, and the end leaves nothing behind."""
     token = issue(base)
     settings = base / "evidentia.toml"
     with served(base, "--workers", "2") as server:
@@ -174,23 +176,45 @@ def test_settings_are_read_again_by_a_reload_and_wrong_ones_are_not_taken(base: 
         settings.write_text('[server]\nhosts = ["evidence.example"]\n')
         server.process.send_signal(signal.SIGHUP)
         until(lambda: len(server.workers) == 2 and not set(first) & set(server.workers))
-        with client_of(server.url, token, headers={"host": "evidence.example"}) as client:
+        (place,) = set(sockets_of(server.workers))
+        folder = Path(place).parent
+        modes = [folder.stat().st_mode & 0o777, Path(place).stat().st_mode & 0o777]
+        port = int(server.url.rpartition(":")[2])
+        with (
+            socket.create_connection(("127.0.0.1", port)) as half,
+            socket.create_connection(("127.0.0.1", port)),
+            client_of(server.url, token, headers={"host": "evidence.example"}) as client,
+        ):
+            half.sendall(b"GET /live HT")
             reply = client.get("/v1/policies")
+            stopping = threading.Thread(target=server.stop)
+            stopping.start()
+            stopping.join(PATIENCE_S)
 
     assert first == after_wrong
     assert "no_such_setting" in server.said
     assert 200 == reply.status_code
+    assert [0o700, 0o600] == modes
+    assert 0 == server.process.returncode
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("words", [(), ("--workers", "2")])
-def test_a_request_under_way_is_finished_before_the_server_stops(base: Path, words: tuple[str, ...]) -> None:
+def test_a_server_that_stops_says_first_that_it_is_not_ready_and_finishes_what_is_under_way(base: Path, words: tuple[str, ...]) -> None:
     token = issue(base)
     body = b'{"facts": {"agent_name": "rag-agent"}}'
-    with served(base, *words) as server, socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=60) as slow:
-        head = f"POST /v1/runs HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n"
-        slow.sendall(f"{head}content-length: {len(body)}\r\nexpect: 100-continue\r\n\r\n".encode())
-        asked_for_more = slow.recv(1_000)
-        server.process.send_signal(signal.SIGTERM)
+    with (
+        served(base, "--drain", "1.5", *words) as server,
+        socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=60) as slow,
+    ):
+        with client_of(server.url, token) as client:
+            before = client.get("/ready").status_code
+            head = f"POST /v1/runs HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n"
+            slow.sendall(f"{head}content-length: {len(body)}\r\nexpect: 100-continue\r\n\r\n".encode())
+            asked_for_more = slow.recv(1_000)
+            server.process.send_signal(signal.SIGTERM)
+            until(lambda: client.get("/ready").status_code == 503)
+            still = [client.get("/live").status_code, client.get("/v1/policies").status_code]
         until(lambda: not listens(server))
         slow.sendall(body)
         answer = b""
@@ -198,6 +222,8 @@ def test_a_request_under_way_is_finished_before_the_server_stops(base: Path, wor
             answer += part
         code = server.process.wait(PATIENCE_S)
 
+    assert 200 == before
+    assert [200, 200] == still
     assert asked_for_more.startswith(b"HTTP/1.1 100 ")
     assert answer.startswith(b"HTTP/1.1 201 ")
     assert b"connection: close" in answer.lower()
@@ -210,22 +236,6 @@ def listens(server: Server) -> bool:
     except ConnectionError:
         return False
     return True
-
-
-@pytest.mark.parametrize("words", [(), pytest.param(("--workers", "2"), marks=pytest.mark.slow)])
-def test_a_server_that_stops_says_first_that_it_is_not_ready(base: Path, words: tuple[str, ...]) -> None:
-    token = issue(base)
-    with served(base, "--drain", "1.5", *words) as server:
-        with client_of(server.url, token) as client:
-            before = client.get("/ready").status_code
-            server.process.send_signal(signal.SIGTERM)
-            until(lambda: client.get("/ready").status_code == 503)
-            still = [client.get("/live").status_code, client.get("/v1/policies").status_code]
-        code = server.process.wait(PATIENCE_S)
-
-    assert 200 == before
-    assert [200, 200] == still
-    assert 0 == code
 
 
 @pytest.mark.slow
@@ -244,34 +254,3 @@ def sockets_of(pids: list[int]) -> list[str]:
     inodes = {os.readlink(link).removeprefix("socket:[").removesuffix("]") for pid in pids for link in Path(f"/proc/{pid}/fd").iterdir()}  # noqa: PTH115 - a link to no path
     rows = (line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:])
     return [row[7] for row in rows if len(row) > 7 and row[6] in inodes and "writer-" in row[7]]
-
-
-@pytest.mark.slow
-def test_the_folder_between_the_processes_is_for_their_user_alone(base: Path) -> None:
-    with served(base, "--workers", "2") as server:
-        (place,) = set(sockets_of(server.workers))
-        modes = [Path(place).parent.stat().st_mode & 0o777, Path(place).stat().st_mode & 0o777]
-        folder = Path(place).parent
-        code = server.stop()
-
-    assert [0o700, 0o600] == modes
-    assert 0 == code
-    assert not folder.exists()
-
-
-@pytest.mark.slow
-def test_clients_at_rest_and_half_a_request_do_not_keep_a_server_from_stopping(base: Path) -> None:
-    with served(base, "--workers", "2") as server:
-        port = int(server.url.rpartition(":")[2])
-        with (
-            socket.create_connection(("127.0.0.1", port)) as half,
-            socket.create_connection(("127.0.0.1", port)),
-            client_of(server.url) as client,
-        ):
-            half.sendall(b"GET /live HT")
-            client.get("/live")
-            stopping = threading.Thread(target=server.stop)
-            stopping.start()
-            stopping.join(PATIENCE_S)
-
-    assert 0 == server.process.returncode

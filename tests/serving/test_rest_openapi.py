@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.openapi import openapi_document
 from evidentia.wiring.embedded import create
 from serving.rest_planes import GOOD, SEED_BODY, Served, recorded, serving, started
+from soak import IS_SOAKED, cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,10 +44,9 @@ CHECKS: list[Any] = [
 ]
 DOCUMENT = json.loads(json.dumps(openapi_document(ENDPOINTS, version="golden")))
 LARGE = 500
-IS_WHOLE = os.environ.get("EVIDENTIA_SOAK") == "full"
-EXAMPLES = 40 if IS_WHOLE else 6
+EXAMPLES = cases(6, of=40)
 # Systematic coverage makes tens of thousands of requests, while tests are collected; the usual run does without.
-CONFIG = SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": IS_WHOLE}}})
+CONFIG = SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": IS_SOAKED}}})
 
 
 def _without_large_limits(part: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 GRACE_S = 0.2  # an idle worker ends within microseconds
 WORKER_PREFIX = "asyncio"  # what asyncio calls the threads of `to_thread`
+
+_command = cache(partial(get_command, app))  # building the parser takes 30 ms, which a process pays once
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -46,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
 def _run(arguments: Sequence[str]) -> int:
     try:
         # Not app(): that would catch interrupts and closed pipes first, and has its own idea of their exit codes.
-        command = get_command(app)
+        command = _command()
         with command.make_context("evidentia", list(arguments)) as context:
             command.invoke(context)
     except typer.Exit as leaving:

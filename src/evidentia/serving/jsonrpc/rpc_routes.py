@@ -7,7 +7,7 @@ holds, too much, no JSON by its header) has the status that REST would give it, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.requests import ClientDisconnect
@@ -43,7 +43,7 @@ MAX_BYTES: Final = 64 << 20
 
 def rpc_routes(context: ServerContext) -> list[Route]:
     """Return the one route of JSON-RPC."""
-    description = encode(openrpc_document(ENDPOINTS, version=context.parts.version))
+    description = _description(context.parts.version)
 
     async def answer(request: Request) -> Response:
         try:
@@ -54,6 +54,11 @@ def rpc_routes(context: ServerContext) -> list[Route]:
         return Response(status_code=204, headers=HEADERS) if content is None else json_response(200, content, {})
 
     return [Route(RPC, answer, methods=["POST"])]
+
+
+@cache  # 40 ms of reading types, the same for every application of a process
+def _description(version: str) -> bytes:
+    return encode(openrpc_document(ENDPOINTS, version=version))
 
 
 async def _received(context: ServerContext, request: Request) -> tuple[Identity, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
@@ -40,9 +41,14 @@ def rest_routes(context: ServerContext) -> list[Route]:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
     return [
         _fixed(HEALTH, Health(status="ok", version=context.parts.version)),
-        _fixed(OPENAPI, openapi_document(ENDPOINTS, version=context.parts.version)),
+        _fixed(OPENAPI, _description(context.parts.version)),
         *(Route(path, _door(context, methods), methods=list(methods)) for path, methods in by_path.items()),
     ]
+
+
+@cache  # 40 ms of reading types, the same for every application of a process
+def _description(version: str) -> object:
+    return openapi_document(ENDPOINTS, version=version)
 
 
 async def refuse_route(_: Request, error: Exception) -> Response:
