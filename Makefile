@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 BESIDE := $(VENV)/integrations
 
 .DEFAULT_GOAL := test
-.PHONY: beside demo test test-full test-integrations test-mcp test-browser screenshots check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving traces fit docs clean
+.PHONY: beside demo test test-full test-integrations test-mcp test-browser test-wheel screenshots check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-understanding bench-deadline bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving traces fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +36,9 @@ test-mcp: $(STAMP)
 
 test-browser: $(STAMP)
 	$(BIN)/python -m pytest --confcutdir=browser_tests browser_tests
+
+test-wheel:
+	PYTHON="$(PYTHON)" tools/check_wheel.sh
 
 screenshots: $(STAMP)
 	$(BIN)/python browser_tests/screenshots.py docs/images

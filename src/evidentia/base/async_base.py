@@ -276,7 +276,7 @@ class AsyncBase:
         return await asyncio.to_thread(administration.forget, self._parts, self._principal, note_ids)
 
     async def add_policy(self, body: PolicyBody | Mapping[str, object]) -> StoredPolicy:
-        """Put a policy in force, or the next version of the one with its name; the rules of each category are in docs/policies.md."""
+        """Put a policy in force, or the next version of the one with its name; `PolicyInvalidError` names every field that is wrong."""
         self._require_owner("change policies")
         return await asyncio.to_thread(administration.add_policy, self._parts, self._principal, body)
 

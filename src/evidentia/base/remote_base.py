@@ -109,7 +109,7 @@ class RemoteBase(AsyncBase):
         on_progress: Callable[[IngestProgress], None] | None = None,
         on_embedding: Callable[[EmbedProgress], None] | None = None,
     ) -> IngestReport:
-        """Send files, directories and JSONL corpora of this machine, some megabytes at a time; see docs/remote.md for what differs.
+        """Send files, directories and JSONL corpora of this machine, some megabytes at a time.
 
         They belong to the tenant of the token. Vectors are made with the last of them, and `on_embedding` is not called.
         """
@@ -272,7 +272,7 @@ class RemoteBase(AsyncBase):
         return (await self._do("forget", doors.Count, {"note_ids": named})).count if named else 0
 
     async def add_policy(self, body: PolicyBody | Mapping[str, object]) -> StoredPolicy:
-        """Put a policy in force, or the next version of the one with its name; the rules of each category are in docs/policies.md."""
+        """Put a policy in force, or the next version of the one with its name; `PolicyInvalidError` names every field that is wrong."""
         given = _members(body) if isinstance(body, msgspec.Struct) else dict(body)
         known = await self._ask("list_policies", PolicyPage, {"name": given["name"]}) if given.get("name") else None
         if known is None or not known.policies:

@@ -223,7 +223,7 @@ class Base:
         return self._portal.run(self._inner.forget(note_ids))
 
     def add_policy(self, body: PolicyBody | Mapping[str, object]) -> StoredPolicy:
-        """Put a policy in force, or the next version of the one with its name; the rules of each category are in docs/policies.md."""
+        """Put a policy in force, or the next version of the one with its name; `PolicyInvalidError` names every field that is wrong."""
         return self._portal.run(self._inner.add_policy(body))
 
     def policies(self) -> list[StoredPolicy]:

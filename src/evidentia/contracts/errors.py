@@ -64,7 +64,7 @@ class InvalidFieldError(InputError):
     """A field's value is not acceptable."""
 
     code = "invalid_field"
-    hint = "see docs/reference/contracts.md for the field's range"
+    hint = "correct the field that the message names"
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"field '{field}': {problem}")
@@ -82,7 +82,7 @@ class FilterSyntaxError(InputError):
     """A filter's text does not parse."""
 
     code = "filter_syntax"
-    hint = "see docs/filters.md for the grammar"
+    hint = 'write comparisons such as language = "en" AND (tags contains "ops" OR NOT author exists)'
 
     def __init__(self, problem: str, *, text: str, column: int) -> None:
         super().__init__(f"filter, column {column}: {problem}")
@@ -94,7 +94,7 @@ class UnknownSettingError(InputError):
     """The settings file names a setting that does not exist."""
 
     code = "unknown_setting"
-    hint = "see docs/reference/settings.md for the settings"
+    hint = "`evidentia init` in a new directory writes every setting with its default"
 
     def __init__(self, name: str, *, file: str) -> None:
         super().__init__(f"'{file}' names the setting '{name}', which does not exist")
@@ -146,7 +146,7 @@ class BackupRefusedError(InputError):
     """A backup cannot be taken or restored there, or what was named is none; nothing was written."""
 
     code = "backup_refused"
-    hint = "see docs/backup.md for where a backup can be and what it restores to"
+    hint = "name a new directory or a new .tar file outside the base for a backup, and a new or empty directory to restore to"
 
 
 class StatementRefusedError(InputError):
@@ -327,7 +327,7 @@ class PolicyInvalidError(InputError):
     """A policy's body cannot be put in force; nothing was changed."""
 
     code = "policy_invalid"
-    hint = "see docs/policies.md for the rules of each category"
+    hint = "correct the fields that the message names; `evidentia policy show NAME` prints every rule of a policy"
 
     def __init__(self, problems: Sequence[FieldProblem]) -> None:
         super().__init__("; ".join(str(problem) for problem in problems))

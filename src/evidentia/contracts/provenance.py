@@ -174,7 +174,7 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class FragmentExport(msgspec.Struct, frozen=True, kw_only=True):
-    """A fragment with everything a stranger needs to check it offline (docs/custody.md)."""
+    """A fragment with everything a stranger needs to check it offline."""
 
     format: str
     chunk_id: str

@@ -95,7 +95,7 @@ class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class QuerySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Query understanding; part of `config_hash`. docs/understanding.md has the ablation results of each step."""
+    """Query understanding; part of `config_hash`."""
 
     context: bool = True
     """Conversational queries: a follow-up question takes its subject from the earlier turns."""
@@ -137,7 +137,7 @@ class RankingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     rerank_candidates: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
     """At most this many candidates are reranked, best first, as far as the time allows."""
     merging_model: str = ""
-    """A model file for `fusion = learned`, made by `tools/fit_merging.py`; needs the extra `learned`."""
+    """A model file for `fusion = learned`, fitted on judged questions; needs the extra `learned`."""
 
 
 class SourceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

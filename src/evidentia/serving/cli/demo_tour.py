@@ -128,7 +128,7 @@ def _export(base: Base, *, file: Path) -> FragmentExport:
     fragment = read_export(file)
     report = verify_export(fragment)
     put(f"checked {checked(report)} from the file alone: {_verdict(report)}")
-    put("docs/custody.md says how to do it without Evidentia.")
+    put("Anyone can do it without Evidentia: records are hashed as canonical JSON (RFC 8785), with SHA-256.")
     return fragment
 
 

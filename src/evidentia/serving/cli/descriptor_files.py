@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LARGEST_BYTES = 1 << 20
 MAX_SHOWN = 200
 """Characters of a parser's message that are shown; some repeat what they could not parse."""
-HINT = "write the fields of a descriptor as JSON or TOML; see docs/sources.md"
+HINT = "write the fields of a descriptor as JSON or TOML; `evidentia sources show ID --json` prints one"
 
 
 def read_descriptor_file(path: Path) -> dict[str, object]:

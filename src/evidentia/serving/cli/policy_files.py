@@ -21,7 +21,7 @@ MAX_SHOWN: Final = 200
 MAX_VALUES: Final = 100_000
 """Values in one file, each counted wherever an alias repeats it."""
 SUITE_SUFFIXES: Final = (".yaml", ".yml", ".json", ".toml")
-HINT: Final = "write JSON, YAML or TOML; see docs/policy-tools.md"
+HINT: Final = "write JSON, YAML or TOML, and end the name of the file in .json, .yaml or .toml"
 
 
 def read_document(path: Path) -> object:

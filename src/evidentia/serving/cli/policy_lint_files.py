@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 LARGEST_BYTES: Final = 1 << 28
 STEP: Final = 64
-HINT: Final = "see docs/protocol.md for the form of a trace"
+HINT: Final = 'write {"question": ..., "calls": [{"name": ..., "arguments": {...}, "result": ...}], "reply": ...}'
+PROFILE_HINT: Final = 'write what it is based on and what is different: {"based_on": "first_call", "name": "mine", "call_cap": 2}'
 _YAML: Final = (".yaml", ".yml")
 _FIELD: Final = re.compile(r" - at `\$?\.?([^`]*)`$")
 _BYTE: Final = re.compile(r"byte (\d+)")
@@ -77,7 +78,7 @@ def read_profile(given: str) -> Profile:
     try:
         return profile_of(document)  # type: ignore[arg-type]  # what is no mapping is refused by name
     except InvalidFieldError as error:
-        raise UsageError(f"'{path}': {error}", hint="see docs/protocol.md for what a profile may change") from error
+        raise UsageError(f"'{path}': {error}", hint=PROFILE_HINT) from error
 
 
 def put_findings(linted: Sequence[Linted]) -> None:

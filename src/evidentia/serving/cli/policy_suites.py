@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _Read = TypeVar("_Read")
 
 STEP = 4_096
-HINT = "see docs/policy-tools.md for the form of a case"
+HINT = 'write {"given": {"policies": [...]}, "when": [{"retrieval": {...}}], "then": ["block"]}'
 
 
 def run_files(files: Sequence[Path]) -> list[tuple[Path, CaseResult]]:

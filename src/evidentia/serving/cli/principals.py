@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 USUAL_CLEARANCE = Classification.INTERNAL
 """The clearance of a name without one: that of an ordinary colleague."""
-HINT = 'write a name, a name with words ("alice clearance=confidential groups=security,oncall"), or a JSON object; see docs/search.md'
+HINT = 'write a name, a name with words ("alice clearance=confidential groups=security,oncall"), or a JSON object'
 MAX_SHOWN = 60
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 

@@ -53,7 +53,13 @@ WithoutOption = Annotated[
     typer.Option("--without", metavar="STEP", help=f"Skip a step of query understanding: {STEPS}; repeatable.", show_default=False),
 ]
 FilterOption = Annotated[
-    str | None, typer.Option("--filter", metavar="EXPR", help="Metadata filter, see docs/filters.md.", show_default=False)
+    str | None,
+    typer.Option(
+        "--filter",
+        metavar="EXPR",
+        help='Metadata filter, such as \'language = "en" AND tags contains "ops"\'.',
+        show_default=False,
+    ),
 ]
 FacetOption = Annotated[
     list[str] | None,

@@ -136,7 +136,7 @@ def _complete(descriptor: dict[str, object], *, is_typed_address: bool) -> None:
     if str(kind).strip().lower() == "python":
         raise UsageError(
             "field 'connection.kind': an object of a Python program cannot be attached from here",
-            hint="register it in that program with `base.add_source(descriptor, retriever)`; see docs/sources.md",
+            hint="register it in that program with `base.add_source(descriptor, retriever)`",
         )
     if is_typed_address and str(kind).strip().lower() == "base":
         # What is typed in a shell starts at the working directory; in a descriptor it starts at the base.
