@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evidentia.foundation.rate_limit import MINUTE_NS, SECOND_NS, Rate, RateLimiter
 from evidentia.testing.virtual_time import VirtualClock
 
-rates = st.builds(Rate, count=st.integers(1, 600), burst=st.integers(1, 600))
+rates = st.builds(Rate, permits=st.integers(1, 600), burst=st.integers(1, 600))
 
 
 def limited(clock: VirtualClock, *, period_ns: int = SECOND_NS, max_keys: int = 100) -> RateLimiter[str]:
@@ -27,7 +27,7 @@ def test_a_bucket_lets_through_what_a_naive_one_with_fractions_does(rate: Rate, 
         clock.advance(wait_ns / SECOND_NS)
         now = clock.elapsed_ns()
         for _ in range(3):
-            level, since = min(Fraction(rate.burst), level + Fraction(rate.count * (now - since), period_ns)), now
+            level, since = min(Fraction(rate.burst), level + Fraction(rate.permits * (now - since), period_ns)), now
             is_there = level >= 1
 
             assert is_there == (limiter.wait_ns("one", rate) == 0)
@@ -46,7 +46,7 @@ def test_no_span_of_time_sees_more_than_the_burst_and_its_share(rate: Rate, wait
 
     for first, start in enumerate(taken_at):
         for last in range(first, len(taken_at), max(1, len(taken_at) // 50)):
-            assert last - first + 1 <= rate.burst + (taken_at[last] - start) * rate.count // MINUTE_NS
+            assert last - first + 1 <= rate.burst + (taken_at[last] - start) * rate.permits // MINUTE_NS
 
 
 @given(st.integers(1, 10_000), st.integers(1, 8))

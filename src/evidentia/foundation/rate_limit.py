@@ -20,21 +20,21 @@ MINUTE_NS: Final = 60 * SECOND_NS
 class Rate(NamedTuple):
     """How often: so many in a limiter's period, and so many at once after a rest."""
 
-    count: int
+    permits: int
     burst: int
 
 
 class RateLimiter(Generic[Key]):
     """One bucket for each key, full at first. Thread safe, and each call costs the same however many keys there are.
 
-    In any t nanoseconds there are at most `burst + count * t / period_ns` of a key. Beyond `max_keys`, the key that was not used for
+    In any t nanoseconds there are at most `burst + permits * t / period_ns` of a key. Beyond `max_keys`, the key that was not used for
     longest is forgotten, which fills its bucket. A rate may be another one each time; what is in the bucket stays, up to the new burst.
     """
 
     def __init__(self, clock: Clock, *, period_ns: int = SECOND_NS, max_keys: int = MAX_KEYS) -> None:
         self._clock = clock
         self._period_ns = period_ns
-        """What one call takes from a bucket, into which `count` flow per nanosecond: no division, so no rounding."""
+        """What one call takes from a bucket, into which `permits` flow per nanosecond: no division, so no rounding."""
         self._max_keys = max_keys
         self._lock = threading.Lock()
         self._buckets: dict[Key, tuple[int, int]] = {}
@@ -67,7 +67,7 @@ class RateLimiter(Generic[Key]):
     def _level(self, key: Key, rate: Rate, now: int) -> int:
         full = rate.burst * self._period_ns
         level, since_ns = self._buckets.get(key, (full, now))
-        return min(full, level + rate.count * (now - since_ns))
+        return min(full, level + rate.permits * (now - since_ns))
 
     def _wait_ns(self, level: int, rate: Rate) -> int:
-        return max(0, -(-(self._period_ns - level) // rate.count))
+        return max(0, -(-(self._period_ns - level) // rate.permits))

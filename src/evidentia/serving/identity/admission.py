@@ -222,7 +222,7 @@ def make_admission(parts: GateParts, settings: ServerSettings, *, workers: int =
 # --- limits ---
 # How much a token may ask: so much a minute, so much a day; and how often an address may show a credential that does not hold.
 
-WRONG: Final = Rate(count=30, burst=60)
+WRONG: Final = Rate(permits=30, burst=60)
 """Credentials that do not hold, for each address: 60 at once, then one in two seconds. A slow hash takes about 40 ms."""
 MAX_BURST: Final = 10_000
 """However much a minute allows, no more than this at once."""
