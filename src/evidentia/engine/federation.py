@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from evidentia.contracts.evidence import CoverageReport
+from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import SourceAsk, SourceReply, SourceTrial
 from evidentia.contracts.vocabulary import BreakerState, ConnectionKind, CoverageState
 from evidentia.engine.assemble import PRIOR
@@ -19,13 +19,13 @@ from evidentia.federation.candidate_cache import CacheAsk
 from evidentia.federation.fanout import FanOut, SourceCall
 from evidentia.federation.source_calls import age_s, newest_of
 from evidentia.federation.source_plan import SourceFacts, left_out, weight_milli
+from evidentia.foundation.rate_limit import Rate, RateLimiter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from evidentia.contracts.evidence import EvidenceResponse
-    from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import BlockingExecutor, BlockingRetriever, Clock, Retriever, SourceDirectory, TraceSink
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.search import AccessScope
@@ -90,7 +90,7 @@ class Federation:
         self._clock = clock
         self._settings = settings
         self._once = msgspec.structs.replace(fanout, background_ms=0)
-        self._rates = RateLimiter(clock)
+        self._rates = RateLimiter[SourceId](clock)  # it counts the calls of this process alone
         self._fanout = FanOut(clock=clock, settings=fanout, limits=settings, record=health.record, on_late=self._keep_late)
 
     @property
@@ -224,7 +224,7 @@ class Federation:
             descriptor=descriptor,
             is_attached=self._directory.retriever(descriptor) is not None,
             breaker=self._fanout.breaker(source),
-            has_rate=descriptor.max_qps is None or self._rates.allows(source, descriptor.max_qps),
+            has_rate=descriptor.max_qps is None or not self._rates.wait_ns(source, _rate_of(descriptor.max_qps)),
             p99_ms=outlook.p99_ms,
             age_s=outlook.age_s,
         )
@@ -294,7 +294,7 @@ class Federation:
     def _refused(self, prepared: _Prepared) -> SourceReply | None:
         """Return why a source is not asked at the last moment: others may have used up its rate since the plan was made."""
         descriptor = prepared.call.descriptor
-        if descriptor.max_qps is None or self._rates.take(descriptor.source_id, descriptor.max_qps):
+        if descriptor.max_qps is None or not self._rates.take(descriptor.source_id, _rate_of(descriptor.max_qps)):
             return None
         return _reply(descriptor, left_out(RATE_USED_UP), part=prepared.call.part, part_weight_milli=prepared.call.part_weight_milli)
 
@@ -381,48 +381,9 @@ def _data_version(descriptor: SourceDescriptor, retriever: Retriever | BlockingR
     return "" if version is None else str(version())
 
 
-# --- rates ---
-# How often a source may be asked: one token bucket per source, in whole nanoseconds. It counts the calls of this process alone.
-
-_CALL: Final = 10**9
-"""What one call takes from a bucket; `max_qps` per nanosecond flow in, so that a bucket counts in billionths of a call."""
-
-
-class RateLimiter:
-    """Tells whether a source may be asked now. Thread safe.
-
-    A bucket is full at first and holds one second's worth of calls, so that in any t seconds there are at most
-    `max_qps * (t + 1)` of them. A source without a limit has no bucket.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._lock = Lock()
-        self._buckets: dict[SourceId, tuple[int, int]] = {}
-
-    def allows(self, source_id: SourceId, max_qps: int | None) -> bool:
-        """Tell whether a call would be let through now, without counting one."""
-        if max_qps is None:
-            return True
-        with self._lock:
-            return self._level(source_id, max_qps, self._clock.elapsed_ns()) >= _CALL
-
-    def take(self, source_id: SourceId, max_qps: int | None) -> bool:
-        """Count one call if it may be made now, and tell whether it may."""
-        if max_qps is None:
-            return True
-        with self._lock:  # the clock is read inside, so that no call is dated before the one that was counted last
-            now_ns = self._clock.elapsed_ns()
-            level = self._level(source_id, max_qps, now_ns)
-            if level < _CALL:
-                return False
-            self._buckets[source_id] = (level - _CALL, now_ns)
-            return True
-
-    def _level(self, source_id: SourceId, max_qps: int, now_ns: int) -> int:
-        full = max_qps * _CALL
-        level, since_ns = self._buckets.get(source_id, (full, now_ns))
-        return min(full, level + max_qps * (now_ns - since_ns))
+def _rate_of(max_qps: int) -> Rate:
+    """Return so many calls a second, of which one second's worth may come at once."""
+    return Rate(max_qps, burst=max_qps)
 
 
 # --- stopping ---

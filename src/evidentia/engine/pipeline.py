@@ -26,7 +26,6 @@ from evidentia.engine.answer_governance import Governed, about_documents, facts_
 from evidentia.engine.assemble import Assembler, count_remembered
 from evidentia.engine.external_candidates import admit, coverage_of, fuse_outsiders
 from evidentia.engine.legs import NOTHING_FOUND, search_legs, search_vectors
-from evidentia.engine.offload import INLINE
 from evidentia.engine.ordering import fuse, rerank, weigh
 from evidentia.engine.request_checks import check_request
 from evidentia.engine.result_hashes import config_hash, request_hash, result_hash
@@ -37,6 +36,7 @@ from evidentia.engine.understanding import NO_VECTORS, Understander
 from evidentia.federation.deadline import Stages
 from evidentia.federation.source_calls import GIVEN_UP
 from evidentia.federation.source_plan import plan_sources
+from evidentia.foundation.offload import INLINE
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
 from evidentia.ranking.fusion import order as fusion_order
