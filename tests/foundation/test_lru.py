@@ -31,8 +31,11 @@ class NaiveCache:
     def put(self, key: int, value: int) -> None:
         self.pop(key)
         self.pairs.append((key, value))
-        while len(self.pairs) > self._max_count or (self._max_weight is not None and sum(dict(self.pairs).values()) > self._max_weight):
+        while len(self.pairs) > self._max_count or (len(self.pairs) > 1 and self._is_too_heavy()):
             self.pairs.pop(0)
+
+    def _is_too_heavy(self) -> bool:
+        return self._max_weight is not None and sum(value for _, value in self.pairs) > self._max_weight
 
     def pop(self, key: int) -> int | None:
         value = dict(self.pairs).get(key)
@@ -70,12 +73,14 @@ def test_a_look_whether_a_key_is_there_does_not_use_it(kind: type[LruCache[str, 
     assert 0 == len(cache)
 
 
-def test_what_is_heavier_than_everything_may_be_is_not_held_and_leaves_room() -> None:
-    cache: LruCache[str, str] = LruCache(10, max_weight=5, weigh=len)
-    cache.put("a", "123456")
-    cache.put("b", "12345")
+def test_the_newest_is_held_however_heavy_it_is_and_goes_first() -> None:
+    cache: LruCache[str, str] = LruCache(max_weight=5, weigh=len)
+    for key, value in (("a", "12"), ("b", "123456")):
+        cache.put(key, value)
 
-    assert [("b", "12345")] == cache.items()
+    assert [("b", "123456")] == cache.items()
+    cache.put("c", "12345")
+    assert [("c", "12345")] == cache.items()
 
 
 def test_threads_share_a_cache_without_losing_its_bound() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -16,12 +17,12 @@ Value = TypeVar("Value")
 class LruCache(Generic[Key, Value]):
     """Holds at most `max_count` entries and drops the one that was not used for longest. Not thread safe: whoever shares it locks.
 
-    Where `weigh` is given, all entries together weigh at most `max_weight`; one that is heavier by itself is not held at all.
+    Where `weigh` is given, all entries together weigh at most `max_weight`, apart from the newest, which is held however heavy it is.
     """
 
     __slots__ = ("_entries", "_max_count", "_max_weight", "_weigh", "_weight")
 
-    def __init__(self, max_count: int, *, max_weight: int = 0, weigh: Callable[[Value], int] | None = None) -> None:
+    def __init__(self, max_count: int = sys.maxsize, *, max_weight: int = 0, weigh: Callable[[Value], int] | None = None) -> None:
         self._entries: OrderedDict[Key, Value] = OrderedDict()
         self._max_count = max_count
         self._max_weight = max_weight
@@ -48,7 +49,7 @@ class LruCache(Generic[Key, Value]):
         self.pop(key)
         entries[key] = value
         self._weight += self._weigh(value)
-        while entries and (len(entries) > self._max_count or self._weight > self._max_weight):
+        while len(entries) > self._max_count or (self._weight > self._max_weight and len(entries) > 1):
             self._weight -= self._weigh(entries.popitem(last=False)[1])
 
     def pop(self, key: Key) -> Value | None:
@@ -87,7 +88,7 @@ class SharedLruCache(LruCache[Key, Value]):
 
     __slots__ = ("_lock",)
 
-    def __init__(self, max_count: int, *, max_weight: int = 0, weigh: Callable[[Value], int] | None = None) -> None:
+    def __init__(self, max_count: int = sys.maxsize, *, max_weight: int = 0, weigh: Callable[[Value], int] | None = None) -> None:
         super().__init__(max_count, max_weight=max_weight, weigh=weigh)
         self._lock = threading.RLock()  # reentrant, since `put` calls `pop`
 
