@@ -34,6 +34,7 @@ from evidentia.contracts.errors import (
     ServiceUnavailableError,
 )
 from evidentia.contracts.runs import GroundingEntry, RecordableCall
+from evidentia.foundation.lru import SharedLruCache
 from evidentia.foundation.outbound_http import (
     BUSY,
     SERVER_FAULT,
@@ -202,7 +203,7 @@ class RemoteRun:
         self._path = f"/v1/runs/{quote(facts.run_id, safe='')}"
         self._lock = threading.Lock()
         self._seq = 0
-        self._stops: dict[int, tuple[Verdict, PolicyDecision]] = {}
+        self._stops: SharedLruCache[int, tuple[Verdict, PolicyDecision]] = SharedLruCache(_MAX_STOPS)
 
     @property
     def facts(self) -> RunFacts:
@@ -261,6 +262,4 @@ class RemoteRun:
     def _note(self, verdicts: Sequence[Verdict], decisions: Sequence[PolicyDecision]) -> None:
         stopping = [verdict for verdict in verdicts if verdict.stops]
         for verdict, decision in zip(stopping, decisions, strict=False):
-            while len(self._stops) >= _MAX_STOPS:
-                del self._stops[next(iter(self._stops))]
-            self._stops[id(verdict)] = (verdict, decision)
+            self._stops.put(id(verdict), (verdict, decision))
