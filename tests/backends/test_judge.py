@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -304,16 +303,6 @@ def test_a_closed_judge_says_so() -> None:
 
     assert (JudgeStatus.UNAVAILABLE, "the judge is closed") == (found.status, found.problem)
     assert 1 == len(models.asked)
-
-
-def test_without_the_http_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-
-    found, models = judged()
-
-    assert JudgeStatus.NOT_CONFIGURED == found.status
-    assert "evidentia[llm]" in found.problem
-    assert [] == models.asked
 
 
 # --- a second attempt ---

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import sys
 import threading
 import traceback
 from contextlib import closing, contextmanager
@@ -19,13 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidentia.backends.llm.endpoint_encoder import MAX_WAIT_S, EmbeddingSettings, EndpointEncoder
-from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, Failure
+from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings
 from evidentia.backends.llm.query_rewriter import ChatRewriter, RewriterSettings
-from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, MissingExtraError, ServiceReplyError, ServiceUnavailableError
+from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import Turn
 from evidentia.contracts.ports import SupportsBatches
 from evidentia.contracts.retrieval import Rewriting
 from evidentia.contracts.vectors import RAW_SCALE_BITS, UNIT_SCALE_BITS
+from evidentia.foundation.outbound_http import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -463,13 +463,6 @@ def test_address_that_carries_a_secret_is_refused(carrying: str) -> None:
 def test_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidFieldError, match="'url'"):
         Endpoint(EndpointSettings(url=url, model="m"))
-
-
-def test_without_the_http_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-
-    with pytest.raises(MissingExtraError, match=r"evidentia\[llm\]"):
-        Endpoint(EndpointSettings(url="http://localhost/v1", model="m"))
 
 
 # --- identity ---

@@ -283,7 +283,7 @@ def test_an_error_comes_out_at_the_other_end_as_it_went_in(error: EvidentiaError
 def test_every_code_that_a_server_may_send_has_a_class_here() -> None:
     rooms = [SERVING / "operations", SERVING / "identity", SERVING / "rest"]
     sources = "".join(path.read_text(encoding="utf-8") for room in rooms for path in room.glob("*.py"))
-    codes = set(re.findall(r'(?:Refusal\(\s*\w+, |unauthorized\(|_too_many\()"(\w+)"', sources))
+    codes = set(re.findall(r'(?:ApiError\(\s*\w+, |unauthorized\(|_too_many\()"(\w+)"', sources))
     of_other_doors = {"invalid_link", "method_not_allowed", "unsupported_media_type"}
 
     assert len(codes) > 10

@@ -13,11 +13,10 @@ from evidentia.backends.onnx.encoder import packaged_encoder
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import ServiceError
 from evidentia.engine import pipeline
-from evidentia.engine.offload import INLINE
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.question import Models
 from evidentia.engine.request_checks import request_from
-from evidentia.foundation.offload import ThreadPoolOffloader
+from evidentia.foundation.offload import INLINE, ThreadPoolOffloader
 from evidentia.testing.determinism import SteppingClock
 from evidentia.wiring.embedded import open_parts
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evidentia.backends.embedded.logs.usage_log import EmbeddedUsage
 from evidentia.contracts.control import Role, TokenFacts, TokenId, TokenInfo, TokenLimits
-from evidentia.foundation.rate_limit import MAX_BURST, Buckets, Pace
-from evidentia.serving.identity.admission import WRONG, Limiter
+from evidentia.foundation.rate_limit import Rate
+from evidentia.serving.identity.admission import MAX_BURST, WRONG, Limiter, share_of
 from evidentia.serving.operations.api_errors import ApiError
 from evidentia.testing.virtual_time import VirtualClock
 from serving.identity_samples import Gate, code_of
@@ -43,76 +40,22 @@ def refusal_of(limiter: Limiter, info: TokenInfo) -> ApiError | None:
     return None
 
 
-# --- buckets ---
-
-
-@given(st.integers(1, 600), st.integers(1, 8), st.lists(st.integers(0, 90_000), min_size=1, max_size=20))
-def test_no_span_of_time_sees_more_than_the_burst_and_its_share(per_minute: int, workers: int, waits_ms: list[int]) -> None:
-    clock, pace = VirtualClock(), Pace.of(per_minute, workers=workers)
-    buckets, taken_at = Buckets(clock=clock), []
-    for wait_ms in waits_ms:
-        clock.advance(wait_ms / 1_000)
-        while buckets.take("one", pace) == 0:
-            taken_at.append(clock.elapsed_ns())
-
-    for first, start in enumerate(taken_at):
-        for last in range(first, len(taken_at), max(1, len(taken_at) // 50)):
-            span_ns = taken_at[last] - start
-            assert last - first + 1 <= pace.burst + span_ns // pace.interval_ns
-
-
-@given(st.integers(1, 10_000), st.integers(1, 8))
-def test_after_the_wait_that_is_told_there_is_one_and_before_there_is_none(per_minute: int, workers: int) -> None:
-    clock, pace = VirtualClock(), Pace.of(per_minute, workers=workers)
-    buckets = Buckets(clock=clock)
-    for _ in range(pace.burst):
-        assert 0 == buckets.take("one", pace)
-
-    wait_ns = buckets.take("one", pace)
-    assert 0 < wait_ns <= pace.interval_ns
-    clock.advance((wait_ns - 1) / 1e9)
-    assert 0 < buckets.take("one", pace)
-    clock.advance(1 / 1e9)
-    assert 0 == buckets.take("one", pace)
-
-
-def test_a_minute_of_rest_fills_a_bucket_and_no_more() -> None:
-    clock, pace = VirtualClock(), Pace.of(RATE)
-    buckets = Buckets(clock=clock)
-    for rest_s in (0, 60, 6_000):
-        clock.advance(rest_s)
-        assert RATE == sum(buckets.take("one", pace) == 0 for _ in range(2 * RATE))
+# --- shares ---
 
 
 def test_a_burst_is_a_minute_s_share_within_reason() -> None:
-    assert Pace(2_000_000_000, 30) == Pace.of(30)
-    assert Pace(8_000_000_000, 7) == Pace.of(30, workers=4)
-    assert Pace(240_000_000_000, 1) == Pace.of(1, workers=4)
-    assert Pace(6_000, MAX_BURST) == Pace.of(10_000_000)
+    assert Rate(30, 30) == share_of(30)
+    assert Rate(30, 7) == share_of(30, workers=4)
+    assert Rate(1, 1) == share_of(1, workers=4)
+    assert Rate(10_000_000, MAX_BURST) == share_of(10_000_000)
 
 
-def test_memory_is_bounded_and_who_came_last_is_remembered() -> None:
-    clock, pace = VirtualClock(), Pace.of(1)
-    buckets = Buckets(clock=clock, max_kept=3)
-    for key in ("a", "b", "c"):
-        buckets.take(key, pace)
-    buckets.take("a", pace)
-    buckets.take("d", pace)
-
-    assert 3 == len(buckets._full_at)
-    assert 0 < buckets.take("a", pace)
-    assert 0 == buckets.take("b", pace)
-
-
-def test_threads_together_take_no_more_than_there_is() -> None:
-    buckets, pace, counts = Buckets(clock=VirtualClock()), Pace.of(1_000), list[int]()
-    takers = [threading.Thread(target=lambda: counts.append(sum(buckets.take("x", pace) == 0 for _ in range(400)))) for _ in range(8)]
-    for taker in takers:
-        taker.start()
-    for taker in takers:
-        taker.join()
-
-    assert 1_000 == sum(counts)
+def test_a_minute_of_rest_allows_as_much_again_and_no_more() -> None:
+    clock = VirtualClock()
+    limiter = Limiter(clock=clock, requests_per_minute=RATE)
+    for rest_s in (0, 60, 6_000):
+        clock.advance(rest_s)
+        assert RATE == passed(limiter, token("one"), 2 * RATE)
 
 
 # --- tokens ---

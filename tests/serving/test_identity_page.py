@@ -30,8 +30,8 @@ def test_the_table_of_roles_is_that_of_the_operations() -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
-        f"at most {spaced(rate_limit.MAX_BURST)}, and it fills evenly",
-        f"no more than {spaced(rate_limit.MAX_KEPT)} holders",
+        f"at most {spaced(admission.MAX_BURST)}, and it fills evenly",
+        f"no more than {spaced(rate_limit.MAX_KEYS)} holders",
         f"every {usage_log.WRITE_S} seconds and at the end",
         f"{admission.WRONG.burst} at once, then one in two seconds",
         f"{spaced(jwt_verifier.MAX_LENGTH)} characters at most",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.contracts.control import Role
+from evidentia.foundation.ssrf_guard import is_public_address
 from evidentia.serving.operations.document_intake import source_of
-from evidentia.text.ssrf_guard import is_public_address
 from serving.rest_planes import Served, serving
 from serving.served_bases import PLAIN, A, B, asked, cleared, made
 

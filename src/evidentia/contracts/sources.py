@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
@@ -51,6 +51,12 @@ class SourceAccessPolicy(msgspec.Struct, frozen=True, kw_only=True):
     minimum_clearance: Classification = Classification.PUBLIC
     predicate: str = ""
     """A filter over the caller's attributes in its text form; empty allows."""
+
+
+REACH: Final = "reach"
+"""The option of a connection that says how far it may reach."""
+PUBLIC: Final = "public"
+"""The value of that option for a connection that leads nowhere but to public addresses."""
 
 
 class SourceConnection(msgspec.Struct, frozen=True, kw_only=True):

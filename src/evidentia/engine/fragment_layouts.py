@@ -5,9 +5,8 @@ A layout never changes under its hash, so those that were read are kept by hash,
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_left, bisect_right
-from collections import OrderedDict
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,6 +15,7 @@ from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, VersionCollectedError
 from evidentia.contracts.layout import FragmentImage
 from evidentia.contracts.ports import SupportsLayouts
+from evidentia.foundation.lru import SharedLruCache
 from evidentia.provenance.layout_custody import decode_layout
 
 if TYPE_CHECKING:
@@ -46,29 +46,18 @@ class LayoutReader:
     """Reads layouts, and keeps those it read for a while. Thread safe."""
 
     def __init__(self, *, kept_bytes: int = KEPT_BYTES) -> None:
-        self._most_bytes = kept_bytes
-        self._kept: OrderedDict[Sha256, tuple[DocumentLayout, int]] = OrderedDict()
-        self._kept_bytes = 0
-        self._lock = threading.Lock()
+        self._kept: SharedLruCache[Sha256, tuple[DocumentLayout, int]] = SharedLruCache(max_weight=kept_bytes, weigh=itemgetter(1))
 
     def layout(self, named: Sha256, snapshot: SearchableSnapshot) -> DocumentLayout:
         """Return the layout with a hash; one that a version names and no longer has was collected with it."""
-        with self._lock:
-            kept = self._kept.get(named)
-            if kept is not None:
-                self._kept.move_to_end(named)
-                return kept[0]
+        kept = self._kept.get(named)
+        if kept is not None:
+            return kept[0]
         encoded = snapshot.attachment(named) if isinstance(snapshot, SupportsLayouts) else None
         if encoded is None:
             raise VersionCollectedError(snapshot.version.commit.corpus_version)
         layout = _decoded(encoded, named)
-        with self._lock:
-            if named not in self._kept:
-                self._kept[named] = layout, len(encoded)
-                self._kept_bytes += len(encoded)
-            while self._kept_bytes > self._most_bytes:
-                _, (_, dropped) = self._kept.popitem(last=False)
-                self._kept_bytes -= dropped
+        self._kept.put(named, (layout, len(encoded)))
         return layout
 
 

@@ -39,7 +39,6 @@ from evidentia.engine.answer_governance import NO_POLICIES, Governed, about_docu
 from evidentia.engine.assemble import Assembler, count_remembered
 from evidentia.engine.external_candidates import admit, coverage_of, fuse_external
 from evidentia.engine.legs import NO_CANDIDATES, search_legs, search_vectors
-from evidentia.engine.offload import INLINE
 from evidentia.engine.ordering import fuse, rerank, weigh
 from evidentia.engine.request_checks import check_request
 from evidentia.engine.result_hashes import config_hash, request_hash, result_hash
@@ -49,6 +48,7 @@ from evidentia.engine.understanding import NO_VECTORS, Understander
 from evidentia.federation.federated_search import SourceQuestion
 from evidentia.federation.source_calls import GIVEN_UP
 from evidentia.federation.source_plan import plan_sources
+from evidentia.foundation.offload import INLINE
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
 from evidentia.ranking.fusion import order as fusion_order

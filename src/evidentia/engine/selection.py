@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +9,7 @@ import msgspec
 import numpy as np
 
 from evidentia.contracts.evidence import EvidenceFragment, WithheldFragment
+from evidentia.foundation.lru import SharedLruCache
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
 from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
 from evidentia.ranking.packing import pack
@@ -75,22 +74,15 @@ class ClaimReader:
     """Reads what fragments claim, and remembers it for a while: the same fragments are answered again and again. Thread safe."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[ChunkId, str], tuple[Claim, ...]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: SharedLruCache[tuple[ChunkId, str], tuple[Claim, ...]] = SharedLruCache(KEPT_CLAIMS)
 
     def read(self, fragment: ClaimedFragment) -> tuple[Claim, ...]:
         """Return the claims of a fragment."""
         key = (fragment.chunk_id, fragment.title)
-        with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None:
-                self._kept.move_to_end(key)
-                return kept
-        claims = tuple(read_claims(fragment))
-        with self._lock:
-            self._kept[key] = claims
-            while len(self._kept) > KEPT_CLAIMS:
-                self._kept.popitem(last=False)
+        claims = self._kept.get(key)
+        if claims is None:
+            claims = tuple(read_claims(fragment))
+            self._kept.put(key, claims)
         return claims
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evidentia.contracts.vocabulary import BreakerState
 
 if TYPE_CHECKING:
-    from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import Clock
 
 _NS_PER_MS = 1_000_000
@@ -106,44 +105,3 @@ class Breaker:
     def _rest_ms(self) -> int:
         """Return how long it stays open this time: doubled with every opening that no success came between."""
         return self._open_ms << min(self._openings - 1, _MAX_DOUBLINGS)
-
-
-_CALL: Final = 10**9
-"""What one call takes from a bucket; `max_qps` per nanosecond flow in, so that a bucket counts in billionths of a call."""
-
-
-class RateLimiter:
-    """Tells whether a source may be asked now. Thread safe.
-
-    A bucket is full at first and holds one second's worth of calls, so that in any t seconds there are at most
-    `max_qps * (t + 1)` of them. A source without a limit has no bucket.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._buckets: dict[SourceId, tuple[int, int]] = {}
-
-    def allows(self, source_id: SourceId, max_qps: int | None) -> bool:
-        """Tell whether a call would be let through now, without counting one."""
-        if max_qps is None:
-            return True
-        with self._lock:
-            return self._level(source_id, max_qps, self._clock.elapsed_ns()) >= _CALL
-
-    def take(self, source_id: SourceId, max_qps: int | None) -> bool:
-        """Count one call if it may be made now, and tell whether it may."""
-        if max_qps is None:
-            return True
-        with self._lock:  # the clock is read inside, so that no call is dated before the one that was counted last
-            now_ns = self._clock.elapsed_ns()
-            level = self._level(source_id, max_qps, now_ns)
-            if level < _CALL:
-                return False
-            self._buckets[source_id] = (level - _CALL, now_ns)
-            return True
-
-    def _level(self, source_id: SourceId, max_qps: int, now_ns: int) -> int:
-        full = max_qps * _CALL
-        level, since_ns = self._buckets.get(source_id, (full, now_ns))
-        return min(full, level + max_qps * (now_ns - since_ns))

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from evidentia.contracts.evidence import CoverageReport
+from evidentia.contracts.ids import SourceId
 from evidentia.contracts.predicates import And, matcher_of
 from evidentia.contracts.retrieval import SourceAsk, SourceReply, SourceTrial
 from evidentia.contracts.vocabulary import BreakerState, ConnectionKind, CoverageState
 from evidentia.federation.cache_keys import CacheKey
-from evidentia.federation.circuit_breaker import RateLimiter
 from evidentia.federation.fanout import FanOut
 from evidentia.federation.source_calls import SourceCall, age_s, newest_of
 from evidentia.federation.source_plan import SourceFacts, left_out, weight_milli
+from evidentia.foundation.rate_limit import Rate, RateLimiter
 from evidentia.policy.access import is_allowed
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import AccessRule
     from evidentia.contracts.evidence import EvidenceRequest
-    from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import BlockingExecutor, BlockingRetriever, Clock, Retriever, SourceDirectory, TraceSink
     from evidentia.contracts.predicates import Matcher
     from evidentia.contracts.retrieval import ExternalCandidate
@@ -121,7 +121,7 @@ class Federation:
         self._clock = clock
         self._settings = settings
         self._once = msgspec.structs.replace(fanout, background_ms=0)
-        self._rates = RateLimiter(clock)
+        self._rates = RateLimiter[SourceId](clock)  # it counts the calls of this process alone
         self._fanout = FanOut(clock=clock, settings=fanout, limits=settings, record=health.record, on_late=self._keep_late)
 
     @property
@@ -254,7 +254,7 @@ class Federation:
             descriptor=descriptor,
             is_attached=self._directory.retriever(descriptor) is not None,
             breaker=self._fanout.breaker(source),
-            has_rate=descriptor.max_qps is None or self._rates.allows(source, descriptor.max_qps),
+            has_rate=descriptor.max_qps is None or not self._rates.wait_ns(source, _rate_of(descriptor.max_qps)),
             p99_ms=outlook.p99_ms,
             age_s=outlook.age_s,
         )
@@ -312,7 +312,7 @@ class Federation:
     def _refused(self, prepared: PreparedCall) -> SourceReply | None:
         """Return why a source is not asked at the last moment: others may have used up its rate since the plan was made."""
         descriptor = prepared.call.descriptor
-        if descriptor.max_qps is None or self._rates.take(descriptor.source_id, descriptor.max_qps):
+        if descriptor.max_qps is None or not self._rates.take(descriptor.source_id, _rate_of(descriptor.max_qps)):
             return None
         return _reply(descriptor, left_out(RATE_USED_UP), part=prepared.call.part, part_weight_milli=prepared.call.part_weight_milli)
 
@@ -488,6 +488,11 @@ def _reply(descriptor: SourceDescriptor, report: CoverageReport, *, part: int = 
         weight_milli=descriptor.weight_milli,
         freshness_tau_s=descriptor.freshness_tau_s,
     )
+
+
+def _rate_of(max_qps: int) -> Rate:
+    """Return so many calls a second, of which one second's worth may come at once."""
+    return Rate(max_qps, burst=max_qps)
 
 
 def _data_version(descriptor: SourceDescriptor, retriever: Retriever | BlockingRetriever | None) -> str:

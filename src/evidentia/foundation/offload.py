@@ -1,4 +1,7 @@
-"""A few threads that do what an answering thread would otherwise have to do by itself, one thing after the other."""
+"""Thread pools: one for pieces of work beside the thread that asks, and one for work that would block an event loop.
+
+`InlineOffloader` is the executor for processes without a thread to spare.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
+    from evidentia.contracts.ports import Offloader
+
 
 Answer = TypeVar("Answer")
+Told = TypeVar("Told")
 MAX_HELPERS: Final = 4
 HAND_OVER_S: Final = 0.000_5
 """How long whoever asks stands aside for a helper to begin: until it does, Python runs one thread alone, and nothing happens beside it."""
-_NAME: Final = "evidentia-aside"
+_OFFLOADER_NAME: Final = "evidentia-aside"
+_EXECUTOR_NAME: Final = "evidentia-engine"
+
+
+class InlineOffloader:
+    """Implements `Offloader`: all work is done when it is waited for, by whoever waits."""
+
+    def submit(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
+        """Return the work itself."""
+        return work
+
+
+INLINE: Final[Offloader] = InlineOffloader()
 
 
 class ThreadPoolOffloader:
@@ -32,7 +50,7 @@ class ThreadPoolOffloader:
     def __init__(self, *, helpers: int | None = None) -> None:
         most = min(MAX_HELPERS, (os.cpu_count() or 1) - 1) if helpers is None else helpers
         self._free = threading.Semaphore(most)
-        self._pool = ThreadPoolExecutor(max(1, most), thread_name_prefix=_NAME)
+        self._pool = ThreadPoolExecutor(max(1, most), thread_name_prefix=_OFFLOADER_NAME)
 
     def submit(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
         """Have the work begun by a thread that is free, and return what waits for it; else return the work."""
@@ -62,13 +80,6 @@ def _result(piece: Future[Answer], work: Callable[[], Answer]) -> Answer:
     return work() if piece.cancel() else piece.result()
 
 
-# --- blocking executor ---
-# Threads for the engine's own blocking steps.
-
-Told = TypeVar("Told")
-_BLOCKING_EXECUTOR_NAME = "evidentia-engine"
-
-
 class ThreadPoolBlockingExecutor:
     """Implements `BlockingExecutor` on a pool of threads of its own, which are started when they are needed."""
 
@@ -82,7 +93,7 @@ class ThreadPoolBlockingExecutor:
         told: asyncio.Future[Answer] = loop.create_future()
         with self._lock:
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(thread_name_prefix=_BLOCKING_EXECUTOR_NAME)
+                self._pool = ThreadPoolExecutor(thread_name_prefix=_EXECUTOR_NAME)
             self._pool.submit(_work, work, contextvars.copy_context(), loop, told)
         return told
 

@@ -1,63 +1,73 @@
-"""Token buckets: how often each of many may come. One number each, whole nanoseconds, and no more than so many are remembered.
-
-A bucket is the moment at which it would be full again (the virtual scheduling form of the leaky bucket, ITU-T I.371): it is
-full when that moment has passed, and empty when it lies a whole burst ahead.
-"""
+"""Token buckets: how often each of many may come, in whole numbers, and no more than so many of them are remembered."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from evidentia.contracts.ports import Clock
 
-MAX_KEPT: Final = 100_000
-MAX_BURST: Final = 10_000
-"""However much a minute allows, no more than this at once."""
-_MINUTE_NS: Final = 60_000_000_000
+Key = TypeVar("Key", bound="Hashable")
+
+MAX_KEYS: Final = 100_000
+SECOND_NS: Final = 1_000_000_000
+MINUTE_NS: Final = 60 * SECOND_NS
 
 
-class Pace(NamedTuple):
-    """How often: one every so many nanoseconds, and so many at once after a rest."""
+class Rate(NamedTuple):
+    """How often: so many in a limiter's period, and so many at once after a rest."""
 
-    interval_ns: int
+    permits: int
     burst: int
 
-    @classmethod
-    def of(cls, per_minute: int, *, workers: int = 1) -> Pace:
-        """Return one worker's share of so many a minute; a minute's share may come at once, one at least."""
-        return cls(max(1, _MINUTE_NS * workers // per_minute), max(1, min(per_minute // workers, MAX_BURST)))
 
+class RateLimiter(Generic[Key]):
+    """One bucket for each key, full at first. Thread safe, and each call costs the same however many keys there are.
 
-class Buckets:
-    """One bucket for each key. Thread safe, and each call costs the same however many there are.
-
-    Beyond `most_kept` the one that was not used for longest is forgotten, which fills it.
+    In any t nanoseconds there are at most `burst + permits * t / period_ns` of a key. Beyond `max_keys`, the key that was not used for
+    longest is forgotten, which fills its bucket. A rate may be another one each time; what is in the bucket stays, up to the new burst.
     """
 
-    def __init__(self, *, clock: Clock, max_kept: int = MAX_KEPT) -> None:
+    def __init__(self, clock: Clock, *, period_ns: int = SECOND_NS, max_keys: int = MAX_KEYS) -> None:
         self._clock = clock
-        self._most_kept = max_kept
-        self._full_at: dict[str, int] = {}
+        self._period_ns = period_ns
+        """What one call takes from a bucket, into which `permits` flow per nanosecond: no division, so no rounding."""
+        self._max_keys = max_keys
         self._lock = threading.Lock()
+        self._buckets: dict[Key, tuple[int, int]] = {}
 
-    def take(self, key: str, pace: Pace) -> int:
+    def take(self, key: Key, rate: Rate) -> int:
         """Take one, and return 0; where there is none, take nothing and return after how many nanoseconds there will be."""
         with self._lock:
+            # The clock is read inside, so that no call is dated before the one that was counted last.
             now = self._clock.elapsed_ns()
-            full_at = max(self._full_at.pop(key, 0), now)
-            wait_ns = full_at - now - pace.interval_ns * (pace.burst - 1)
-            if wait_ns > 0:
-                self._full_at[key] = full_at
-                return wait_ns
-            if len(self._full_at) >= self._most_kept:
-                del self._full_at[next(iter(self._full_at))]
-            self._full_at[key] = full_at + pace.interval_ns
-            return 0
+            level = self._level(key, rate, now)
+            wait_ns = self._wait_ns(level, rate)
+            # Put at the end: the first of the dictionary is the one that was not used for longest.
+            if self._buckets.pop(key, None) is None and len(self._buckets) >= self._max_keys:
+                del self._buckets[next(iter(self._buckets))]
+            self._buckets[key] = (level if wait_ns else level - self._period_ns, now)
+            return wait_ns
 
-    def give_back(self, key: str, pace: Pace) -> None:
+    def wait_ns(self, key: Key, rate: Rate) -> int:
+        """Return after how many nanoseconds there will be one, 0 for now, without taking it."""
+        with self._lock:
+            return self._wait_ns(self._level(key, rate, self._clock.elapsed_ns()), rate)
+
+    def give_back(self, key: Key) -> None:
         """Put back one that was taken."""
         with self._lock:
-            if key in self._full_at:
-                self._full_at[key] -= pace.interval_ns
+            if key in self._buckets:
+                level, since_ns = self._buckets[key]
+                self._buckets[key] = (level + self._period_ns, since_ns)
+
+    def _level(self, key: Key, rate: Rate, now: int) -> int:
+        full = rate.burst * self._period_ns
+        level, since_ns = self._buckets.get(key, (full, now))
+        return min(full, level + rate.permits * (now - since_ns))
+
+    def _wait_ns(self, level: int, rate: Rate) -> int:
+        return max(0, -(-(self._period_ns - level) // rate.permits))

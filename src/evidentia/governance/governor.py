@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -13,6 +12,7 @@ from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
 from evidentia.contracts.policies import PolicyId
 from evidentia.contracts.runs import PoliciesRecorded, RunId, RunStarted
+from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.governance.decision_expansion import expand, micros
 from evidentia.governance.governed_runs import JUDGE_BUDGET_MS, Judging, LocalRun, Pinned
 from evidentia.governance.run_journal import unsealed
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock, DecisionLog, Entropy, GroundingJudge, SourceTexts
     from evidentia.contracts.runs import AnyCall, RunFacts
 
-
-Key = TypeVar("Key")
-Kept = TypeVar("Kept")
 
 MAX_COMPILED: Final = 64
 """How many sets of policies, and how many bodies given with runs, are kept compiled."""
@@ -54,8 +51,8 @@ class CompiledPolicies:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._checked: OrderedDict[tuple[str, bytes], Policy] = OrderedDict()
-        self._compiled: OrderedDict[tuple[tuple[str, Sha256], ...], PolicySet] = OrderedDict()
+        self._checked: SharedLruCache[tuple[str, bytes], Policy] = SharedLruCache(MAX_COMPILED)
+        self._compiled: LruCache[tuple[tuple[str, Sha256], ...], PolicySet] = LruCache(MAX_COMPILED)
 
     def checked(self, bodies: Sequence[PolicyBody | Mapping[str, Any]], *, tenant: str) -> list[Policy]:
         """Return the policies of bodies, or raise PolicyInvalidError with the problems of all of them.
@@ -81,8 +78,8 @@ class CompiledPolicies:
         with self._lock:
             known = self._compiled.get(key)
             if known is None:
-                known = self._compiled[key] = PolicySet.of(enabled)
-            _keep_newest(self._compiled, key)
+                known = PolicySet.of(enabled)
+                self._compiled.put(key, known)
         return known
 
     def _check(self, body: PolicyBody | Mapping[str, Any], *, tenant: str) -> Policy:
@@ -91,13 +88,10 @@ class CompiledPolicies:
         except (TypeError, UnicodeEncodeError, OverflowError):
             # Not JSON, so surely not a policy either: the check says what is wrong with it.
             return check_policy(body, tenant=tenant)
-        with self._lock:
-            known = self._checked.get(key)
+        known = self._checked.get(key)
         if known is None:
             known = check_policy(body, tenant=tenant)
-        with self._lock:
-            self._checked[key] = known
-            _keep_newest(self._checked, key)
+            self._checked.put(key, known)
         return known
 
 
@@ -213,12 +207,6 @@ def _twice(policies: Sequence[Policy]) -> list[FieldProblem]:
         for place, name in enumerate(names)
         if name in names[:place]
     ]
-
-
-def _keep_newest(kept: OrderedDict[Key, Kept], key: Key) -> None:
-    kept.move_to_end(key)
-    while len(kept) > MAX_COMPILED:
-        kept.popitem(last=False)
 
 
 # --- answers ---

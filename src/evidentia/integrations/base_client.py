@@ -9,10 +9,10 @@ from pathlib import Path
 
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.async_base import AsyncBase
-from evidentia.base.portal import Portal
 from evidentia.base.sync_base import Base, connect
 from evidentia.contracts.access import Principal
 from evidentia.contracts.errors import InvalidFieldError
+from evidentia.foundation.loop_thread import LoopThread
 
 GivenBase = Base | AsyncBase | str | Path
 """A base that is open and stays so, or the directory of one."""
@@ -31,7 +31,7 @@ class Asker:
         self.given = given
         self._lock = threading.Lock()
         self._opened: Base | None = None
-        self._portal: Portal | None = None
+        self._loop: LoopThread | None = None
 
     def open(self) -> None:
         """Open a base that was given as a path, unless it is open."""
@@ -41,7 +41,7 @@ class Asker:
     def ask(self, query: str, fields: Mapping[str, object]) -> EvidenceResponse:
         """Answer a question; `fields` are those of a request."""
         if isinstance(self.given, AsyncBase):
-            return self._running_portal().run(self.given.retrieve(query, **fields))
+            return self._running_loop().run(self.given.retrieve(query, **fields))
         return self._base(self.given).retrieve(query, **fields)
 
     async def ask_async(self, query: str, fields: Mapping[str, object]) -> EvidenceResponse:
@@ -53,12 +53,12 @@ class Asker:
     def close(self) -> None:
         """Give back what was opened here; a base that was given open stays open."""
         with self._lock:
-            opened, portal = self._opened, self._portal
-            self._opened = self._portal = None
+            opened, loop = self._opened, self._loop
+            self._opened = self._loop = None
         if opened is not None:
             opened.close()
-        if portal is not None:
-            portal.close()
+        if loop is not None:
+            loop.close()
 
     def _base(self, given: Base | str | Path) -> Base:
         if isinstance(given, Base):
@@ -68,8 +68,8 @@ class Asker:
                 self._opened = connect(given)
             return self._opened
 
-    def _running_portal(self) -> Portal:
+    def _running_loop(self) -> LoopThread:
         with self._lock:
-            if self._portal is None:
-                self._portal = Portal()
-            return self._portal
+            if self._loop is None:
+                self._loop = LoopThread("evidentia")
+            return self._loop

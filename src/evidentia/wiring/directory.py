@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.sources import PUBLIC, REACH
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
 from evidentia.sources.agent_notes import MemoryRetriever
 from evidentia.sources.other_base import BaseRetriever
-from evidentia.text.ssrf_guard import PUBLIC, REACH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextvars
 import logging
-import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from evidentia.backends.embedded.logs.trace_log import EmbeddedTraces
+from evidentia.foundation.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,6 @@ MAX_WAITING: Final = 10_000
 """So many traces wait for slow sinks; when more come, the oldest go."""
 PAUSE_S: Final = 0.05
 """How long traces gather before they are passed on, so that an answering thread is not interrupted for each."""
-IDLE_S: Final = 5.0
 CLOSE_S: Final = 5.0
 """How long closing waits for a sink that hangs."""
 
@@ -107,51 +106,20 @@ class DeferredSink:
     def __init__(self, hub: TraceHub) -> None:
         self._hub = hub
         self._waiting: deque[tuple[contextvars.Context, RequestTrace]] = deque(maxlen=MAX_WAITING)
-        self._starting = threading.Lock()
-        self._arrived = threading.Event()
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._writer = BackgroundWriter(self._pass_on, name="evidentia-telemetry", pause_s=PAUSE_S)
 
     def record(self, trace: RequestTrace) -> None:
         """Put a trace down with the context of the caller; after `close` it is passed over."""
-        if self._closing.is_set():
-            return
-        self._waiting.append((contextvars.copy_context(), trace))
-        if not self._arrived.is_set():
-            self._arrived.set()
-        thread = self._thread
-        if thread is None or not thread.is_alive():  # a forked process has the object without the thread
-            self._start()
+        if not self._writer.is_closed:
+            self._waiting.append((contextvars.copy_context(), trace))
+            self._writer.notify()
 
     def close(self) -> None:
         """Pass on what waits, then close the sinks; one that hangs is left behind."""
-        self._closing.set()
-        self._arrived.set()
-        thread = self._thread
-        if thread is not None:
-            thread.join(CLOSE_S)
-        if thread is None or not thread.is_alive():
-            self._pass_on()
+        if self._writer.close(timeout_s=CLOSE_S):
             self._hub.close()
-
-    def _start(self) -> None:
-        with self._starting:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="evidentia-telemetry", daemon=True)
-                self._thread.start()
-
-    def _run(self) -> None:
-        while self._arrived.wait(IDLE_S) and not self._closing.wait(PAUSE_S):
-            self._arrived.clear()
-            self._pass_on()
-        # In this order: whoever records after this line starts another thread, and whoever did before is seen here.
-        self._thread = None
-        self._pass_on()
 
     def _pass_on(self) -> None:
         while self._waiting:
-            try:
-                context, trace = self._waiting.popleft()
-            except IndexError:  # another thread was faster
-                return
+            context, trace = self._waiting.popleft()
             context.run(self._hub.record, trace)

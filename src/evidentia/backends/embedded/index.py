@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -20,6 +19,7 @@ from evidentia.contracts.ids import EvidenceState, Sha256
 from evidentia.contracts.predicates import matches
 from evidentia.contracts.search import SnapshotVersion
 from evidentia.contracts.settings import SearchSettings
+from evidentia.foundation.lru import LruCache
 from evidentia.policy.access import is_allowed
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class EmbeddedIndex:
         self._tokeniser = tokeniser
         self._lock = threading.RLock()
         self._database = open_for_searching(directory)
-        self._snapshots: OrderedDict[tuple[int, int, SearchSettings], EmbeddedSnapshot] = OrderedDict()
+        self._snapshots: LruCache[tuple[int, int, SearchSettings], EmbeddedSnapshot] = LruCache(KEPT_SNAPSHOTS)
         self._loaded: WeakValueDictionary[_CorpusKey, EmbeddedSnapshot] = WeakValueDictionary()
         self._newest: tuple[int, tuple[CommitRecord, Sha256]] | None = None
         self._vector_files = OpenFiles(directory)
@@ -71,10 +71,8 @@ class EmbeddedIndex:
             kept = self._snapshots.get(key)
             if kept is None:
                 version = SnapshotVersion(commit=commit, commit_hash=commit_hash, access_state=EvidenceState(access.evidence_state))
-                kept = self._snapshots[key] = self._open(version, search, access=access)
-                while len(self._snapshots) > KEPT_SNAPSHOTS:
-                    self._snapshots.popitem(last=False)
-            self._snapshots.move_to_end(key)
+                kept = self._open(version, search, access=access)
+                self._snapshots.put(key, kept)
             return kept
 
     def visibility(self, document_id: DocumentId, *, scope: AccessScope, evidence_state: EvidenceState | None = None) -> bool | None:

@@ -7,7 +7,7 @@ memory maps outlive a collection that deletes their files.
 from __future__ import annotations
 
 import copy
-from collections import Counter, OrderedDict
+from collections import Counter
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.evidence import TermScore
 from evidentia.contracts.search import ChunkStanding, DenseHits, LegScores, LexicalHits, SearchHit, SnapshotVersion
 from evidentia.contracts.vocabulary import AuthorityTier
+from evidentia.foundation.lru import LruCache
 from evidentia.policy.access import is_allowed
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ class EmbeddedSnapshot:
         self._signals = SignalTable(segments, columns=self._columns, document_of=self._table.document_of)
         log = EventLogReader(database, size=version.commit.log_size)
         self._fragments = FragmentReader(database, table=self._table, log=log)
-        self._views: OrderedDict[str, View] = OrderedDict()
-        self._narrowings: OrderedDict[bytes, NDArray[np.bool_]] = OrderedDict()
+        self._views: LruCache[str, View] = LruCache(KEPT_VIEWS)
+        self._narrowings: LruCache[bytes, NDArray[np.bool_]] = LruCache(KEPT_NARROWINGS)
         self._places = PlaceMap(self._table)
         self._vectors: VectorPart | None = None
         self._descriptors: Mapping[SourceId, SourceDescriptor] | None = None
@@ -310,11 +311,8 @@ class EmbeddedSnapshot:
         with self._lock:
             kept = self._views.get(scope.fingerprint)
             if kept is None:
-                kept = self._views[scope.fingerprint] = self._make_view(scope)
-                while len(self._views) > KEPT_VIEWS:
-                    self._views.popitem(last=False)
-            else:
-                self._views.move_to_end(scope.fingerprint)
+                kept = self._make_view(scope)
+                self._views.put(scope.fingerprint, kept)
             return kept
 
     def _visible_sources(self, view: View) -> Mapping[SourceId, AuthorityTier]:
@@ -379,9 +377,8 @@ class EmbeddedSnapshot:
             kept = self._narrowings.get(key)
             if kept is None:
                 decided = np.append(self._columns.decide(narrowing), np.False_)
-                kept = self._narrowings[key] = decided[self._table.document_of]
-                while len(self._narrowings) > KEPT_NARROWINGS:
-                    self._narrowings.popitem(last=False)
+                kept = decided[self._table.document_of]
+                self._narrowings.put(key, kept)
             return kept
 
     def _hits(self, places: NDArray[np.int64], scores: Array, *, limit: int) -> Iterator[SearchHit]:

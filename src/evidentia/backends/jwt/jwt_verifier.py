@@ -25,6 +25,7 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from evidentia.contracts.control import NAME_PATTERN, SIGNED_PREFIX, Role, TokenFacts, TokenId, TokenInfo
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import Classification
+from evidentia.foundation.lru import SharedLruCache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,11 +73,10 @@ class JwtVerifier:
         _check(settings)
         self._settings = settings
         self._file = keys_file
-        self._most_kept = max_kept
         self._clock = clock
         self._jws = PyJWS(algorithms=settings.algorithms)
         self._lock = threading.Lock()
-        self._kept: dict[bytes, _Kept] = {}
+        self._kept: SharedLruCache[bytes, _Kept] = SharedLruCache(max_kept)
         self._looked_ns = clock.elapsed_ns()
         self._stamp = self._stamp_of()
         self._keys: ProviderKeys | None = self._read()
@@ -123,10 +123,7 @@ class JwtVerifier:
         if verified.expires_at is None:
             return
         until = verified.expires_at + timedelta(seconds=self._settings.leeway_s)
-        with self._lock:
-            if len(self._kept) >= self._most_kept:
-                self._kept.clear()
-            self._kept[_key(token)] = _Kept(verified, self._clock.elapsed_ns() + KEPT_NS, until)
+        self._kept.put(_key(token), _Kept(verified, self._clock.elapsed_ns() + KEPT_NS, until))
 
     def _has_changed(self) -> bool:
         """Tell whether the file is another than the one that was read; it is looked at every few seconds."""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
-from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, Failure, chat_body, chat_content
+from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
+from evidentia.foundation.outbound_http import Failure
 from evidentia.grounding.scorer_results import checked_texts, outcome, unscored
 
 if TYPE_CHECKING:

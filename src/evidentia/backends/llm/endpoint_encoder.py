@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import numpy as np
 
-from evidentia.backends.llm.model_endpoint import PASSING, Endpoint, EndpointSettings
+from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.vectors import LARGEST_COMPONENT, Normalisation, VectorIdentity
+from evidentia.foundation.outbound_http import PASSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from evidentia.backends.llm.model_endpoint import Failure
     from evidentia.contracts.errors import ServiceError
+    from evidentia.foundation.outbound_http import Failure
 
 MAX_WAIT_S: Final = 60.0
 """Between two attempts, whatever the endpoint asks for."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 
 from evidentia.backends.llm.judge_messages import BASE_URLS, PromptLimits, Usage, read_reply, read_score, write_prompt, write_request
-from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, Failure, checked_address, is_sendable_key
-from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, MissingExtraError
+from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, endpoint_address
+from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.contracts.grounding import GroundingReason
 from evidentia.contracts.judging import KEY_NAMES, MODEL_PREFIXES, NEUTRAL_SCORE, Judgement, JudgeProvider, JudgeStatus, provider_of
+from evidentia.foundation.outbound_http import Failure, is_sendable_key, require_confidential
 from evidentia.text.counting import count_tokens
 from evidentia.text.sentences import split_sentences
 
@@ -196,8 +197,6 @@ class ModelJudge:
         if key is None:
             return _without(request, JudgeStatus.NO_KEY, f"there is no usable key called '{KEY_NAMES[provider]}'")
         endpoint = self._endpoint(provider)
-        if isinstance(endpoint, str):
-            return _without(request, JudgeStatus.NOT_CONFIGURED, endpoint)
         if endpoint is None:
             return _without(request, JudgeStatus.UNAVAILABLE, "the judge is closed")
         prompt = write_prompt(request, limits=self._limits)
@@ -225,17 +224,14 @@ class ModelJudge:
             return None
         return key if key is not None and is_sendable_key(key) else None
 
-    def _endpoint(self, provider: JudgeProvider) -> Endpoint | str | None:
-        """Return the connections to a provider; a problem when they cannot be made here, None when the judge is closed."""
+    def _endpoint(self, provider: JudgeProvider) -> Endpoint | None:
+        """Return the connections to a provider; None when the judge is closed."""
         with self._lock:
             if self._is_closed:
                 return None
             if provider not in self._endpoints:
                 settings = EndpointSettings(url=self._urls[provider], model="named in each request", timeout_ms=_MAX_BUDGET_MS)
-                try:
-                    self._endpoints[provider] = Endpoint(settings)
-                except MissingExtraError as error:
-                    return str(error)
+                self._endpoints[provider] = Endpoint(settings)
             return self._endpoints[provider]
 
     def _send(self, endpoint: Endpoint, request: WireRequest, span: _Span) -> bytes | Failure:
@@ -303,7 +299,10 @@ def _checked_urls(urls: Mapping[str, str]) -> Mapping[JudgeProvider, str]:
     for word in urls:
         if word not in remote:
             raise InvalidFieldError("urls", f"'{word}' is none of the providers {', '.join(remote)}")
-    return {remote[word]: checked_address(url) for word, url in urls.items()}
+    addresses = {remote[word]: endpoint_address(url) for word, url in urls.items()}
+    for address in addresses.values():
+        require_confidential(address, field="url")  # every judgement sends a key
+    return {provider: address.url for provider, address in addresses.items()}
 
 
 def _estimate(prompt: JudgePrompt, *, said: str) -> Usage:

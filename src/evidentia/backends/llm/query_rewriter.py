@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
-from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, Failure, chat_body, chat_content
+from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
 from evidentia.contracts.retrieval import Rewriting
+from evidentia.foundation.outbound_http import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
-from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, Failure, chat_body, chat_content
+from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
 from evidentia.contracts.tables import CellValue, PlanDeclined, TablePlan
+from evidentia.foundation.outbound_http import Failure
 from evidentia.text.marks import neutralise
 
 if TYPE_CHECKING:

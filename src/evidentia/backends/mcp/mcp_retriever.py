@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evidentia.backends.mcp.mcp_session import Session, server_name
-from evidentia.backends.mcp.own_loop import OwnLoop
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError
+from evidentia.foundation.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -36,7 +36,7 @@ class McpTool:
         self._connection = connection
         self._linger_ms = linger_ms
         self._origin = f"mcp:{server_name(connection.address)}/{connection.tool}"
-        self._loop = OwnLoop(name=f"evidentia-mcp-{connection.tool}")
+        self._loop = LoopThread(f"evidentia-mcp-{connection.tool}")
         self._session = Session(connection)
 
     def data_version(self) -> str:
@@ -53,14 +53,14 @@ class McpTool:
         def arguments(schema: Mapping[str, object]) -> dict[str, object]:
             return arguments_of(schema, ask, tool=self._connection.tool, options=self._connection.options)
 
-        reply = await self._loop.run(self._session.call(arguments, timeout_ms=ask.budget_ms + self._linger_ms))
+        reply = await self._loop.run_async(self._session.call(arguments, timeout_ms=ask.budget_ms + self._linger_ms))
         for proposed in proposals_of(reply.structured, reply.blocks, origin=self._origin):
             yield proposed
 
     async def aclose(self) -> None:
         """Close the session and stop the server that was started for it; whoever asks afterwards opens another."""
         if self._loop.is_running:
-            await self._loop.run(self._session.aclose())
+            await self._loop.run_async(self._session.aclose())
             await self._loop.aclose()
 
 

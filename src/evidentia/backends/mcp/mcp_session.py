@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, MissingExtraError, ServiceReplyError, ServiceUnavailableError
+from evidentia.foundation.outbound_http import sdk_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -242,7 +243,6 @@ async def _stopped(task: asyncio.Task[None]) -> None:
 MAX_REPLY_BYTES: Final = 1 << 24
 _CONNECT_S: Final = 30
 _STREAM_S: Final = 300
-_LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def is_web_address(address: str) -> bool:
@@ -279,44 +279,14 @@ async def transport_to(connection: SourceConnection) -> AsyncIterator[Transport]
 
 
 def _web_client(connection: SourceConnection) -> httpx2.AsyncClient:
-    import httpx2
-
-    key = "".join(_key(connection).values())
-    parts = urlsplit(connection.address)
-    if key and parts.scheme != "https" and parts.hostname not in _LOCAL_HOSTS:
-        raise InvalidFieldError("connection.address", "a key is not sent in the clear; write the address with https")
-    headers = {"authorization": f"Bearer {key}"} if key else {}
-    timeout = httpx2.Timeout(_CONNECT_S, read=_STREAM_S)
-    verify = httpx2.create_ssl_context(trust_env=False)
-    return httpx2.AsyncClient(
-        headers=headers, verify=verify, timeout=timeout, trust_env=False, follow_redirects=False, event_hooks={"response": [_bound]}
+    return sdk_client(
+        connection.address,
+        field="connection.address",
+        key="".join(_key(connection).values()),
+        connect_s=_CONNECT_S,
+        read_s=_STREAM_S,
+        max_bytes=MAX_REPLY_BYTES,
     )
-
-
-async def _bound(response: httpx2.Response) -> None:
-    """Let a reply that is no stream of events be read up to a size only."""
-    if not response.headers.get("content-type", "").startswith("text/event-stream"):
-        response.stream = _bounded(response.stream)
-
-
-def _bounded(stream: object) -> httpx2.AsyncByteStream:
-    import httpx2
-
-    class Bounded(httpx2.AsyncByteStream):
-        """A stream that ends with an error when it is longer than a reply may be."""
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            read = 0
-            async for part in stream:  # type: ignore[attr-defined]  # an asynchronous client has asynchronous streams
-                read += len(part)
-                if read > MAX_REPLY_BYTES:
-                    raise ServiceReplyError(f"the MCP server replies with more than {MAX_REPLY_BYTES} bytes")
-                yield part
-
-        async def aclose(self) -> None:
-            await stream.aclose()  # type: ignore[attr-defined]  # likewise
-
-    return Bounded()
 
 
 def _key(connection: SourceConnection) -> dict[str, str]:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import msgspec
 
-from evidentia.backends.remote.addresses import checked_parts
-from evidentia.backends.remote.exchange import LOCAL_HOSTS
 from evidentia.backends.remote.remote_faults import error_of, fault_in
 from evidentia.contracts import doors
 from evidentia.contracts.errors import (
@@ -26,6 +24,7 @@ from evidentia.contracts.errors import (
 from evidentia.contracts.evidence import StreamEvent
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.sources import SourceDescriptor
+from evidentia.foundation.outbound_http import check_address, is_sendable_key, require_confidential
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -69,10 +68,10 @@ class GrpcCalls:
     def __init__(self, address: str, *, token: str, authorities: bytes | None = None) -> None:
         scheme, separator, place = address.partition("://")
         web = "https" if scheme.lower() == "grpcs" else "http"
-        _, self._host = checked_parts(f"{web}{separator}{place}", field="path", unfit=_UNFIT, telling=_TELLING)
-        if web != "https" and self._host not in LOCAL_HOSTS:
-            raise InvalidFieldError("path", "a token is not sent in the clear; write the address with grpcs")
-        if not token or not token.isascii() or not token.isprintable() or " " in token:
+        checked = check_address(f"{web}{separator}{place}", field="path", unfit=_UNFIT, telling=_TELLING)
+        require_confidential(checked, field="path", problem="a token is not sent in the clear; write the address with grpcs")
+        self._host = checked.host
+        if not is_sendable_key(token):
             raise InvalidFieldError("token", "there is none, or it holds characters that no token has")
         self._place = place.rstrip("/")
         self._is_encrypted = web == "https"
@@ -94,12 +93,16 @@ class GrpcCalls:
         method, message = _message(operation, params)
         channel = self._open()
         ask = channel.unary_unary(method.path, request_serializer=_serialised, response_deserializer=method.response.FromString)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout_ms / 1000
         try:
             reply = await ask(message, timeout=timeout_ms / 1000, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
-            if not is_repeatable or error.code() is not grpc.StatusCode.UNAVAILABLE or _fault_of(error) is not None:
+            left_ms = int((until - loop.time()) * 1000)  # a second attempt happens within the same time
+            is_passing = error.code() is grpc.StatusCode.UNAVAILABLE and _fault_of(error) is None
+            if not is_repeatable or not is_passing or left_ms <= 0:
                 self._raise(error, timeout_ms=timeout_ms)
-            return await self.call(operation, params, kind, timeout_ms=timeout_ms)
+            return await self.call(operation, params, kind, timeout_ms=left_ms)
         answer: Answer = self._read(method, reply, kind)
         return answer
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, TypeVar, get_args
 from urllib.parse import quote
 
 import msgspec
 
-from evidentia.backends.remote.addresses import checked_parts
 from evidentia.contracts.control import (
     CallsReply,
     CallsRequest,
@@ -29,20 +28,31 @@ from evidentia.contracts.control import (
 from evidentia.contracts.errors import (
     FieldProblem,
     InvalidFieldError,
-    MissingExtraError,
     PolicyInvalidError,
     RunForgottenError,
     ServiceReplyError,
     ServiceUnavailableError,
 )
 from evidentia.contracts.runs import GroundingEntry, RecordableCall
+from evidentia.foundation.lru import SharedLruCache
+from evidentia.foundation.outbound_http import (
+    BUSY,
+    SERVER_FAULT,
+    BlockingHttpClient,
+    Bounds,
+    Failure,
+    HttpClient,
+    Request,
+    bearer,
+    check_address,
+    is_sendable_key,
+    require_confidential,
+)
 from evidentia.policy.evaluator import PolicySet
 from evidentia.policy.handlers import check_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    import httpx2
 
     from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.errors import EvidentiaError
@@ -52,8 +62,6 @@ if TYPE_CHECKING:
 
 # --- governance wire ---
 # One HTTP exchange with a control plane: messages in and out, within a time and a size, tried once more when the way was broken.
-#
-# Redirects and proxies are not followed, and a token travels encrypted, within this machine, or not at all.
 
 Message = TypeVar("Message")
 
@@ -61,12 +69,8 @@ CONNECT_S: Final = 3.0
 READ_S: Final = 60.0
 """A judge may take its time before a call is answered."""
 MAX_REPLY_BYTES: Final = 1 << 26
-_LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
-_OK: Final = range(200, 300)
 _NOT_FOUND: Final = 404
-_BUSY: Final = 429
 _UNPROCESSABLE: Final = 422
-_SERVER_FAULT: Final = 500
 _ATTEMPTS: Final = 2
 
 
@@ -74,17 +78,23 @@ class PlaneWire:
     """The connections to one plane. Thread safe; they stay open between requests until `close`."""
 
     def __init__(self, address: str, *, token: str, read_s: float = READ_S, max_reply_bytes: int = MAX_REPLY_BYTES) -> None:
-        scheme, self.host = _checked_parts(address)
-        if token and scheme != "https" and self.host not in _LOCAL_HOSTS:
-            raise InvalidFieldError("url", "a token is not sent in the clear; write the address of the plane with https")
-        if not token.isascii() or not token.isprintable() or " " in token:
-            raise InvalidFieldError("token", "it holds characters that no token has")
-        self._address = address.rstrip("/")
-        self._token = token
-        self._read_s = read_s
-        self._most_reply_bytes = max_reply_bytes
-        self._lock = threading.Lock()
-        self._client: httpx2.Client | None = None
+        checked = check_address(
+            address,
+            field="url",
+            unfit="it is no address of a control plane; write something like 'https://host:8321'",
+            telling="it holds a name, a key or a query; pass the token by itself",
+        )
+        if token:
+            require_confidential(
+                checked, field="url", problem="a token is not sent in the clear; write the address of the plane with https"
+            )
+            if not is_sendable_key(token):
+                raise InvalidFieldError("token", "it holds characters that no token has")
+        self.host = checked.host
+        self._headers = {"accept": "application/json", **(bearer(token) if token else {})}
+        self._timeout_ms = round(read_s * 1000)
+        self._max_reply_bytes = max_reply_bytes
+        self._client = BlockingHttpClient(HttpClient(checked, connect_s=CONNECT_S))
 
     def post(self, path: str, body: object, kind: type[Message], *, is_repeatable: bool = True) -> Message:
         """Send a message and return the answer."""
@@ -96,10 +106,7 @@ class PlaneWire:
 
     def close(self) -> None:
         """Close the connections; whoever asks afterwards opens new ones."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._client.close()
 
     def _ask(
         self,
@@ -118,45 +125,21 @@ class PlaneWire:
             ServiceReplyError: The plane refuses whoever asks, or answers with something else.
             InputError: What was sent is wrong, as the plane says.
         """
-        status, reply = self._send(method, path, content=content, query=query, attempts=_ATTEMPTS if is_repeatable else 1)
-        if status not in _OK:
-            raise self._refusal(status, reply)
+        headers = self._headers if content is None else {**self._headers, "content-type": "application/json"}
+        bounds = Bounds(self._timeout_ms, self._max_reply_bytes, attempts=_ATTEMPTS if is_repeatable else 1)
+        reply = self._client.exchange(Request(method, path, headers, content, query), bounds)
+        if isinstance(reply, Failure):
+            raise reply.error()
+        if not reply.is_ok:
+            raise self._refusal(reply.status, reply.body)
         try:
-            return msgspec.json.decode(reply, type=kind)
+            return msgspec.json.decode(reply.body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             # The reason alone: a message of the decoder quotes what was sent.
             raise ServiceReplyError(f"'{self.host}' replies with something that is no answer ({type(error).__name__})") from None
 
-    def _send(self, method: str, path: str, *, content: bytes | None, query: Mapping[str, str] | None, attempts: int) -> tuple[int, bytes]:
-        client = self._open()
-        import httpx2
-
-        headers = {"accept": "application/json", "accept-encoding": "identity"}
-        if self._token:
-            headers["authorization"] = f"Bearer {self._token}"
-        if content is not None:
-            headers["content-type"] = "application/json"
-        problem = ""
-        for _ in range(attempts):
-            try:
-                return self._exchange(client.stream(method, self._address + path, content=content, headers=headers, params=query))
-            except httpx2.TimeoutException:
-                raise ServiceUnavailableError(f"'{self.host}' gave no answer in time") from None
-            except (httpx2.HTTPError, httpx2.StreamError) as error:
-                problem = type(error).__name__  # the name alone: messages of the HTTP library may quote headers
-        raise ServiceUnavailableError(f"'{self.host}' cannot be spoken to ({problem})")
-
-    def _exchange(self, exchange: Any) -> tuple[int, bytes]:  # noqa: ANN401 - the library's own context manager
-        with exchange as response:
-            parts = bytearray()
-            for part in response.iter_raw():
-                parts += part
-                if len(parts) > self._most_reply_bytes:
-                    raise ServiceReplyError(f"'{self.host}' replies with more than {self._most_reply_bytes} bytes")
-            return response.status_code, bytes(parts)
-
     def _refusal(self, status: int, reply: bytes) -> EvidentiaError:
-        if status == _BUSY or status >= _SERVER_FAULT:
+        if status == BUSY or status >= SERVER_FAULT:
             return ServiceUnavailableError(f"'{self.host}' answers with the HTTP status {status}")
         try:
             fault = msgspec.json.decode(reply, type=FaultReply).error
@@ -170,31 +153,6 @@ class PlaneWire:
             kind = RunForgottenError if status == _NOT_FOUND else ServiceUnavailableError
             return kind(f"'{self.host}' does not know this any more: {fault.message}")
         return ServiceReplyError(f"'{self.host}' refuses ({fault.code}): {fault.message}")
-
-    def _open(self) -> httpx2.Client:
-        with self._lock:
-            if self._client is None:
-                self._client = _new_client(self._read_s)
-            return self._client
-
-
-def _new_client(read_s: float) -> httpx2.Client:
-    try:
-        import httpx2
-    except ImportError as error:
-        raise MissingExtraError("remote", needed_for="a control plane behind a URL") from error
-    timeout = httpx2.Timeout(read_s, connect=CONNECT_S)
-    verify = httpx2.create_ssl_context(trust_env=False)
-    return httpx2.Client(verify=verify, trust_env=False, follow_redirects=False, timeout=timeout)
-
-
-def _checked_parts(address: str) -> tuple[str, str]:
-    return checked_parts(
-        address,
-        field="url",
-        unfit="it is no address of a control plane; write something like 'https://host:8321'",
-        telling="it holds a name, a key or a query; pass the token by itself",
-    )
 
 
 # --- governance ---
@@ -245,7 +203,7 @@ class RemoteRun:
         self._path = f"/v1/runs/{quote(facts.run_id, safe='')}"
         self._lock = threading.Lock()
         self._seq = 0
-        self._stops: dict[int, tuple[Verdict, PolicyDecision]] = {}
+        self._stops: SharedLruCache[int, tuple[Verdict, PolicyDecision]] = SharedLruCache(_MAX_STOPS)
 
     @property
     def facts(self) -> RunFacts:
@@ -304,6 +262,4 @@ class RemoteRun:
     def _note(self, verdicts: Sequence[Verdict], decisions: Sequence[PolicyDecision]) -> None:
         stopping = [verdict for verdict in verdicts if verdict.stops]
         for verdict, decision in zip(stopping, decisions, strict=False):
-            while len(self._stops) >= _MAX_STOPS:
-                del self._stops[next(iter(self._stops))]
-            self._stops[id(verdict)] = (verdict, decision)
+            self._stops.put(id(verdict), (verdict, decision))

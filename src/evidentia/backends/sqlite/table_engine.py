@@ -8,11 +8,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evidentia.contracts.errors import StatementRefusedError
 from evidentia.contracts.tables import SOURCE_COLUMN, ColumnKind, TableRows
+from evidentia.foundation.lru import LruCache
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -35,7 +35,7 @@ class SqliteTables:
         self._guard = guard
         self._functions = functions
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[object, ...], tuple[WalledConnection, threading.Lock]] = OrderedDict()
+        self._kept: LruCache[tuple[object, ...], tuple[WalledConnection, threading.Lock]] = LruCache(MAX_KEPT)
 
     def run(
         self,
@@ -54,8 +54,9 @@ class SqliteTables:
     def close(self) -> None:
         """Give back every database."""
         with self._lock:
-            kept, self._kept = list(self._kept.values()), OrderedDict()
-        for connection, lock in kept:
+            kept = self._kept.items()
+            self._kept.clear()
+        for _, (connection, lock) in kept:
             with lock:
                 connection.close()
 
@@ -64,10 +65,8 @@ class SqliteTables:
         with self._lock:
             found = self._kept.get(key)
             if found is None:
-                found = self._kept[key] = (self._walled(tables), threading.Lock())
-                if len(self._kept) > MAX_KEPT:
-                    self._kept.popitem(last=False)  # closed with its last user
-            self._kept.move_to_end(key)
+                found = (self._walled(tables), threading.Lock())
+                self._kept.put(key, found)  # the one that is dropped for it is closed with its last user
             return found
 
     def _walled(self, tables: Sequence[OpenTable]) -> WalledConnection:

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.control import SIGNED_PREFIX
-from evidentia.foundation.rate_limit import MAX_KEPT, Buckets, Pace
+from evidentia.foundation.rate_limit import MAX_KEYS, MINUTE_NS, SECOND_NS, Rate, RateLimiter
 from evidentia.serving.identity.callers import Grants
 from evidentia.serving.operations.api_errors import FORBIDDEN, TOO_MANY, UNAUTHORIZED, ApiError
 from evidentia.wiring.governance_runtime import open_usage, signed_tokens
@@ -222,9 +222,10 @@ def make_admission(parts: GateParts, settings: ServerSettings, *, workers: int =
 # --- limits ---
 # How much a token may ask: so much a minute, so much a day; and how often an address may show a credential that does not hold.
 
-WRONG: Final = Pace(interval_ns=2_000_000_000, burst=60)
+WRONG: Final = Rate(permits=30, burst=60)
 """Credentials that do not hold, for each address: 60 at once, then one in two seconds. A slow hash takes about 40 ms."""
-_SECOND_NS: Final = 1_000_000_000
+MAX_BURST: Final = 10_000
+"""However much a minute allows, no more than this at once."""
 _NETWORK_BITS: Final = 64
 """Of an IPv6 address: whoever has one has all that begin like it."""
 
@@ -255,16 +256,16 @@ class Limiter:
         requests_per_day: int = 0,
         usage: Usage | None = None,
         workers: int = 1,
-        max_kept: int = MAX_KEPT,
+        max_keys: int = MAX_KEYS,
     ) -> None:
         self._clock = clock
         self._per_minute = requests_per_minute
         self._per_day = requests_per_day
         self._usage = usage
         self._workers = workers
-        self._buckets = Buckets(clock=clock, max_kept=max_kept)
-        self._wrong = Buckets(clock=clock, max_kept=max_kept)
-        self._hashes = Buckets(clock=clock, max_kept=max_kept)
+        self._tokens = RateLimiter[str](clock, period_ns=MINUTE_NS * workers, max_keys=max_keys)
+        self._wrong = RateLimiter[str](clock, period_ns=MINUTE_NS, max_keys=max_keys)
+        self._hashes = RateLimiter[str](clock, period_ns=MINUTE_NS, max_keys=max_keys)
         """Apart from what is wrong without a hash, so that nobody is kept out by garbage from the address they share."""
 
     def count(self, token: TokenInfo) -> None:
@@ -275,7 +276,7 @@ class Limiter:
         """
         limits = token.facts.limits
         per_minute = limits.requests_per_minute or self._per_minute
-        wait_ns = self._buckets.take(token.token_id, Pace.of(per_minute, workers=self._workers)) if per_minute else 0
+        wait_ns = self._tokens.take(token.token_id, share_of(per_minute, workers=self._workers)) if per_minute else 0
         if wait_ns:
             message = f"the token may ask {per_minute} times a minute"
             raise _too_many("rate_limited", message, hint="wait as long as retry-after says", wait_ns=wait_ns)
@@ -302,7 +303,7 @@ class Limiter:
 
     def forgive_hash(self, client: str | None) -> None:
         """Take back what `begin_hash` counted, since the credential holds."""
-        self._hashes.give_back(_network_of(client), WRONG)
+        self._hashes.give_back(_network_of(client))
 
     def close(self) -> None:
         """Write down what is not written yet."""
@@ -315,8 +316,13 @@ class Limiter:
         return (midnight - now) // timedelta(microseconds=1) * 1_000
 
 
+def share_of(per_minute: int, *, workers: int = 1) -> Rate:
+    """Return one worker's share of so many a minute; a minute's share may come at once, one at least."""
+    return Rate(per_minute, max(1, min(per_minute // workers, MAX_BURST)))
+
+
 def _too_many(code: str, message: str, *, hint: str, wait_ns: int) -> ApiError:
-    return ApiError(TOO_MANY, code, message, hint=hint, headers={"retry-after": str(max(1, -(-wait_ns // _SECOND_NS)))})
+    return ApiError(TOO_MANY, code, message, hint=hint, headers={"retry-after": str(max(1, -(-wait_ns // SECOND_NS)))})
 
 
 def _refuse_guesses(wait_ns: int) -> None:

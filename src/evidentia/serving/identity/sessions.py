@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from starlette.concurrency import run_in_threadpool
 
 from evidentia.contracts.control import AuditKind
+from evidentia.foundation.lru import LruCache
 from evidentia.serving.identity.admission import unauthorized
 
 if TYPE_CHECKING:
@@ -223,8 +224,7 @@ class Links:
         self._clock = clock
         self._entropy = entropy
         self._holds_ns = holds_s * _SECOND_NS
-        self._most = most
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: LruCache[str, _Waiting] = LruCache(most)
 
     def make(self, token_id: TokenId) -> str:
         """Return a code for whoever is to come in as the holder of a token."""
@@ -234,9 +234,7 @@ class Links:
 
     def expect(self, hashed: str, *, token_id: TokenId) -> None:
         """Take a code that was made elsewhere, by its hash."""
-        if len(self._waiting) >= self._most:
-            del self._waiting[next(iter(self._waiting))]
-        self._waiting[hashed] = _Waiting(hashed, token_id, self._clock.elapsed_ns() + self._holds_ns)
+        self._waiting.put(hashed, _Waiting(hashed, token_id, self._clock.elapsed_ns() + self._holds_ns))
 
     async def redeem(self, code: str, *, client: str | None = None) -> Identity:
         """Return whose link a code is; it is worthless from now on.
@@ -245,7 +243,7 @@ class Links:
             Refusal: 401 for a code that is unknown, used or too old, or whose token does not hold; 429 for too many of those.
         """
         hashed = hash_of(code[: _MAX_LENGTH + 1])
-        waiting = self._waiting.pop(hashed, None)  # before anything is waited for: of two at once, one comes too late
+        waiting = self._waiting.pop(hashed)  # before anything is waited for: of two at once, one comes too late
         if waiting is None or not hmac.compare_digest(waiting.hashed, hashed) or waiting.until_ns <= self._clock.elapsed_ns():
             raise self._worthless(client)
         identity = await self._admission.holder(waiting.token_id)

@@ -5,9 +5,11 @@ Kept in this process only, and bounded: the session that was silent for longest 
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from evidentia.foundation.lru import LruCache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,31 +71,31 @@ class Memory:
     """The conversations and receipts of everybody who is connected. Not thread safe: it belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._conversations: OrderedDict[ConversationKey, Conversation] = OrderedDict()
-        self._receipts: OrderedDict[bytes, deque[KeptReceipt]] = OrderedDict()
+        self._conversations: LruCache[ConversationKey, Conversation] = LruCache(MAX_CONVERSATIONS)
+        self._receipts: LruCache[bytes, deque[KeptReceipt]] = LruCache(MAX_CONVERSATIONS)
 
     def conversation(self, caller: Caller, name: str = "") -> Conversation:
         """Return a conversation of a caller; an empty one when nothing is known of it."""
         key = (caller.key, caller.session, name)
-        found = self._conversations.setdefault(key, Conversation())
-        self._conversations.move_to_end(key)
-        while len(self._conversations) > MAX_CONVERSATIONS:
-            self._conversations.popitem(last=False)
+        found = self._conversations.get(key)
+        if found is None:
+            found = Conversation()
+            self._conversations.put(key, found)
         return found
 
     def end(self, caller: Caller) -> None:
         """Forget what belongs to a session that is over."""
         for key in [key for key in self._conversations if key[:2] == (caller.key, caller.session)]:
-            del self._conversations[key]
+            self._conversations.pop(key)
 
     def note_receipt(self, caller: Caller, receipt: KeptReceipt) -> None:
         """Remember that a principal was given a receipt."""
-        kept = self._receipts.setdefault(caller.key, deque(maxlen=MAX_RECEIPTS))
-        self._receipts.move_to_end(caller.key)
+        kept = self._receipts.get(caller.key)
+        if kept is None:
+            kept = deque(maxlen=MAX_RECEIPTS)
+            self._receipts.put(caller.key, kept)
         kept.appendleft(receipt)
-        while len(self._receipts) > MAX_CONVERSATIONS:
-            self._receipts.popitem(last=False)
 
     def receipts(self, caller: Caller) -> Sequence[KeptReceipt]:
         """Return the receipts of a principal, the newest first."""
-        return tuple(self._receipts.get(caller.key, ()))
+        return tuple(self._receipts.get(caller.key) or ())

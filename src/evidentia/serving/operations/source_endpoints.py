@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -14,12 +12,12 @@ from evidentia.contracts.control import AuditKind
 from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList, TrialRequest
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.retrieval import SourceTrial
-from evidentia.contracts.sources import SourceConnection, SourceDescriptor
+from evidentia.contracts.sources import PUBLIC, REACH, SourceConnection, SourceDescriptor
 from evidentia.contracts.vocabulary import ConnectionKind
+from evidentia.foundation.ssrf_guard import PrivateAddressError, public_addresses
 from evidentia.serving.operations.api_errors import BAD_GATEWAY, CONFLICT, NOT_FOUND, bad_field
 from evidentia.serving.operations.endpoint import AUDITORS, READERS, WRITERS, Endpoint, Group, OperationRequest, Reply
 from evidentia.serving.operations.server_context import write_audit
-from evidentia.text.ssrf_guard import PUBLIC, REACH, is_public_address
 
 if TYPE_CHECKING:
     from evidentia.contracts.settings import Settings
@@ -191,9 +189,9 @@ def _host(address: str) -> str:
 
 async def _require_public(host: str) -> None:
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        await public_addresses(host)
     except (OSError, UnicodeError) as error:
         raise bad_field(_FIELD, "the host has no address") from error
-    if not found or not all(is_public_address(str(each[4][0])) for each in found):
+    except PrivateAddressError as error:
         problem = "it leads into the server's own network; whoever runs the server can allow the host in 'server.source_hosts'"
-        raise bad_field(_FIELD, problem)
+        raise bad_field(_FIELD, problem) from error

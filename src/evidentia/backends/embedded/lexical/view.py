@@ -8,7 +8,7 @@ statistics never change.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon
 from evidentia.backends.embedded.records.document_table import ImpactTable
 from evidentia.backends.embedded.top_k import best_of, nth_largest
+from evidentia.foundation.lru import SharedLruCache
 from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, idf_fixed, tfidf_impacts
 
 if TYPE_CHECKING:
@@ -84,28 +85,19 @@ class View:
         self._bm25 = Bm25.of(total_length=total_length, documents=max(1, self.documents), k1_milli=search.k1_milli, b_milli=search.b_milli)
         self._impacts = ImpactTable(self._bm25, coded_lengths) if search.weighting == "bm25" else None
         self.lexicon = EmbeddedLexicon(vocabulary, mask=mask, count=lambda term: len(self.term(term).places))
-        self._terms: OrderedDict[tuple[str, int | None], TermPostings] = OrderedDict()
-        self._kept_bytes = 0
-        self._lock = threading.Lock()
+        self._terms: SharedLruCache[tuple[str, int | None], TermPostings] = SharedLruCache(
+            max_weight=KEPT_BYTES, weigh=attrgetter("byte_count")
+        )
         self._scratch = threading.local()
 
     def term(self, term: str, *, weight: int | None = None) -> TermPostings:
         """Return a term's postings within the mask; a weight makes its impacts those of an added term."""
         key = (term, weight)
-        with self._lock:
-            kept = self._terms.get(key)
-            if kept is not None:
-                self._terms.move_to_end(key)
-                return kept
-        made = self._make_term(term) if weight is None else self.term(term).weighed(weight)
-        with self._lock:
-            if key not in self._terms:
-                self._terms[key] = made
-                self._kept_bytes += made.byte_count
-            while self._kept_bytes > KEPT_BYTES and len(self._terms) > 1:
-                _, dropped = self._terms.popitem(last=False)
-                self._kept_bytes -= dropped.byte_count
-        return made
+        found = self._terms.get(key)
+        if found is None:
+            found = self._make_term(term) if weight is None else self.term(term).weighed(weight)
+            self._terms.put(key, found)
+        return found
 
     def match(self, query: LexicalQuery, *, keep: NDArray[np.bool_] | None, limit: int, listed: bool = False) -> Matches:
         """Score every place that holds a term, asked for or added; `keep` narrows places, phrases demand their words in order.

@@ -7,7 +7,6 @@ goes with a collection.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -20,6 +19,7 @@ from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotF
 from evidentia.contracts.ids import DocumentId, Sha256
 from evidentia.contracts.predicates import matches
 from evidentia.contracts.tables import OpenTable
+from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.policy.access import is_allowed
 from evidentia.provenance.layout_custody import decode_content, decode_layout, named_hashes
 
@@ -173,16 +173,14 @@ class _Listing:
         for number, version in enumerate(versions):
             for image in version.layout.images:
                 self._images.setdefault(image.image_hash, []).append((number, image.media_type))
-        self._cards: OrderedDict[str, tuple[TableCard, ...]] = OrderedDict()
+        self._cards: LruCache[str, tuple[TableCard, ...]] = LruCache(KEPT_SCOPES)
 
     def cards(self, scope: AccessScope | None) -> tuple[TableCard, ...]:
         key = "" if scope is None else scope.fingerprint
         found = self._cards.get(key)
         if found is None:
-            found = self._cards[key] = tuple(self._visible_cards(scope))
-            while len(self._cards) > KEPT_SCOPES:
-                self._cards.popitem(last=False)
-        self._cards.move_to_end(key)
+            found = tuple(self._visible_cards(scope))
+            self._cards.put(key, found)
         return found
 
     def media_type(self, image_hash: Sha256, scope: AccessScope | None) -> str | None:
@@ -204,8 +202,7 @@ class LayoutCatalogue:
         self._lock = threading.Lock()
         self._newest: tuple[tuple[Sha256, int], _Listing] | None = None
         self._most_cells = kept_cells
-        self._kept: OrderedDict[Sha256, TableContent] = OrderedDict()
-        self._kept_cells = 0
+        self._kept: SharedLruCache[Sha256, TableContent] = SharedLruCache(max_weight=kept_cells, weigh=_cells)
 
     def cards(self, scope: AccessScope | None) -> tuple[TableCard, ...]:
         """Return the tables of live documents that a scope shows, by document, and within it in the order of the file."""
@@ -221,14 +218,12 @@ class LayoutCatalogue:
 
     def content(self, card: TableCard) -> TableContent:
         """Return the cells of a table; whoever has its card may see them."""
-        with self._lock:
-            kept = self._kept.get(card.content)
-            if kept is not None:
-                self._kept.move_to_end(card.content)
-                return kept
+        kept = self._kept.get(card.content)
+        if kept is not None:
+            return kept
         content = self._read(card)
-        with self._lock:
-            self._keep(card.content, content)
+        if _cells(content) <= self._most_cells:
+            self._kept.put(card.content, content)
         return content
 
     def image(self, image_hash: Sha256, scope: AccessScope | None) -> tuple[str, bytes]:
@@ -261,15 +256,6 @@ class LayoutCatalogue:
             return decode_content(encoded)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise BaseDamagedError(where, f"its cells cannot be read ({error})") from error
-
-    def _keep(self, key: Sha256, content: TableContent) -> None:
-        if key in self._kept or _cells(content) > self._most_cells:
-            return
-        self._kept[key] = content
-        self._kept_cells += _cells(content)
-        while self._kept_cells > self._most_cells:
-            _, dropped = self._kept.popitem(last=False)
-            self._kept_cells -= _cells(dropped)
 
 
 def _cells(content: TableContent) -> int:

@@ -5,8 +5,8 @@ Each call sees the newest committed version; a reader never blocks the writer. T
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from itertools import chain
+from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,6 +18,7 @@ from evidentia.backends.embedded.records.commit_log import EventLogReader, store
 from evidentia.backends.embedded.records.database import open_for_reading, storage_errors
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_parts
+from evidentia.foundation.lru import LruCache
 
 if TYPE_CHECKING:
     import sqlite3
@@ -207,12 +208,9 @@ class FragmentReader:
         self._database = database
         self._table = table
         self._log = log
-        self._most_chars = kept_chars
-        self._most_proofs = kept_proofs
-        self._kept: OrderedDict[int, _Kept] = OrderedDict()
-        self._kept_chars = 0
+        self._kept: LruCache[int, _Kept] = LruCache(max_weight=kept_chars, weigh=attrgetter("chars"))
         self._seen = bytearray(len(table.document_of))
-        self._proven: OrderedDict[int, tuple[IngestEvent, InclusionProof]] = OrderedDict()
+        self._proven: LruCache[int, tuple[IngestEvent, InclusionProof]] = LruCache(kept_proofs)
 
     def read(self, hits: Sequence[SearchHit]) -> list[StoredChunk] | None:
         """Return what is behind hits, in their order; None when some of it is no longer there."""
@@ -220,10 +218,7 @@ class FragmentReader:
         loaded = dict(self._load(list(missing.values()))) if missing else {}
         if len(loaded) < len(missing):
             return None
-        chunks = [self._kept[hit.place].again() if hit.place in self._kept else loaded[hit.place].chunk for hit in hits]
-        for hit in hits:
-            if hit.place in self._kept:
-                self._kept.move_to_end(hit.place)
+        chunks = [loaded[hit.place].chunk if (kept := self._kept.get(hit.place)) is None else kept.again() for hit in hits]
         self._keep(loaded)
         return chunks
 
@@ -234,12 +229,9 @@ class FragmentReader:
         loaded = dict(self._load_proofs(missing))
         if len(loaded) < len(missing):
             return None
-        proofs = [self._proven[index] if index in self._proven else loaded[index] for index in asked]
-        self._proven.update(loaded)
-        for index in asked:
-            self._proven.move_to_end(index)
-        while len(self._proven) > self._most_proofs:
-            self._proven.popitem(last=False)
+        proofs = [self._proven.get(index) or loaded[index] for index in asked]
+        for index, proof in loaded.items():
+            self._proven.put(index, proof)
         return proofs
 
     def _load_proofs(self, indices: Sequence[int]) -> Iterator[tuple[int, tuple[IngestEvent, InclusionProof]]]:
@@ -253,12 +245,8 @@ class FragmentReader:
         """Keep what is read for the second time: most chunks are read once, and keeping them costs more than it saves."""
         for place, each in loaded.items():
             if self._seen[place]:
-                self._kept[place] = each
-                self._kept_chars += each.chars
+                self._kept.put(place, each)
             self._seen[place] = True
-        while self._kept_chars > self._most_chars:
-            _, dropped = self._kept.popitem(last=False)
-            self._kept_chars -= dropped.chars
 
     def _load(self, hits: Sequence[SearchHit]) -> Iterator[tuple[int, _Kept]]:
         places = np.asarray([hit.place for hit in hits], dtype=np.int64)

@@ -1,0 +1,440 @@
+"""The one HTTP client for everything that leaves this process, and the rules that hold for all of it.
+
+- A credential travels encrypted, within this machine, or not at all.
+- Time is bounded as a whole, from looking a name up to the last byte, and a second attempt happens within the same time.
+- A reply is bounded while it is read, and one that is compressed is refused, since its size is not known before it is unpacked.
+- Redirects, proxies of the environment and .netrc are not followed, and certificates are checked.
+- No problem repeats a key, a request or a reply: messages of the HTTP library may quote headers, so of its errors the name is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
+from evidentia.foundation.loop_thread import LoopThread
+from evidentia.foundation.ssrf_guard import PrivateAddressError, Target, public_target
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator, Awaitable, Mapping
+
+    import httpx2
+
+    from evidentia.contracts.errors import ServiceError
+
+_Spent = TypeVar("_Spent")
+
+Reason = Literal["timeout", "unreachable", "busy", "failed", "refused", "too_large"]
+
+PASSING: Final = frozenset({"timeout", "unreachable", "busy", "failed"})
+"""Reasons that may be gone at the next attempt."""
+LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+"""This machine, to which a credential may go in the clear."""
+BUSY: Final = 429
+SERVER_FAULT: Final = 500
+IN_THE_CLEAR: Final = "a key is not sent in the clear; write the address with https"
+
+_CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "x-api-key", "cookie"})
+_MAX_WAIT_S: Final = 3600
+_SECONDS_DIGITS: Final = 9
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+# --- addresses and keys ---
+
+
+class Address(NamedTuple):
+    """A checked address: it holds no secret, and can be shown and logged."""
+
+    url: str
+    """Without a closing slash."""
+    scheme: str
+    host: str
+
+    @property
+    def is_confidential(self) -> bool:
+        """Tell whether nobody on the way can read what is sent there."""
+        return self.scheme == "https" or self.host in LOCAL_HOSTS
+
+
+def check_address(url: str, *, field: str, unfit: str, telling: str) -> Address:
+    """Return an address that can be called; `unfit` and `telling` say what to do about one that is none, and one that holds a secret."""
+    try:
+        parts = urlsplit(url)
+        is_plain = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_plain = False
+    if not is_plain or not url.isascii() or not url.isprintable() or " " in url:
+        raise InvalidFieldError(field, unfit)
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise InvalidFieldError(field, telling)
+    return Address(url.rstrip("/"), parts.scheme, parts.hostname or "")
+
+
+def require_confidential(address: Address, *, field: str, problem: str = IN_THE_CLEAR) -> None:
+    """Refuse an address to which a credential would travel in the clear."""
+    if not address.is_confidential:
+        raise InvalidFieldError(field, problem)
+
+
+def is_sendable_key(key: str) -> bool:
+    """Tell whether a key can stand in a header: text without blanks, line ends or anything beyond ASCII."""
+    return bool(key) and key.isascii() and key.isprintable() and " " not in key
+
+
+def read_key(variable: str, *, field: str) -> str:
+    """Return the key in an environment variable."""
+    key = os.environ.get(variable, "")
+    if not key:
+        raise InvalidFieldError(field, f"the environment variable '{variable}' is not set")
+    if not is_sendable_key(key):
+        raise InvalidFieldError(field, f"the environment variable '{variable}' holds characters that no key has")
+    return key
+
+
+def bearer(key: str) -> dict[str, str]:
+    """Return the header that shows a key."""
+    return {"authorization": f"Bearer {key}"}
+
+
+# --- exchanges ---
+
+
+class Request(NamedTuple):
+    """What is sent. The path begins with a slash and follows that of the address."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = _NONE
+    body: bytes | None = None
+    query: Mapping[str, str] | None = None
+
+    def __repr__(self) -> str:
+        """Return it without the headers, which may hold a key."""
+        return f"Request(method={self.method!r}, path={self.path!r})"
+
+
+class Bounds(NamedTuple):
+    """How much time an exchange has, and how much of a reply is read."""
+
+    timeout_ms: int
+    max_bytes: int
+    max_refusal_bytes: int | None = None
+    """Of a reply with a status other than 2xx; as much as of any when None, and nothing is read for 0."""
+    attempts: int = 1
+    """More than one only for what may be done twice: where the way broke, it is not known whether the request arrived."""
+
+
+class Reply(NamedTuple):
+    """What came back, whatever its status."""
+
+    status: int
+    body: bytes
+    retry_after_s: int = 0
+
+    @property
+    def is_ok(self) -> bool:
+        """Tell whether the status is one of 2xx."""
+        return _is_ok(self.status)
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why there is no reply: `problem` is for people, `retry_after_s` what the other side asked for."""
+
+    reason: Reason
+    problem: str
+    retry_after_s: int = 0
+
+    def error(self) -> ServiceError:
+        """Return it as an error, by whether it may be gone at the next attempt."""
+        return ServiceUnavailableError(self.problem) if self.reason in PASSING else ServiceReplyError(self.problem)
+
+
+class HttpClient:
+    """Keeps the connections to one address, for the event loop that asks; another loop gets connections of its own.
+
+    With `public_only` it speaks to public addresses alone, wherever the name of the host leads (see `ssrf_guard`).
+    """
+
+    def __init__(self, address: Address, *, field: str = "url", public_only: bool = False, connect_s: float | None = None) -> None:
+        self.host = address.host
+        self._address = address
+        self._field = field
+        self._public_only = public_only
+        self._connect_s = connect_s
+        self._client: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient] | None = None
+
+    async def exchange(self, request: Request, bounds: Bounds) -> Reply | Failure:
+        """Send a request and return the whole reply, or why there is none.
+
+        Raises:
+            InvalidFieldError: A credential would travel in the clear.
+        """
+        self._check_credentials(request.headers)
+        try:
+            async with asyncio.timeout(max(bounds.timeout_ms, 0) / 1000):
+                client = await self._open()
+                for _ in range(bounds.attempts - 1):
+                    tried = await self._try(client, request, bounds)
+                    if isinstance(tried, Reply) or tried.reason != "unreachable":
+                        return tried
+                return await self._try(client, request, bounds)
+        except TimeoutError:
+            return self._late(bounds.timeout_ms)
+
+    @asynccontextmanager
+    async def stream(self, request: Request, bounds: Bounds) -> AsyncIterator[ReplyStream]:
+        """Give a reply part by part; the time is that of all waiting for it, not that in which nobody reads.
+
+        Raises:
+            ServiceError: There is no reply, or none any more; the methods of what is given raise it too.
+        """
+        self._check_credentials(request.headers)
+        time_left = _TimeLeft(bounds.timeout_ms / 1000, failure=self._late(bounds.timeout_ms), host=self.host)
+        client = await time_left.spend(self._open())
+        built = client.build_request(
+            request.method, self._address.url + request.path, content=request.body, headers=_told(request.headers), params=request.query
+        )
+        response = await time_left.spend(client.send(built, stream=True))
+        try:
+            yield ReplyStream(response, time_left, max_bytes=bounds.max_bytes, host=self.host)
+        finally:
+            await response.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections that belong to this loop; those of a loop that is gone went with it. Whoever asks later opens others."""
+        kept, self._client = self._client, None
+        if kept is not None and kept[0] is asyncio.get_running_loop():
+            await kept[1].aclose()
+
+    async def _try(self, client: httpx2.AsyncClient, request: Request, bounds: Bounds) -> Reply | Failure:
+        import httpx2
+
+        try:
+            target = await self._target()
+            return await self._exchange(client, request, bounds, target)
+        except httpx2.TimeoutException:
+            return self._late(bounds.timeout_ms)
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            return self._failure("unreachable", f"cannot be spoken to ({type(error).__name__})")
+        except PrivateAddressError:
+            return self._failure("refused", "leads into the server's own network")
+        except (OSError, UnicodeError):
+            return self._failure("unreachable", "has no address")
+
+    async def _exchange(self, client: httpx2.AsyncClient, request: Request, bounds: Bounds, target: Target) -> Reply | Failure:
+        max_refusal_bytes = bounds.max_bytes if bounds.max_refusal_bytes is None else bounds.max_refusal_bytes
+        async with client.stream(
+            request.method,
+            target.url + request.path,
+            content=request.body,
+            headers={**_told(request.headers), **target.headers},
+            params=request.query,
+            extensions=target.extensions,
+        ) as response:
+            status = response.status_code
+            retry_after_s = _seconds_of(response.headers.get("retry-after", ""))
+            if not _is_ok(status) and not max_refusal_bytes:
+                return Reply(status, b"", retry_after_s)
+            if _is_ok(status) and response.headers.get("content-encoding", "identity") != "identity":
+                return self._failure("refused", "compresses its reply although it was asked not to")
+            max_bytes = bounds.max_bytes if _is_ok(status) else max_refusal_bytes
+            parts = bytearray()
+            async for part in response.aiter_raw():
+                parts += part
+                if len(parts) > max_bytes:
+                    return self._failure("too_large", f"replies with more than {max_bytes} bytes")
+            return Reply(status, bytes(parts), retry_after_s)
+
+    async def _target(self) -> Target:
+        return await public_target(self._address.url) if self._public_only else Target(self._address.url, {}, {})
+
+    def _check_credentials(self, headers: Mapping[str, str]) -> None:
+        if any(name.lower() in _CREDENTIALS for name in headers):
+            require_confidential(self._address, field=self._field)
+
+    def _late(self, timeout_ms: int) -> Failure:
+        return self._failure("timeout", f"gave no whole reply within {timeout_ms} ms")
+
+    def _failure(self, reason: Reason, problem: str) -> Failure:
+        return Failure(reason=reason, problem=f"'{self.host}' {problem}")
+
+    async def _open(self) -> httpx2.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._client[0] is not loop:
+            # Reading the certificates takes tens of milliseconds, in which the loop has others to serve.
+            client = await asyncio.to_thread(_new_client, self._connect_s)
+            if self._client is None or self._client[0] is not loop:  # two that ask at once keep the first
+                self._client = (loop, client)
+        return self._client[1]
+
+
+class ReplyStream:
+    """A reply that comes part by part."""
+
+    def __init__(self, response: httpx2.Response, time_left: _TimeLeft, *, max_bytes: int, host: str) -> None:
+        self.status = response.status_code
+        self._parts = response.aiter_raw()
+        self._time_left = time_left
+        self._max_bytes = max_bytes
+        self._host = host
+
+    async def read(self) -> bytes:
+        """Return all of it."""
+        parts = bytearray()
+        while (part := await self._next()) is not None:
+            parts += part
+            self._check(parts)
+        return bytes(parts)
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield its lines; a bound on the bytes is one on a line that has not ended, and a reply that ends within a line is broken."""
+        kept = bytearray()
+        while (part := await self._next()) is not None:
+            kept += part
+            self._check(kept)
+            if b"\n" in part:
+                *whole, rest = bytes(kept).split(b"\n")
+                kept = bytearray(rest)
+                for line in whole:
+                    yield line
+        if kept:
+            raise ServiceUnavailableError(f"'{self._host}' ended its answer too early")
+
+    async def _next(self) -> bytes | None:
+        return await self._time_left.spend(anext(self._parts, None))
+
+    def _check(self, kept: bytearray) -> None:
+        if len(kept) > self._max_bytes:
+            raise ServiceReplyError(f"'{self._host}' replies with more than {self._max_bytes} bytes")
+
+
+class BlockingHttpClient:
+    """The same for callers without an event loop: their exchanges run on one thread of the process. Thread safe."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+        self.host = client.host
+
+    def exchange(self, request: Request, bounds: Bounds) -> Reply | Failure:
+        """Do what `HttpClient.exchange` does, and wait for it."""
+        return _loop.run(self._client.exchange(request, bounds))
+
+    def close(self) -> None:
+        """Close the connections; whoever asks later opens others."""
+        if _loop.is_running:
+            _loop.run(self._client.aclose())
+
+
+def sdk_client(address: str, *, field: str, key: str, connect_s: float, read_s: float, max_bytes: int) -> httpx2.AsyncClient:
+    """Return a client for a package that speaks HTTP by itself, under the same rules; its streams of events may go on without end.
+
+    Raises:
+        InvalidFieldError: The key would travel in the clear.
+    """
+    import httpx2
+
+    parts = urlsplit(address)
+    if key:
+        require_confidential(Address(address, parts.scheme, parts.hostname or ""), field=field)
+
+    async def bound(response: httpx2.Response) -> None:
+        """Let a reply that is no stream of events be read up to a size only."""
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _bounded(response.stream, max_bytes=max_bytes, host=parts.hostname or "")
+
+    timeout = httpx2.Timeout(connect_s, read=read_s)
+    return httpx2.AsyncClient(
+        headers=bearer(key) if key else {},
+        verify=_trusted(),
+        timeout=timeout,
+        trust_env=False,
+        follow_redirects=False,
+        event_hooks={"response": [bound]},
+    )
+
+
+def _bounded(stream: object, *, max_bytes: int, host: str) -> httpx2.AsyncByteStream:
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        """A stream that ends with an error when it is longer than a reply may be."""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            read = 0
+            async for part in stream:  # type: ignore[attr-defined]  # an asynchronous client has asynchronous streams
+                read += len(part)
+                if read > max_bytes:
+                    raise ServiceReplyError(f"'{host}' replies with more than {max_bytes} bytes")
+                yield part
+
+        async def aclose(self) -> None:
+            await stream.aclose()  # type: ignore[attr-defined]  # likewise
+
+    return Bounded()
+
+
+class _TimeLeft:
+    """What is left of the time for a stream: only waiting for it counts, so that a slow reader loses nothing."""
+
+    def __init__(self, seconds: float, *, failure: Failure, host: str) -> None:
+        self._left_s = seconds
+        self._failure = failure
+        self._host = host
+
+    async def spend(self, work: Awaitable[_Spent]) -> _Spent:
+        import httpx2
+
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            async with asyncio.timeout(max(self._left_s, 0)):
+                return await work
+        except (TimeoutError, httpx2.TimeoutException):
+            raise self._failure.error() from None
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            raise ServiceUnavailableError(f"'{self._host}' cannot be spoken to ({type(error).__name__})") from None
+        finally:
+            self._left_s -= loop.time() - began
+
+
+_loop: Final = LoopThread("evidentia-http")
+"""Shared by all blocking clients of the process; it starts with the first exchange and ends with the process."""
+
+
+def _is_ok(status: int) -> bool:
+    return 200 <= status < 300  # noqa: PLR2004 - RFC 9110, 15.3
+
+
+def _told(headers: Mapping[str, str]) -> dict[str, str]:
+    return {"accept-encoding": "identity", **headers}
+
+
+def _seconds_of(header: str) -> int:
+    """Return a wait in seconds; 0 for a date, which would need a clock, and for anything else."""
+    return min(int(header[:_SECONDS_DIGITS]), _MAX_WAIT_S) if header.isascii() and header.isdigit() else 0
+
+
+def _new_client(connect_s: float | None) -> httpx2.AsyncClient:
+    import httpx2
+
+    # Everything but connecting is bounded by the exchange as a whole.
+    timeout = httpx2.Timeout(None, connect=connect_s)
+    return httpx2.AsyncClient(verify=_trusted(), trust_env=False, follow_redirects=False, timeout=timeout)
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Return the certificates that are trusted, which take tens of milliseconds to read, once per process."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=False)
