@@ -1,4 +1,4 @@
-"""When a source is left alone: a circuit breaker for one that fails again and again, a token bucket for one that limits its calls."""
+"""Circuit breaker: leaves a source alone that fails again and again, and finds out with one call at a time whether it answers once more."""
 
 from __future__ import annotations
 
