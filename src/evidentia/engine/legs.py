@@ -67,7 +67,7 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
     if others:
         counts = snapshot.count_union(counts, others, query=whole, scope=scope, narrowing=narrowing)
     found = {hit.chunk_id: hit for hit in (*others, *counts.hits)}
-    hits = tuple(found[chunk_id] for chunk_id in sorted(found))
+    hits = tuple([found[chunk_id] for chunk_id in sorted(found)])
     rankings = [_rankings(words, near) for words, near in zip((counts, *by_words), nearest, strict=True)]
     scored = [_scores(question, part, hits) for part in question.parts]
     parts = tuple(

@@ -107,7 +107,7 @@ def weigh(
     question: Question, found: CandidateSet, admitted: Admitted, fused: Sequence[int], reranking: Reranking, *, settings: RankingSettings
 ) -> list[RankedCandidate]:
     """Return the candidates in the order of their composite scores, ties by id."""
-    hits = [*found.hits, *(each.hit for each in admitted.externals)]
+    hits = [*found.hits, *[each.hit for each in admitted.externals]]
     legs = [*found.parts[0].legs, *[NO_LEGS] * len(admitted.externals)]
     externals = [*[None] * len(found.hits), *admitted.externals]
     given, flags = _Weigher(question, settings).weighed(found.hits, admitted.externals, reranking.relevance)
@@ -155,22 +155,25 @@ class _Weigher:
         self, hits: Sequence[SearchHit], externals: Sequence[ExternalMatch], relevance: Sequence[int]
     ) -> tuple[list[tuple[int, int, int, int]], list[tuple[str, ...]]]:
         """Return relevance, authority, freshness and utility of each candidate, and what has to be said about them."""
-        tau_of = self._taus.get
+        abouts = [*self._about(hits), *[each.signals for each in externals]]
+        taus = [*self._own_taus(hits), *[each.reply.freshness_tau_s for each in externals]]
         known: dict[tuple[int, int | None], _Weighed] = {}
-        found = [(about, tau_of(hit.source_id)) for hit, about in zip(hits, self._about(hits), strict=True)]
-        found += [(each.signals, each.reply.freshness_tau_s) for each in externals]
-        given, remarks = [], []
-        for relevant, (about, tau_s) in zip(relevance, found, strict=True):
-            key = (id(about), tau_s)  # those that are alike mostly share one object, and `found` holds on to all
+        rows: list[_Weighed] = []
+        for key in zip(map(id, abouts), taus, strict=True):  # those that are alike mostly share one object, and `abouts` holds on to all
             weighed = known.get(key)
             if weighed is None:
-                weighed = known[key] = self._weighed(about, tau_s)
-            authority, freshness, utility, flags = weighed
-            given.append((relevant, authority, freshness, utility))
-            remarks.append(flags)
+                weighed = known[key] = self._weighed(abouts[len(rows)], key[1])
+            rows.append(weighed)
+        given = [(relevant, row[0], row[1], row[2]) for relevant, row in zip(relevance, rows, strict=True)]
+        remarks = [row[3] for row in rows]
         for index, external in enumerate(externals, start=len(hits)):
             remarks[index] = (*external.flags, *remarks[index])
         return given, remarks
+
+    def _own_taus(self, hits: Sequence[SearchHit]) -> list[int | None]:
+        """Return how soon each hit's source ages; nearly always nobody says."""
+        tau_of = self._taus.get
+        return [tau_of(hit.source_id) for hit in hits] if self._taus else [None] * len(hits)
 
     def _weighed(self, about: ChunkSignals, tau_s: int | None) -> _Weighed:
         key = (about.authority_tier, about.is_annotated, about.content_type, about.updated_at, tau_s)

@@ -7,6 +7,7 @@ of pairs, so that every value is canonical.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -56,15 +57,11 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
 
 def request_hash(request: EvidenceRequest) -> Sha256:
     """Return the hash of a request in the form in which it was answered."""
-    return sha256_hex(b"{" + b",".join([_encoded_field(name, getattr(request, name)) for name in _HASHED]) + b"}")
-
-
-def _encoded_field(name: str, value: object) -> bytes:
-    """Return a field as it stands in the canonical record; what most requests leave as it is was encoded once."""
-    default = _ENCODED_DEFAULTS.get(name)
-    if default is not None and default[0] is value:
-        return default[1]
-    return encode_record({name: plain(value)})[1:-1]
+    fields = [
+        encoded if value is default else encode_record({name: plain(value)})[1:-1]
+        for value, (name, default, encoded) in zip(_HASHED_VALUES(request), _HASHED, strict=True)
+    ]
+    return sha256_hex(b"{" + b",".join(fields) + b"}")
 
 
 def config_hash(config: EngineConfig) -> Sha256:
@@ -137,12 +134,17 @@ def _scalar(value: object) -> object:
     return str(value) if isinstance(value, str) else value
 
 
-_HASHED = sorted(name for name in EvidenceRequest.__struct_fields__ if name not in _NOT_HASHED)
-_ENCODED_DEFAULTS = {
-    field.name: (field.default, encode_record({field.name: plain(field.default)})[1:-1])
-    for field in msgspec.structs.fields(EvidenceRequest)
-    if field.default is not msgspec.NODEFAULT
-}
+def _encoded_default(field: msgspec.structs.FieldInfo) -> bytes:
+    return b"" if field.default is msgspec.NODEFAULT else encode_record({field.name: plain(field.default)})[1:-1]
+
+
+_HASHED = [
+    (field.name, field.default, _encoded_default(field))
+    for field in sorted(msgspec.structs.fields(EvidenceRequest), key=attrgetter("name"))
+    if field.name not in _NOT_HASHED
+]
+"""Fields by name, with what they hold unless the request says otherwise and how that stands in the canonical record."""
+_HASHED_VALUES = attrgetter(*(name for name, _, _ in _HASHED))
 
 
 def _ordered(counts: Mapping[str, int]) -> list[tuple[str, int]]:

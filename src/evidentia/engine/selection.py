@@ -99,9 +99,10 @@ def choose(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
     request = question.request
     if request.diversity_constraint == 1 or len(pool) <= 1:
         return list(pool[: request.limit])
+    texts = [each.content for each in pool]
     near = _similarities(question, pool)
     if request.limit > _FEW and (near is None or near.min() < 0):
-        alike = overlaps([_tokens(each.content) for each in pool])
+        alike = overlaps([_tokens(text) for text in texts])
         near = alike if near is None else np.where(near < 0, alike, near)
     order = diversify(
         [each.ranked.score for each in pool],
@@ -109,7 +110,7 @@ def choose(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
         near,
         diversity=request.diversity_constraint,
         limit=request.limit,
-        overlap=TokenOverlap(lambda index: _tokens(pool[index].content)),
+        overlap=TokenOverlap(lambda index: _tokens(texts[index])),
     )
     return [pool[index] for index in order]
 

@@ -240,6 +240,7 @@ def weights_of(weights: RankingWeights) -> tuple[int, int, int, int]:
     return _apportion([weight / total for weight in exact])
 
 
+@lru_cache(maxsize=_KEPT_WEIGHTS)
 def millionths(field: str, value: float) -> int:
     """Return a share from 0 to 1 in whole millionths, rounded half to even; anything else is refused in the field's name."""
     return round(_exact(field, value) * MILLION)

@@ -7,6 +7,7 @@ sources, roots, segments and vectors by the chain of commit records.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -186,7 +187,8 @@ def _expected(version: int) -> dict[str, str]:
 # --- rows ---
 # Rows of the database as messages and back; the only module that knows the column order.
 
-decode_access: Final = msgspec.json.Decoder(AccessRule).decode
+decode_access: Final = lru_cache(maxsize=1_024)(msgspec.json.Decoder(AccessRule).decode)
+"""Rules are few and never change, so that the chunks of an answer share theirs."""
 decode_metadata: Final = msgspec.json.Decoder(DocumentMetadata).decode
 decode_custody: Final = msgspec.json.Decoder(DocumentCustody).decode
 decode_event: Final = msgspec.json.Decoder(IngestEvent).decode

@@ -119,7 +119,7 @@ def test_a_thread_that_hangs_does_not_keep_the_interpreter() -> None:
         "import threading\n"
         "from evidentia.federation.bulkhead import Bulkhead\n"
         "started = threading.Event()\n"
-        "Bulkhead('hung', most_threads=1).submit(lambda: (started.set(), threading.Event().wait()), lambda: None)\n"
+        "Bulkhead('hung', max_threads=1).submit(lambda: (started.set(), threading.Event().wait()), lambda: None)\n"
         "started.wait()\n"
         "print('over')\n"
     )
