@@ -128,7 +128,7 @@ bench-hybrid: $(STAMP)
 	$(VENV)/peers/bin/python benchmarks/hybrid.py
 
 docs: $(STAMP)
-	$(BIN)/python tools/write_reference.py
+	PYTHONHASHSEED=0 $(BIN)/python tools/write_reference.py
 
 clean:
 	rm -rf $(VENV) .evidentia .demo .mypy_cache .ruff_cache .hypothesis

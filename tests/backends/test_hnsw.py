@@ -39,6 +39,7 @@ from evidentia.testing.documents import make_document
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.embedded import open_parts
 from evidentia.wiring.settings_file import SETTINGS_NAME
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,9 @@ if TYPE_CHECKING:
     from evidentia.contracts.search import AccessScope, DenseHits
 
 DIMENSION, CLUSTERS = 48, 60
-LARGE, SMALL = 4_200, 50
+LARGE, SMALL = cases(1_800, of=4_200), 50
+SMALLEST_GRAPH = LARGE - 104
+"""What is enough rows for a graph here; with EVIDENTIA_SOAK=full, what is enough outside tests."""
 QUESTIONS = [f"question {number}" for number in range(100)]
 CLOSED = AccessRule(classification=Classification.INTERNAL, acl=("group:x",))
 SECRET = AccessRule(classification=Classification.CONFIDENTIAL)
@@ -146,6 +149,11 @@ def documents(count: int, *, prefix: str = "d", access: AccessRule | None = None
     return [make_document(f"{prefix}{number}", text, access=access, source=source) for number, text in enumerate(texts)]
 
 
+@pytest.fixture(autouse=True)
+def smaller_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidentia.backends.embedded.vectors.hnsw.SMALLEST_GRAPH", SMALLEST_GRAPH)
+
+
 @pytest.fixture(scope="module")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_base(tmp_path_factory.mktemp("made") / "base", *documents(LARGE)).directory
@@ -212,7 +220,7 @@ def test_order_and_batches_of_an_ingest_decide_nothing(tmp_path: Path) -> None:
 
 def answer_hashes(base: Base) -> list[str]:
     """Return the hash of each answer of an engine that has just been started."""
-    (base.directory / SETTINGS_NAME).write_text('[search]\ndense_index = "hnsw"\n')
+    (base.directory / SETTINGS_NAME).write_text('[search]\ndense_index = "hnsw"\n[ranking]\ncandidates = 50\n')
     parts = open_parts(base.directory, clock=SteppingClock(step_s=0), entropy=base.entropy)
     nothing = Models(encoder=MadeUpEncoder, reranker=lambda: None, rewriter=lambda: None, merger=lambda: None, synonyms=None)
     engine = Engine(parts.index, receipts=parts.receipts, config=parts.config, models=nothing, clock=parts.clock, entropy=base.entropy)
@@ -288,7 +296,7 @@ def test_rules_over_metadata_have_everything_scanned(base: Base) -> None:
 
 
 def test_small_partitions_and_long_lists_are_scanned(base: Base, tmp_path: Path) -> None:
-    few = make_base(tmp_path / "few", *documents(4_000))
+    few = make_base(tmp_path / "few", *documents(SMALLEST_GRAPH - 1))
 
     assert ask(few.snapshot("exact"), "q") == ask(few.snapshot(), "q")
     assert ask(base.snapshot("exact"), "q", limit=1_000) == ask(base.snapshot(), "q", limit=1_000)

@@ -57,15 +57,16 @@ def says(statement: str, *parameters: object, support: str = "") -> TablePlan:
 NO: Final = PlanDeclined(reason="no")
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Base]:
-    """Return a base with the prices of two shops in files of one name."""
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Base]:
+    """Return a base with the prices of two shops in files of one name; nobody changes it."""
+    folder = tmp_path_factory.mktemp("shop")
     for place, text in (("north", TEA), ("south", WOOD)):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / "prices.csv").write_text(text)
-    with connect(tmp_path / "base", init=True) as base:
-        base.ingest([tmp_path / "north"], source="north", embed=False)
-        base.ingest([tmp_path / "south"], source="south", embed=False)
+        (folder / place).mkdir()
+        (folder / place / "prices.csv").write_text(text)
+    with connect(folder / "base", init=True) as base:
+        base.ingest([folder / "north"], source="north", embed=False)
+        base.ingest([folder / "south"], source="south", embed=False)
         yield base
 
 

@@ -23,7 +23,7 @@ from evidentia.provenance.decision_chain import LogPart
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evidentia.contracts.decisions import PolicyDecision
@@ -129,18 +129,24 @@ def _long(logs: Sequence[Any]) -> None:
     )
 
 
-@pytest.mark.parametrize("limit", [50, 400])
-@pytest.mark.parametrize("rules", RULES[:7])
-def test_files_of_several_processes_are_told_by_time(tmp_path: Path, rules: DecisionFilter, limit: int) -> None:
-    logs = _logs(tmp_path, 2, max_bytes=200_000)
+@pytest.fixture(scope="module")
+def written_by_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedDecisionLog]:
+    """Return a log that is written by two, in files of which none is long."""
+    logs = _logs(tmp_path_factory.mktemp("two"), 2, max_bytes=200_000)
     _long(logs)
     for log in logs:
         log.flush()
-    reader = logs[0]
-    whole = decisions(reader, rules, limit=100_000).decisions
-    newest = _paged(reader, rules, limit)
+    yield logs[0]
     for log in logs:
         log.close()
+
+
+@pytest.mark.parametrize("limit", [50, 400])
+@pytest.mark.parametrize("rules", RULES[:7])
+def test_files_of_several_processes_are_told_by_time(written_by_two: EmbeddedDecisionLog, rules: DecisionFilter, limit: int) -> None:
+    reader = written_by_two
+    whole = decisions(reader, rules, limit=100_000).decisions
+    newest = _paged(reader, rules, limit)
 
     assert sorted(whole, key=_key) == sorted(newest, key=_key)
     assert [each.at for each in newest] == sorted((each.at for each in whole), reverse=True)

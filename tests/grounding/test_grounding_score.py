@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.grounding import GroundingReason, GroundingScore
 from evidentia.grounding.score import WordScorer, ground, ground_answer
+from soak import cases
 
 BACKUPS = (
     "The backup policy was approved in May. Backups of the billing database are kept for 90 days. "
@@ -234,23 +235,27 @@ def test_lone_surrogates_do_no_harm(text: str) -> None:
     assert 0 <= ground(text, [text]).score_milli <= 1000
 
 
+TIMES = cases(1, of=5)
 HOSTILE = {
-    "directions": ("increase a " * 100_000, "increase a decrease a " * 50_000),
-    "one beginning": (" ".join(f"abcde{number}" for number in range(10_000)), " ".join(f"abcde{number}" for number in range(60_000))),
-    "many sentences": ("The cat sat on the mat.", "The cat sat. " * 80_000),
-    "one word": ("The cat sat on the mat.", "x" * 1_000_000),
-    "few terms": ("a b a b c a b c d", "a b c " * 300_000),
-    "numbers": ("1 2 3 4 5", "1,2.3 " * 150_000),
-    "full stops": ("." * 1_000_000, "." * 1_000_000),
-    "no spaces": ("\u6c34" * 100_000, "\u6c34\u3002" * 200_000),
-    "negations": ("not " * 100_000, "not\n" * 200_000),
-    "brackets": ("[1,2] " * 100_000, "[" * 500_000),
+    "directions": ("increase a " * (20_000 * TIMES), "increase a decrease a " * (10_000 * TIMES)),
+    "one beginning": (
+        " ".join(f"abcde{number}" for number in range(2_000 * TIMES)),
+        " ".join(f"abcde{number}" for number in range(12_000 * TIMES)),
+    ),
+    "many sentences": ("The cat sat on the mat.", "The cat sat. " * (16_000 * TIMES)),
+    "one word": ("The cat sat on the mat.", "x" * (200_000 * TIMES)),
+    "few terms": ("a b a b c a b c d", "a b c " * (60_000 * TIMES)),
+    "numbers": ("1 2 3 4 5", "1,2.3 " * (30_000 * TIMES)),
+    "full stops": ("." * (200_000 * TIMES), "." * (200_000 * TIMES)),
+    "no spaces": ("\u6c34" * (20_000 * TIMES), "\u6c34\u3002" * (40_000 * TIMES)),
+    "negations": ("not " * (20_000 * TIMES), "not\n" * (40_000 * TIMES)),
+    "brackets": ("[1,2] " * (20_000 * TIMES), "[" * (100_000 * TIMES)),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("claim", "passage"), HOSTILE.values(), ids=HOSTILE)
-def test_hostile_megabytes_are_scored(claim: str, passage: str) -> None:
+def test_hostile_lengths_are_scored(claim: str, passage: str) -> None:
     assert 0 <= ground(claim, [passage]).score_milli <= 1000
 
 

@@ -47,6 +47,12 @@ def pairs(tool: Any, shared_data: Path) -> Any:
     return [*tool.load_attribution(attribution), *tool.load_scifact(scifact)]
 
 
+@pytest.fixture(scope="module")
+def inputs(tool: Any, pairs: Any) -> Any:
+    """Return what the scorer is told of each pair."""
+    return [tool.word_inputs(pair) for pair in pairs]
+
+
 @pytest.mark.slow
 def test_test_sample_is_judged_better_than_by_overlap(benchmark: Any, shared_data: Path) -> None:
     path = shared_data / "attributionbench" / "test_all_subset_balanced_sampled500.jsonl"
@@ -62,8 +68,8 @@ def test_test_sample_is_judged_better_than_by_overlap(benchmark: Any, shared_dat
 
 
 @pytest.mark.slow
-def test_cross_validated_fit_tells_support_from_the_rest_and_from_contradiction(tool: Any, pairs: Any) -> None:
-    held = tool.cross_validate(pairs, [tool.word_inputs(pair) for pair in pairs], names=tool.WORDS)
+def test_cross_validated_fit_tells_support_from_the_rest_and_from_contradiction(tool: Any, pairs: Any, inputs: Any) -> None:
+    held = tool.cross_validate(pairs, inputs, names=tool.WORDS)
     words = tool.figures(held, threshold=tool.threshold_of(held))
     by_overlap = tool.figures(tool.Held(pairs, np.array([tool.overlap(pair) for pair in pairs])), threshold=620)
 
@@ -74,8 +80,8 @@ def test_cross_validated_fit_tells_support_from_the_rest_and_from_contradiction(
 
 
 @pytest.mark.slow
-def test_shipped_weights_are_those_of_the_fit(tool: Any, pairs: Any) -> None:
-    fitted = tool.fit(pairs, [tool.word_inputs(pair) for pair in pairs], names=tool.WORDS)
+def test_shipped_weights_are_those_of_the_fit(tool: Any, pairs: Any, inputs: Any) -> None:
+    fitted = tool.fit(pairs, inputs, names=tool.WORDS)
     shipped = shipped_models().words
 
     assert list(fitted.weights) == list(shipped.weights)

@@ -24,6 +24,7 @@ from evidentia.ingest.readers.image_gathering import ImageGatherer, LeftOut, cle
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.plain import find_images
 from evidentia.ingest.reasons import SkipReason
+from soak import cases
 
 if TYPE_CHECKING:
     from evidentia.ingest.readers.image_gathering import Picture
@@ -219,7 +220,7 @@ SEEDS = {
 }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(50, of=150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(name=st.sampled_from(sorted(SEEDS)), flips=st.lists(st.tuples(st.integers(0, 60_000), st.integers(0, 255)), max_size=30))
 def test_whatever_the_bytes_images_have_a_kind_and_a_place(name: str, flips: list[tuple[int, int]]) -> None:
     content = bytearray(SEEDS[name])

@@ -19,6 +19,7 @@ from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.pdf import NO_CRYPTOGRAPHY
 from evidentia.ingest.readers.registry import read_document, tool_of
 from evidentia.ingest.reasons import SkipReason
+from soak import cases
 
 if TYPE_CHECKING:
     from evidentia.contracts.layout import ExtractedText
@@ -170,7 +171,7 @@ SEEDS = {
 }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(50, of=150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     name=st.sampled_from(sorted(SEEDS)),
     flips=st.lists(st.tuples(st.integers(0, 60_000), st.integers(0, 255)), max_size=30),

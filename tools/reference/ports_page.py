@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-from typing import TYPE_CHECKING, Protocol
+from functools import cache
+from typing import Protocol
 
 from evidentia.contracts import ports
 from reference import sources
 from reference.markdown import code, page, prose, table
 from reference.sources import Function, class_node, is_property, methods_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INTRODUCTION = """\
 A part that can be replaced is a `Protocol` in `evidentia.contracts.ports`: a class is one by having its methods, and inherits nothing.
@@ -36,7 +34,7 @@ def implementers(port: type) -> list[str]:
     Types are left to mypy, which checks them where `wiring` hands a class over as the port.
     """
     wanted = _demands(port)
-    return sorted(f"{module}.{node.name}" for module, node in _classes() if wanted.items() <= _offers(node).items())
+    return sorted(name for name, offered in _classes() if wanted.items() <= offered.items())
 
 
 def _section(port: type) -> str:
@@ -81,10 +79,13 @@ def _shape(function: Function) -> str:
     return f"{type(function).__name__} {is_property(function)} ({positional}; {named})"
 
 
-def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
-    for path in sorted(sources.PACKAGE.rglob("*.py")):
-        if "contracts" in path.parts or "demo_corpus" in path.parts:
-            continue
-        for node in sources.tree_of(path).body:
-            if isinstance(node, ast.ClassDef):
-                yield sources.module_name(path), node
+@cache
+def _classes() -> list[tuple[str, dict[str, str]]]:
+    """Return every class with what it offers."""
+    modules = [path for path in sorted(sources.PACKAGE.rglob("*.py")) if not {"contracts", "demo_corpus"} & set(path.parts)]
+    return [
+        (f"{sources.module_name(path)}.{node.name}", _offers(node))
+        for path in modules
+        for node in sources.tree_of(path).body
+        if isinstance(node, ast.ClassDef)
+    ]
