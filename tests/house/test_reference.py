@@ -59,6 +59,14 @@ def test_the_reference_does_not_depend_on_the_hash_seed(written: dict[str, str],
     assert written == write_reference(tmp_path, hash_seed="2")
 
 
+def test_the_sync_base_is_what_the_async_base_gives(tmp_path: Path) -> None:
+    path = tmp_path / "sync_base.py"
+    subprocess.run([sys.executable, str(ROOT / "tools" / "write_sync_base.py"), str(path)], check=True, capture_output=True)
+    committed = (ROOT / "src" / "evidentia" / "base" / "sync_base.py").read_text(encoding="utf-8")
+
+    assert committed == path.read_text(encoding="utf-8"), "run `make docs`: base/sync_base.py is written from base/async_base.py"
+
+
 # --- errors ---
 
 

@@ -13,6 +13,7 @@ from evidentia.backends.remote.remote_faults import WireFault, error_of, fault_i
 from evidentia.backends.remote.remote_governor import RemoteGovernor
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import StreamEvent
+from evidentia.contracts.operations import OPERATION_BY_NAME
 from evidentia.foundation.outbound_http import (
     BUSY,
     SERVER_FAULT,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 RPC: Final = "/rpc"
-STREAMS: Final[Mapping[str, str]] = {"retrieve_stream": "/v1/evidence/stream"}
 MAX_REPLY_BYTES: Final = 1 << 28
 _OK: Final = 200
 _decode_event: Callable[[bytes], StreamEvent] = msgspec.json.Decoder(StreamEvent).decode
@@ -99,7 +99,7 @@ class HttpCalls:
 
     async def stream(self, operation: str, params: Mapping[str, object], *, timeout_ms: int) -> AsyncGenerator[StreamEvent, None]:
         """Yield the parts of an answer as they come; `timeout_ms` is how long all of them may be waited for."""
-        request = self._request(STREAMS[operation], msgspec.json.encode(params), accept="application/x-ndjson")
+        request = self._request(OPERATION_BY_NAME[operation].path, msgspec.json.encode(params), accept="application/x-ndjson")
         async with self._client.stream(request, Bounds(timeout_ms, self._max_reply_bytes)) as reply:
             if reply.status != _OK:
                 self._refuse(reply.status, await reply.read())
