@@ -15,7 +15,7 @@ from evidentia.contracts.ports.federation import (
     SupportsDataVersion,
 )
 from evidentia.contracts.ports.governance import AnswerLog, AppendedEntries, DecisionLog, GovernedRun, Governor, PolicyStore, SourceTexts
-from evidentia.contracts.ports.models import (
+from evidentia.contracts.ports.inference import (
     ClaimScorer,
     DocumentReader,
     Encoder,
