@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.sources import SourceCount
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vocabulary import AuthorityTier
-    from evidentia.engine.federation import Federation
     from evidentia.engine.receipt_replay import Replayer
+    from evidentia.federation.federated_search import Federation
     from evidentia.tables.asker import TableAsker
 
 
@@ -56,7 +56,7 @@ class Retrieval(Protocol):
         *,
         principal: Principal,
         watch: Callable[[StreamEvent], None] | None = None,
-        is_ahead: bool = False,
+        prefetch: bool = False,
     ) -> Awaitable[EvidenceResponse]:
         """Return the answer as a principal may have it; `watch` is told what happens meanwhile."""
         ...
