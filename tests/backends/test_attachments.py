@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from evidentia.backends.embedded.records import schema, writer
-from evidentia.backends.embedded.records.attachments import LayoutCatalogue
+from evidentia.backends.embedded.records.attachments import EmbeddedLayouts
 from evidentia.contracts.access import AccessRule, local_owner
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.documents import AccessChange, ChangeSet, DocumentMetadata
@@ -442,7 +442,7 @@ def test_an_old_base_that_claims_layouts_is_broken(parts: EmbeddedComponents) ->
 
 def test_cells_are_kept_within_bounds(parts: EmbeddedComponents) -> None:
     commit(parts, illustrated_document("a"))
-    roomy, narrow = LayoutCatalogue(parts.reader, kept_cells=9), LayoutCatalogue(parts.reader, kept_cells=8)
+    roomy, narrow = EmbeddedLayouts(parts.reader, kept_cells=9), EmbeddedLayouts(parts.reader, kept_cells=8)
     (card,) = roomy.cards(None)
 
     assert roomy.content(card) is roomy.content(card)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.ports import SourceAttachments
 from evidentia.contracts.sources import PUBLIC, REACH
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
 from evidentia.sources.agent_notes import MemoryRetriever
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from evidentia.wiring.embedded import EmbeddedComponents
 
 
-class Directory:
+class Directory(SourceAttachments):
     """Implements `SourceDirectory`. Thread safe; what a connection names is opened when it is first asked."""
 
     def __init__(self, directory: Path, *, notes: NoteStore, open_base: Callable[[Path], EmbeddedComponents]) -> None:

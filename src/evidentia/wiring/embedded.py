@@ -14,7 +14,7 @@ from evidentia.backends.embedded.index import EmbeddedIndex
 from evidentia.backends.embedded.logs.receipt_log import EmbeddedReceipts
 from evidentia.backends.embedded.logs.usage_log import USAGE_NAME
 from evidentia.backends.embedded.records.archive import EmbeddedArchive
-from evidentia.backends.embedded.records.attachments import LayoutCatalogue
+from evidentia.backends.embedded.records.attachments import EmbeddedLayouts
 from evidentia.backends.embedded.records.collector import EmbeddedCollector
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
@@ -22,7 +22,7 @@ from evidentia.backends.embedded.records.live_set import source_counts
 from evidentia.backends.embedded.records.note_store import EmbeddedNotes
 from evidentia.backends.embedded.records.reader import EmbeddedReader
 from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry
-from evidentia.backends.embedded.records.version_history import VersionHistory
+from evidentia.backends.embedded.records.version_history import EmbeddedHistory
 from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
 from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, NotFoundError
 from evidentia.contracts.ids import RequestId
@@ -188,14 +188,14 @@ class EmbeddedComponents:
         return await task.run(request, principal=principal)
 
     @cached_property
-    def layouts(self) -> LayoutCatalogue:
+    def layouts(self) -> EmbeddedLayouts:
         """Return what lists tables and finds images and cells for whoever may see them."""
-        return LayoutCatalogue(self.reader)
+        return EmbeddedLayouts(self.reader)
 
     @cached_property
-    def history(self) -> VersionHistory:
+    def history(self) -> EmbeddedHistory:
         """Return what knows the versions and their differences."""
-        return VersionHistory(self.directory)
+        return EmbeddedHistory(self.directory)
 
     @cached_property
     def tables(self) -> TableParts:

@@ -23,6 +23,7 @@ from evidentia.contracts.errors import (
 from evidentia.contracts.evidence import StreamEvent
 from evidentia.contracts.operations import OPERATION_BY_NAME
 from evidentia.contracts.policies import PolicyBody
+from evidentia.contracts.ports import OperationCalls
 from evidentia.foundation.outbound_http import check_address, is_sendable_key, require_confidential
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _AT_FAULT: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_E
 """Statuses that say that a server cannot answer now, where it does not say more."""
 
 
-class GrpcCalls:
+class GrpcCalls(OperationCalls):
     """Implements `OperationCalls`. The channel belongs to the event loop that asks; another loop gets one of its own."""
 
     def __init__(self, address: str, *, token: str, authorities: bytes | None = None) -> None:

@@ -14,6 +14,7 @@ from evidentia.backends.remote.remote_governor import RemoteGovernor
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import StreamEvent
 from evidentia.contracts.operations import OPERATION_BY_NAME
+from evidentia.contracts.ports import OperationCalls
 from evidentia.foundation.outbound_http import (
     BUSY,
     SERVER_FAULT,
@@ -55,7 +56,7 @@ class _FaultReply(msgspec.Struct):
     event: str = ""
 
 
-class HttpCalls:
+class HttpCalls(OperationCalls):
     """Implements `OperationCalls`."""
 
     def __init__(self, address: str, *, token: str, max_reply_bytes: int = MAX_REPLY_BYTES) -> None:
