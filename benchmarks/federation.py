@@ -114,7 +114,7 @@ class Asked:
 
     async def _take_in(self) -> None:
         parts, ask = self._base._parts, self._ask()  # noqa: SLF001 - as below
-        descriptors = parts.index.at(search=parts.settings.search).descriptors().values()
+        descriptors = parts.index().at(search=parts.settings.search).descriptors().values()
         kept = []
         for source, descriptor in zip(self._sources, descriptors, strict=True):
             intake = Intake(descriptor, ask, settings=parts.settings.sources, now=parts.clock.now)
@@ -122,7 +122,7 @@ class Asked:
                 assert intake.take(proposed)
             asked = CacheKey(descriptor=descriptor, data_version="", ask=ask, fingerprint=FINGERPRINT, generation=0)
             kept.append((asked, intake.finished().candidates, WRITTEN_AT))
-        parts.federation.cache.for_request().put_all(kept, precomputed=False, is_soon=True)
+        parts.federation().cache.for_request().put_all(kept, precomputed=False, is_soon=True)
 
     def _ask(self) -> SourceAsk:
         return SourceAsk(query=SubQuery(text=self._question()), principal=local_owner(), limit=30, budget_ms=500, as_of=WRITTEN_AT)
@@ -139,7 +139,7 @@ class Asked:
     def settle(self) -> None:
         """Write what waits to be written, so that its cost is counted here and not with the next case."""
         if self._case.cache or self._case.is_kept:
-            self._base._parts.federation.cache.write(is_soon=False)  # noqa: SLF001 - there is no need for it but to measure
+            self._base._parts.federation().cache.write(is_soon=False)  # noqa: SLF001 - there is no need for it but to measure
 
     def _question(self) -> str:
         self._asked += 1

@@ -201,7 +201,7 @@ async def ask_rest(server: Server, asked: list[dict[str, Any]]) -> None:
 async def ask_grpc(server: Server, asked: list[dict[str, Any]]) -> None:
     """Ask one after the other over one channel."""
     method = next(each for each in METHODS if each.name == "Retrieve")
-    message = flat_of(next(each for each in ENDPOINTS if each.operation == "retrieve")).message
+    message = flat_of(next(each for each in ENDPOINTS if each.name == "retrieve")).message
     async with grpc.aio.insecure_channel(server.grpc_address) as channel:
         ask = channel.unary_unary(
             method.path, request_serializer=method.request.SerializeToString, response_deserializer=method.response.FromString

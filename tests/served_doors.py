@@ -36,9 +36,13 @@ if TYPE_CHECKING:
 Answer = dict[str, Any]
 Caller = tuple[str, "Mapping[str, Any]"]
 
+VISITOR: Caller = ("visitor", {"clearance": "restricted"})
+"""Who asks when nobody is named: somebody who is cleared for everything and owns nothing."""
+AGENT = "scenario"
+"""The agent that asks when none is named; over MCP it would be the client."""
 _METHOD = {method.name: method for method in METHODS}
-_REPLY: dict[str, Any] = {endpoint.operation: endpoint.reply for endpoint in ENDPOINTS}
-_FLAT = {endpoint.operation: flat_of(endpoint).message for endpoint in ENDPOINTS}
+_REPLY: dict[str, Any] = {endpoint.name: endpoint.reply for endpoint in ENDPOINTS}
+_FLAT = {endpoint.name: flat_of(endpoint).message for endpoint in ENDPOINTS}
 
 
 class Served:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from proto_methods import Method
 from reference import sources
 
-from evidentia.serving.operations.endpoint import Group
+from evidentia.contracts.operations import OperationGroup
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import camel, flat_of
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from evidentia.serving.operations.endpoint import Endpoint
 
-_SERVICES: Final[Mapping[Group, str]] = {
-    Group.EVIDENCE: "EvidenceService",
-    Group.GOVERNANCE: "GovernanceService",
-    Group.ADMINISTRATION: "AdministrationService",
+_SERVICES: Final[Mapping[OperationGroup, str]] = {
+    OperationGroup.EVIDENCE: "EvidenceService",
+    OperationGroup.GOVERNANCE: "GovernanceService",
+    OperationGroup.ADMINISTRATION: "AdministrationService",
 }
 
 
@@ -28,8 +28,8 @@ def methods() -> list[Method]:
     return [
         Method(
             service=_SERVICES[each.group],
-            name=camel(each.operation),
-            about=f"{each.about}.",
+            name=camel(each.name),
+            about=f"{each.summary}.",
             request=flat_of(each).message,
             reply=each.reply,
             is_stream=each.is_stream,
@@ -41,5 +41,5 @@ def methods() -> list[Method]:
 
 def _words(endpoint: Endpoint) -> dict[str, str]:
     """Return what is said about the fields of a request: under those of its body, and about its parameters."""
-    body = sources.field_words(endpoint.body) if isinstance(endpoint.body, type) else {}
+    body = sources.field_words(endpoint.request) if isinstance(endpoint.request, type) else {}
     return body | {field.name: field.about for field in endpoint.query}

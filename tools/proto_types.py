@@ -84,7 +84,7 @@ def union_name(structs: Sequence[look.StructType], builtins: Sequence[Shape]) ->
 def aliases() -> Mapping[frozenset[object], tuple[str, str]]:
     """Return what the contracts call their unions, by the members; None is left out, scalars stand by their name."""
     found: dict[frozenset[object], tuple[str, str]] = {}
-    for module in sorted(each.name for each in pkgutil.iter_modules(contracts_room.__path__)):
+    for module in sorted(each.name for each in pkgutil.iter_modules(contracts_room.__path__) if not each.ispkg):
         owner = importlib.import_module(f"{contracts_room.__name__}.{module}")
         for alias in sources.aliases(sources.PACKAGE / "contracts" / f"{module}.py"):
             value = vars(owner).get(alias.name)

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from evidentia.backends.embedded.records import schema, writer
-from evidentia.backends.embedded.records.attachments import LayoutCatalogue
+from evidentia.backends.embedded.records.attachments import EmbeddedLayouts
 from evidentia.contracts.access import AccessRule, local_owner
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.documents import AccessChange, ChangeSet, DocumentMetadata
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.documents import PreparedDocument
     from evidentia.contracts.provenance import BrokenLink
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.embedded import EmbeddedComponents
 
 PLAIN_VERSION = "088ec7617b7ef15bf7ffda50383a47135d848754dade95adc45fa5fff674e1cb"
 """The corpus version of three plain documents, computed before documents could have a layout."""
@@ -45,7 +45,7 @@ OWNER = access_scope(local_owner(), acl_scope=None, rules=())
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Iterator[BaseComponents]:
+def parts(tmp_path: Path) -> Iterator[EmbeddedComponents]:
     """Return an empty base."""
     embedded.create(tmp_path / "base")
     opened = embedded.open_parts(tmp_path / "base")
@@ -53,7 +53,7 @@ def parts(tmp_path: Path) -> Iterator[BaseComponents]:
     opened.close()
 
 
-def commit(parts: BaseComponents, *documents: PreparedDocument, removals: tuple[str, ...] = ()) -> EvidenceState:
+def commit(parts: EmbeddedComponents, *documents: PreparedDocument, removals: tuple[str, ...] = ()) -> EvidenceState:
     """Commit, and return the state."""
     opened = parts.writer()
     try:
@@ -63,7 +63,7 @@ def commit(parts: BaseComponents, *documents: PreparedDocument, removals: tuple[
         opened.close()
 
 
-def broken(parts: BaseComponents, document_id: str | None = None) -> tuple[BrokenLink, ...]:
+def broken(parts: EmbeddedComponents, document_id: str | None = None) -> tuple[BrokenLink, ...]:
     """Return what verification finds."""
     archive = parts.archive()
     try:
@@ -72,7 +72,7 @@ def broken(parts: BaseComponents, document_id: str | None = None) -> tuple[Broke
         archive.close()
 
 
-def change(parts: BaseComponents, statement: str, *values: object) -> int:
+def change(parts: EmbeddedComponents, statement: str, *values: object) -> int:
     """Change the database behind everybody's back, and return how many rows that met."""
     database = sqlite3.connect(parts.directory / "evidentia.sqlite")
     count = database.execute(statement, values).rowcount
@@ -81,7 +81,7 @@ def change(parts: BaseComponents, statement: str, *values: object) -> int:
     return count
 
 
-def stored(parts: BaseComponents) -> dict[bytes, bytes]:
+def stored(parts: EmbeddedComponents) -> dict[bytes, bytes]:
     database = sqlite3.connect(parts.directory / "evidentia.sqlite")
     found = dict(database.execute("SELECT content_hash, body FROM attachments"))
     database.close()
@@ -91,7 +91,7 @@ def stored(parts: BaseComponents) -> dict[bytes, bytes]:
 # --- what stays as it was ---
 
 
-def test_plain_documents_have_the_corpus_version_that_they_always_had(parts: BaseComponents) -> None:
+def test_plain_documents_have_the_corpus_version_that_they_always_had(parts: EmbeddedComponents) -> None:
     commit(parts, *many_documents(3))
 
     assert PLAIN_VERSION == parts.reader.head().corpus_version
@@ -101,14 +101,14 @@ def test_plain_documents_have_the_corpus_version_that_they_always_had(parts: Bas
 # --- storing ---
 
 
-def test_an_image_that_many_documents_show_is_stored_once(parts: BaseComponents) -> None:
+def test_an_image_that_many_documents_show_is_stored_once(parts: EmbeddedComponents) -> None:
     commit(parts, *(illustrated_document(name) for name in "abc"))
 
     assert 3 + 3 == len(stored(parts))  # a layout each; two images and the cells of one table for all
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 3])
-def test_a_document_without_all_that_its_layout_names_is_refused(parts: BaseComponents, kept: int) -> None:
+def test_a_document_without_all_that_its_layout_names_is_refused(parts: EmbeddedComponents, kept: int) -> None:
     document = illustrated_document("a")
     lacking = msgspec.structs.replace(document, attachments=document.attachments[:kept] + document.attachments[kept + 1 :])
     with pytest.raises(InvalidFieldError, match="attachments"):
@@ -118,14 +118,14 @@ def test_a_document_without_all_that_its_layout_names_is_refused(parts: BaseComp
     assert not parts.reader.holds(DocumentId("test:b"))
 
 
-def test_bytes_that_nothing_names_are_refused(parts: BaseComponents) -> None:
+def test_bytes_that_nothing_names_are_refused(parts: EmbeddedComponents) -> None:
     stray = Attachment(content_hash=sha256_hex(b"stray"), content=b"stray")
     for document in (illustrated_document("a"), make_document("a", "text")):
         with pytest.raises(InvalidFieldError, match="attachments"):
             commit(parts, msgspec.structs.replace(document, attachments=(*document.attachments, stray)))
 
 
-def test_a_commit_that_fails_leaves_no_attachment(parts: BaseComponents, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_fails_leaves_no_attachment(parts: EmbeddedComponents, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(parts, make_document("before", "text"))
 
     def fail(*_: object, **__: object) -> None:
@@ -160,7 +160,7 @@ for number in range(10_000):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_a_writer_that_is_killed_leaves_whole_documents(parts: BaseComponents, seed: int) -> None:
+def test_a_writer_that_is_killed_leaves_whole_documents(parts: EmbeddedComponents, seed: int) -> None:
     child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(parts.directory)], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     for _ in range(random.Random(seed).randrange(1, 9)):
@@ -176,7 +176,7 @@ def test_a_writer_that_is_killed_leaves_whole_documents(parts: BaseComponents, s
     assert () == broken(parts)
 
 
-def test_a_field_of_the_same_name_in_extra_is_no_layout(parts: BaseComponents) -> None:
+def test_a_field_of_the_same_name_in_extra_is_no_layout(parts: EmbeddedComponents) -> None:
     metadata = DocumentMetadata(source_id=SourceId("test"), extra={"layout": "0" * 64})
     commit(parts, make_document("a", "text", metadata=metadata), illustrated_document("b"))
     commit(parts, removals=("test:b",))
@@ -191,7 +191,7 @@ def test_a_field_of_the_same_name_in_extra_is_no_layout(parts: BaseComponents) -
 # --- reading ---
 
 
-def test_reader_snapshot_and_archive_keep_layouts(parts: BaseComponents) -> None:
+def test_reader_snapshot_and_archive_keep_layouts(parts: EmbeddedComponents) -> None:
     commit(parts, illustrated_document("a"))
     archive = parts.archive()
     snapshot = parts.index.at(search=SearchSettings())
@@ -205,7 +205,7 @@ def test_reader_snapshot_and_archive_keep_layouts(parts: BaseComponents) -> None
     archive.close()
 
 
-def test_each_version_has_the_layout_it_had(parts: BaseComponents) -> None:
+def test_each_version_has_the_layout_it_had(parts: EmbeddedComponents) -> None:
     first = commit(parts, illustrated_document("a", picture=b"old"))
     second = commit(parts, illustrated_document("a", picture=b"new"))
     third = commit(parts, removals=("test:a",))
@@ -221,7 +221,7 @@ def test_each_version_has_the_layout_it_had(parts: BaseComponents) -> None:
 # --- collecting ---
 
 
-def test_a_collection_keeps_what_a_readable_version_shows(parts: BaseComponents) -> None:
+def test_a_collection_keeps_what_a_readable_version_shows(parts: EmbeddedComponents) -> None:
     for picture in (b"first", b"second", b"third"):
         commit(parts, illustrated_document("a", picture=picture))
     parts.collector().collect(keep_versions=2)
@@ -231,7 +231,7 @@ def test_a_collection_keeps_what_a_readable_version_shows(parts: BaseComponents)
     assert () == broken(parts)
 
 
-def test_what_was_removed_is_gone_from_the_file(parts: BaseComponents) -> None:
+def test_what_was_removed_is_gone_from_the_file(parts: EmbeddedComponents) -> None:
     picture = b"a picture that nobody else has" * 400
     commit(parts, illustrated_document("a", picture=picture), make_document("b", "text"))
     commit(parts, removals=("test:a",))
@@ -242,7 +242,7 @@ def test_what_was_removed_is_gone_from_the_file(parts: BaseComponents) -> None:
     assert b"a picture that nobody else has" not in files
 
 
-def test_tidying_reads_no_layout(parts: BaseComponents) -> None:
+def test_tidying_reads_no_layout(parts: EmbeddedComponents) -> None:
     for number in range(6):
         commit(parts, make_document(f"{number}", f"text {number}"), illustrated_document("a", picture=b"%d" % number))
     change(parts, "UPDATE attachments SET body = x'00'")
@@ -255,7 +255,7 @@ def test_tidying_reads_no_layout(parts: BaseComponents) -> None:
 # --- verifying ---
 
 
-def test_a_whole_base_with_layouts_passes(parts: BaseComponents) -> None:
+def test_a_whole_base_with_layouts_passes(parts: EmbeddedComponents) -> None:
     secret = AccessRule(classification=Classification.RESTRICTED)
     commit(parts, illustrated_document("a"), illustrated_document("b", picture=b"other"), make_document("c", "plain"))
     opened = parts.writer()
@@ -268,7 +268,7 @@ def test_a_whole_base_with_layouts_passes(parts: BaseComponents) -> None:
 
 @pytest.mark.parametrize("kind", ["layout", "image", "cells"])
 @pytest.mark.parametrize("damage", ["missing", "other", "empty"])
-def test_every_kind_of_damage_is_found(parts: BaseComponents, kind: str, damage: str) -> None:
+def test_every_kind_of_damage_is_found(parts: EmbeddedComponents, kind: str, damage: str) -> None:
     document = illustrated_document("a", picture=b"a picture")
     commit(parts, document, make_document("b", "plain"))
     layout = parts.reader.layout(document.document_id)
@@ -286,7 +286,7 @@ def test_every_kind_of_damage_is_found(parts: BaseComponents, kind: str, damage:
     assert () != broken(parts, "test:a")
 
 
-def test_an_attachment_that_nothing_names_is_found(parts: BaseComponents) -> None:
+def test_an_attachment_that_nothing_names_is_found(parts: EmbeddedComponents) -> None:
     commit(parts, illustrated_document("a"))
     change(parts, "INSERT INTO attachments VALUES (?, ?)", bytes.fromhex(sha256_hex(b"stray")), b"stray")
 
@@ -307,7 +307,7 @@ def test_an_attachment_that_nothing_names_is_found(parts: BaseComponents) -> Non
         ({"table": {"columns": ()}}, "its columns are not as many or as long as they should be"),
     ],
 )
-def test_a_layout_that_does_not_fit_its_document_is_found(parts: BaseComponents, wrong: dict[str, object], problem: str) -> None:
+def test_a_layout_that_does_not_fit_its_document_is_found(parts: EmbeddedComponents, wrong: dict[str, object], problem: str) -> None:
     """Whoever writes a wrong layout with all its hashes right is found by what it says."""
     document = illustrated_document("a")
     attachments = {each.content_hash: each.content for each in document.attachments}
@@ -323,7 +323,7 @@ def test_a_layout_that_does_not_fit_its_document_is_found(parts: BaseComponents,
     assert [("layout", problem)] == [(link.check, link.problem) for link in broken(parts)]
 
 
-def test_bytes_that_say_the_same_in_another_form_are_found(parts: BaseComponents) -> None:
+def test_bytes_that_say_the_same_in_another_form_are_found(parts: EmbeddedComponents) -> None:
     document = illustrated_document("a")
     attachments = {each.content_hash: each.content for each in document.attachments}
     encoded = attachments.pop(document.metadata.layout or Sha256(""))
@@ -332,7 +332,7 @@ def test_bytes_that_say_the_same_in_another_form_are_found(parts: BaseComponents
     assert ["it is not in its canonical form"] == [link.problem for link in broken(parts)]
 
 
-def test_cells_in_another_form_are_found(parts: BaseComponents) -> None:
+def test_cells_in_another_form_are_found(parts: EmbeddedComponents) -> None:
     document = illustrated_document("a")
     attachments = {each.content_hash: each.content for each in document.attachments}
     layout = decode_layout(attachments.pop(document.metadata.layout or Sha256("")))
@@ -354,7 +354,7 @@ def _with_layout(document: PreparedDocument, encoded: bytes, attachments: dict[S
     )
 
 
-def test_any_flipped_bit_of_an_attachment_is_found(parts: BaseComponents, tmp_path: Path) -> None:
+def test_any_flipped_bit_of_an_attachment_is_found(parts: EmbeddedComponents, tmp_path: Path) -> None:
     commit(parts, illustrated_document("a", picture=b"a picture"), illustrated_document("b"))
     work = tmp_path / "work"
     shutil.copytree(parts.directory, work)
@@ -377,7 +377,7 @@ def test_any_flipped_bit_of_an_attachment_is_found(parts: BaseComponents, tmp_pa
     damaged.close()
 
 
-def test_damage_is_not_read_as_if_it_were_whole(parts: BaseComponents) -> None:
+def test_damage_is_not_read_as_if_it_were_whole(parts: EmbeddedComponents) -> None:
     commit(parts, illustrated_document("a", picture=b"a picture"))
     (card,) = parts.layouts.cards(None)
     change(parts, "UPDATE attachments SET body = CAST(body || x'20' AS BLOB)")
@@ -393,7 +393,7 @@ def test_damage_is_not_read_as_if_it_were_whole(parts: BaseComponents) -> None:
 
 
 @pytest.fixture
-def old(parts: BaseComponents) -> BaseComponents:
+def old(parts: EmbeddedComponents) -> EmbeddedComponents:
     """Return a base with documents as schema 3 left it."""
     commit(parts, *many_documents(3))
     database = sqlite3.connect(parts.directory / "evidentia.sqlite")
@@ -405,7 +405,7 @@ def old(parts: BaseComponents) -> BaseComponents:
     return parts
 
 
-def test_an_old_base_is_read_and_verified_as_it_is(old: BaseComponents) -> None:
+def test_an_old_base_is_read_and_verified_as_it_is(old: EmbeddedComponents) -> None:
     document_id = DocumentId("test:0")
 
     assert () == broken(old)
@@ -416,7 +416,7 @@ def test_an_old_base_is_read_and_verified_as_it_is(old: BaseComponents) -> None:
     assert PLAIN_VERSION == old.reader.head().corpus_version
 
 
-def test_an_old_base_takes_layouts_once_a_writer_has_brought_it_up(old: BaseComponents) -> None:
+def test_an_old_base_takes_layouts_once_a_writer_has_brought_it_up(old: EmbeddedComponents) -> None:
     before = old.index.at(search=SearchSettings())
     assert () == old.layouts.cards(None)
     commit(old, illustrated_document("a"))
@@ -429,7 +429,7 @@ def test_an_old_base_takes_layouts_once_a_writer_has_brought_it_up(old: BaseComp
     assert () == broken(old)
 
 
-def test_an_old_base_that_claims_layouts_is_broken(parts: BaseComponents) -> None:
+def test_an_old_base_that_claims_layouts_is_broken(parts: EmbeddedComponents) -> None:
     commit(parts, illustrated_document("a"))
     change(parts, "DROP TABLE attachments")
     change(parts, "PRAGMA user_version = 3")
@@ -440,9 +440,9 @@ def test_an_old_base_that_claims_layouts_is_broken(parts: BaseComponents) -> Non
 # --- the list of tables ---
 
 
-def test_cells_are_kept_within_bounds(parts: BaseComponents) -> None:
+def test_cells_are_kept_within_bounds(parts: EmbeddedComponents) -> None:
     commit(parts, illustrated_document("a"))
-    roomy, narrow = LayoutCatalogue(parts.reader, kept_cells=9), LayoutCatalogue(parts.reader, kept_cells=8)
+    roomy, narrow = EmbeddedLayouts(parts.reader, kept_cells=9), EmbeddedLayouts(parts.reader, kept_cells=8)
     (card,) = roomy.cards(None)
 
     assert roomy.content(card) is roomy.content(card)
@@ -450,7 +450,7 @@ def test_cells_are_kept_within_bounds(parts: BaseComponents) -> None:
     assert TABLE.content == narrow.content(card)
 
 
-def test_the_list_follows_what_is_committed_and_collected(parts: BaseComponents) -> None:
+def test_the_list_follows_what_is_committed_and_collected(parts: EmbeddedComponents) -> None:
     old = sha256_hex(b"old")
     commit(parts, illustrated_document("a", picture=b"old"))
     assert ["test:a#S1T1"] == [card.table_id for card in parts.layouts.cards(OWNER)]

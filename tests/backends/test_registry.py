@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
     from evidentia.contracts.documents import CommitSummary
     from evidentia.contracts.provenance import VerifyReport
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.embedded import EmbeddedComponents
 
 WIKI = SourceDescriptor(source_id=SourceId("wiki"), connection=SourceConnection(kind=ConnectionKind.PYTHON))
 BOOK = SourceDescriptor(source_id=SourceId("book"), connection=SourceConnection(kind=ConnectionKind.MEMORY))
@@ -56,7 +56,7 @@ class Registered:
         clock, entropy = SteppingClock(), RepeatableEntropy()
         if not has_base(directory):
             embedded.create(directory, clock=clock, entropy=entropy)
-        self.parts: BaseComponents = embedded.open_parts(directory, clock=clock, entropy=entropy)
+        self.parts: EmbeddedComponents = embedded.open_parts(directory, clock=clock, entropy=entropy)
         self.registry = EmbeddedRegistry(directory, open_writer=self.parts.writer)
 
     def put(self, own_id: str, text: str = "some text", *, source: str = "test") -> CommitSummary:

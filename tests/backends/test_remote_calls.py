@@ -34,6 +34,8 @@ from evidentia.serving.rest.http_exchange import encode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytest.importorskip("httpx2", reason="the extra `remote` is not installed")
+
 TOKEN = "-".join(["t0ken", "that", "nobody", "may", "see"])
 SERVING = Path(__file__).resolve().parents[2] / "src" / "evidentia" / "serving"
 FULL = {"jsonrpc": "2.0", "id": 1}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import PreparedDocument
     from evidentia.contracts.predicates import Predicate, Value
     from evidentia.contracts.search import AccessScope, LexicalHits
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.embedded import EmbeddedComponents
 
 TOKENISER = Tokeniser("english")
 NAMES = ["IL-6", "rotate_keys", "HTTPServer2", "\N{GREEK SMALL LETTER BETA}-catenin"]
@@ -477,7 +477,7 @@ def test_many_threads_on_one_snapshot_get_what_one_gets(world: World, search: Se
 
 
 def _searcher(
-    parts: BaseComponents, search: SearchSettings
+    parts: EmbeddedComponents, search: SearchSettings
 ) -> Callable[[tuple[LexicalQuery, AccessScope, Predicate, int]], tuple[LexicalHits, LexicalHits]]:
     snapshot = parts.index.at(search=search)
 

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.contracts.documents import CommitSummary
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.embedded import EmbeddedComponents
 
 NOBODY = 65534
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[BaseComponents]:
+def store(tmp_path: Path) -> Iterator[EmbeddedComponents]:
     """Return an open base with one committed version."""
     embedded.create(tmp_path / "base")
     parts = embedded.open_parts(tmp_path / "base")
@@ -44,7 +44,7 @@ def store(tmp_path: Path) -> Iterator[BaseComponents]:
     parts.close()
 
 
-def _commit(parts: BaseComponents, count: int, *, prefix: str) -> None:
+def _commit(parts: EmbeddedComponents, count: int, *, prefix: str) -> None:
     writer = parts.writer()
     try:
         writer.commit(ChangeSet(documents=many_documents(count, prefix=prefix)))
@@ -52,7 +52,7 @@ def _commit(parts: BaseComponents, count: int, *, prefix: str) -> None:
         writer.close()
 
 
-def _is_whole(parts: BaseComponents) -> bool:
+def _is_whole(parts: EmbeddedComponents) -> bool:
     archive = parts.archive()
     try:
         return verify_base(archive).ok
@@ -88,7 +88,7 @@ def test_a_full_disk_is_named_and_the_last_version_stays(small_disk: Path) -> No
     parts.close()
 
 
-def _commit_until_full(parts: BaseComponents, committed: list[CommitSummary]) -> None:
+def _commit_until_full(parts: EmbeddedComponents, committed: list[CommitSummary]) -> None:
     for round_number in range(50):
         _commit(parts, 400, prefix=f"round-{round_number}-")
         committed.append(parts.reader.head())
@@ -139,7 +139,7 @@ def test_a_quota_that_is_reached_leaves_the_last_version(tmp_path: Path, share: 
     parts.close()
 
 
-def test_a_directory_that_cannot_be_written_can_still_be_read_and_verified(store: BaseComponents) -> None:
+def test_a_directory_that_cannot_be_written_can_still_be_read_and_verified(store: EmbeddedComponents) -> None:
     """A process without rights stands in for a read-only directory, since root may write everywhere."""
     directory = store.directory
     before = store.reader.head()
@@ -178,14 +178,14 @@ def test_a_directory_that_cannot_be_written_can_still_be_read_and_verified(store
     ], child.stderr
 
 
-def test_a_second_writer_is_told_after_it_has_waited(store: BaseComponents) -> None:
+def test_a_second_writer_is_told_after_it_has_waited(store: EmbeddedComponents) -> None:
     first = store.writer()
     with pytest.raises(BaseBusyError, match=r"another writer holds '.*' \(waited 50 ms\)"):
         EmbeddedWriter(store.directory, clock=store.clock, entropy=store._entropy, language="english", wait_ms=50)
     first.close()
 
 
-def test_a_second_writer_waits_its_turn(store: BaseComponents) -> None:
+def test_a_second_writer_waits_its_turn(store: EmbeddedComponents) -> None:
     first = store.writer()
     done = threading.Event()
 
@@ -205,7 +205,7 @@ def test_a_second_writer_waits_its_turn(store: BaseComponents) -> None:
     assert _is_whole(store)
 
 
-def test_readers_in_other_processes_see_whole_versions_while_one_writes(store: BaseComponents) -> None:
+def test_readers_in_other_processes_see_whole_versions_while_one_writes(store: EmbeddedComponents) -> None:
     """Every commit adds ten documents, so a reader must only ever count multiples of ten."""
     script = f"""
         from pathlib import Path
@@ -237,7 +237,7 @@ def test_readers_in_other_processes_see_whole_versions_while_one_writes(store: B
     assert {0} == {count % 10 for count in counts}
 
 
-def test_a_base_from_the_future_is_refused(store: BaseComponents) -> None:
+def test_a_base_from_the_future_is_refused(store: EmbeddedComponents) -> None:
     database = sqlite3.connect(store.directory / "evidentia.sqlite")
     database.execute("PRAGMA user_version = 99")
     database.close()
@@ -246,7 +246,7 @@ def test_a_base_from_the_future_is_refused(store: BaseComponents) -> None:
         embedded.open_parts(store.directory)
 
 
-def test_an_older_base_is_brought_up_step_by_step(store: BaseComponents, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_base_is_brought_up_step_by_step(store: EmbeddedComponents, monkeypatch: pytest.MonkeyPatch) -> None:
     """Migrations run in order, once, and only for the writer."""
     monkeypatch.setattr(schema, "SCHEMA_VERSION", 6)
     monkeypatch.setattr(schema, "MIGRATIONS", {4: ("CREATE TABLE later (x INTEGER) STRICT",), 5: ("INSERT INTO later VALUES (7)",)})
@@ -262,12 +262,12 @@ def test_a_path_without_a_base_is_named(tmp_path: Path) -> None:
         embedded.open_parts(tmp_path / "nowhere")
 
 
-def test_a_base_is_not_made_over_another(store: BaseComponents) -> None:
+def test_a_base_is_not_made_over_another(store: EmbeddedComponents) -> None:
     with pytest.raises(InvalidFieldError, match=r"there is a base at '.*' already"):
         embedded.create(store.directory)
 
 
-def test_a_file_that_is_no_database_is_damage_not_a_crash(store: BaseComponents) -> None:
+def test_a_file_that_is_no_database_is_damage_not_a_crash(store: EmbeddedComponents) -> None:
     directory = store.directory
     store.close()
     (directory / "evidentia.sqlite").write_bytes(b"not a database" * 100)
@@ -275,7 +275,7 @@ def test_a_file_that_is_no_database_is_damage_not_a_crash(store: BaseComponents)
         embedded.open_parts(directory)
 
 
-def test_a_missing_segment_is_named(store: BaseComponents) -> None:
+def test_a_missing_segment_is_named(store: EmbeddedComponents) -> None:
     segment = next((store.directory / "segments").iterdir())
     shutil.move(segment, store.directory / "elsewhere")
     archive = store.archive()
@@ -290,7 +290,7 @@ def test_a_missing_segment_is_named(store: BaseComponents) -> None:
     )
 
 
-def test_what_a_dead_writer_left_is_removed_by_the_next(store: BaseComponents) -> None:
+def test_what_a_dead_writer_left_is_removed_by_the_next(store: EmbeddedComponents) -> None:
     orphan = store.directory / "segments" / "00000099-deadbeef.seg"
     orphan.write_bytes(b"half a segment")
     store.writer().close()

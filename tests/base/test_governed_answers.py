@@ -12,6 +12,7 @@ from evidentia.contracts.ids import PrincipalId
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunId
 from evidentia.governance import decision_queries
+from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +122,9 @@ def test_every_governed_answer_is_a_run_of_the_decision_log(base: Base) -> None:
     annotated = base.retrieve("signing keys", mode="lexical", agent_name="reader")
     with pytest.raises(PolicyViolationError):
         base.retrieve("signing keys", mode="lexical", governance="enforce")
-    log = base._inner._parts.control().log
+    governor = base.governor()
+    assert isinstance(governor, GovernanceRuntime)
+    log = governor.log
     log.flush()
     runs = decision_queries.runs(log)
     trace = decision_queries.trace(log, RunId(annotated.request_id))

@@ -10,7 +10,7 @@ import pytest
 
 import evidentia
 from evidentia import Base, connect
-from evidentia.backends.remote.grpc_calls import BODIES, GrpcCalls
+from evidentia.backends.remote.grpc_calls import GrpcCalls
 from evidentia.base.remote_base import RemoteBase
 from evidentia.contracts.control import Role
 from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, PolicyInvalidError, ServiceUnavailableError
@@ -157,11 +157,3 @@ def test_an_address_that_cannot_be_right_is_refused(address: str) -> None:
 
     assert "path" == caught.value.field
     assert "secret" not in str(caught.value)
-
-
-def test_bodies_are_those_of_the_operations() -> None:
-    from evidentia.serving.operations.registry import ENDPOINTS
-
-    known = {endpoint.operation: endpoint.body for endpoint in ENDPOINTS}
-
-    assert {name: known[name] for name in BODIES} == dict(BODIES)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ports import Encoder
     from evidentia.contracts.vectors import PendingChunk, VectorIdentity
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.embedded import EmbeddedComponents
 
     Vector = NDArray[np.int32]
 
@@ -56,7 +56,7 @@ def remembering_encoder() -> RememberingEncoder:
 
 
 def give_vectors(
-    parts: BaseComponents, identity: VectorIdentity, vector_of: Callable[[PendingChunk], Vector | None], *, batch: int = EVERYTHING
+    parts: EmbeddedComponents, identity: VectorIdentity, vector_of: Callable[[PendingChunk], Vector | None], *, batch: int = EVERYTHING
 ) -> int:
     """Give each chunk that lacks one the vector that `vector_of` knows, so many in one commit; return how many were given."""
     with closing(parts.vectors()) as store:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
     from evidentia.contracts.retrieval import SourceAsk
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.embedded import EmbeddedComponents
 
 ALL_SHARDS, HISTORIES, EVENTS = 8, 125, (3, 4)
 SHARDS = cases(2, of=ALL_SHARDS)
@@ -260,7 +260,7 @@ class Histories:
             base.close()
 
 
-def _opened(directory: Path) -> BaseComponents:
+def _opened(directory: Path) -> EmbeddedComponents:
     wiring.create(directory)
     (directory / SETTINGS_NAME).write_text(SETTINGS, encoding="utf-8")
     return wiring.open_parts(directory)

@@ -195,7 +195,7 @@ def test_a_trial_shows_only_what_the_caller_may_see(tmp_path: Path) -> None:
     world = SourceWorld(0, tmp_path)
     for name, caller in [(name, caller) for name in NAMES for caller in world.callers if may_ask_source(world.policies[name], caller)]:
         knowing = world.knowing((name,), is_discreet=False)
-        trial = run_virtual(try_source(knowing.base.parts, caller, name, "gate", limit=10), clock=knowing.base.clock)
+        trial = run_virtual(try_source(knowing.base.parts.components(), caller, name, "gate", limit=10), clock=knowing.base.clock)
         hidden = [
             each.chunk_id
             for each in trial.candidates

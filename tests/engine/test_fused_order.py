@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import EvidenceIndex
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.search import AccessScope, DenseHits, LexicalHits, LexicalQuery, SearchHit
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.embedded import EmbeddedComponents
 
 LIMIT = 20
 PART_OF = {FusionMethod.LINEAR: 0, FusionMethod.RRF: 1}
@@ -46,7 +46,7 @@ SETTINGS = RankingSettings()
 class Legs:
     """What each leg says of one question, asked of the snapshot without the engine."""
 
-    def __init__(self, parts: BaseComponents, request: EvidenceRequest) -> None:
+    def __init__(self, parts: EmbeddedComponents, request: EvidenceRequest) -> None:
         assert parts.encoder is not None
         snapshot = parts.index.at(search=SearchSettings())
         scope = access_scope(local_owner(), acl_scope=None, rules=())
@@ -175,7 +175,7 @@ def _request(text: str, **fields: object) -> EvidenceRequest:
     return request_from(text, asked | fields)
 
 
-def _engine(parts: BaseComponents, index: EvidenceIndex) -> Engine:
+def _engine(parts: EmbeddedComponents, index: EvidenceIndex) -> Engine:
     models = Models(encoder=lambda: parts.encoder, reranker=lambda: None, rewriter=lambda: None, merger=lambda: None, synonyms=None)
     clock = SteppingClock(step_s=0)
     return Engine(index, receipts=parts.receipts, config=parts.config, models=models, clock=clock, entropy=RepeatableEntropy())

@@ -43,7 +43,7 @@ class Agents:
         (directory / SETTINGS_NAME).write_text('[embedding]\nencoder = "none"\n', encoding="utf-8")
         self.parts = wiring.open_parts(directory, clock=self.clock, entropy=entropy)
         self.owner, self.ann, self.bob, self.other_ann = (
-            AsyncBase(self.parts, principal=principal) for principal in (local_owner(), ANN, BOB, OTHER_ANN)
+            AsyncBase(self.parts.components(), principal=principal) for principal in (local_owner(), ANN, BOB, OTHER_ANN)
         )
 
     async def ask(self, base: AsyncBase, *, agent: str = "ops", session: str | None = "s1", **fields: object) -> EvidenceResponse:

@@ -9,11 +9,12 @@ import pytest
 from test_shadow_records import Traffic, body, document, policy
 
 from evidentia.contracts.judging import Judgement, JudgeStatus
+from evidentia.contracts.policy_trials import Change
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
 from evidentia.governance import shadow as module
 from evidentia.governance.log_maintenance import redact
 from evidentia.governance.shadow import shadow, shadow_log
-from evidentia.governance.shadow_tally import MAX_EXAMPLES, MAX_GROUPS, OTHERS, Change, live_shadow
+from evidentia.governance.shadow_tally import MAX_EXAMPLES, MAX_GROUPS, OTHERS, live_shadow
 from evidentia.testing.determinism import SteppingClock
 
 if TYPE_CHECKING:

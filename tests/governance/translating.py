@@ -44,7 +44,7 @@ class ByJsonRpc:
 
     async def ask(self, endpoint: Endpoint, fields: dict[str, Any], authorization: str) -> Response:
         """Return what REST would."""
-        body = {"jsonrpc": "2.0", "id": 1, "method": endpoint.operation, "params": fields}
+        body = {"jsonrpc": "2.0", "id": 1, "method": endpoint.name, "params": fields}
         told = (await self._client.post("/rpc", json=body, headers={"authorization": authorization})).json()
         if "error" in told:
             return JSONResponse({"error": told["error"]["data"]}, self._statuses[told["error"]["code"]])
@@ -66,7 +66,7 @@ class ByGrpc:
     async def ask(self, endpoint: Endpoint, fields: dict[str, Any], authorization: str) -> Response:
         """Return what REST would."""
         self._channel = self._channel or grpc.aio.insecure_channel(self._address)
-        method = METHOD[camel(endpoint.operation)]
+        method = METHOD[camel(endpoint.name)]
         message = method.request(**method.write_request(msgspec.convert(fields, flat_of(endpoint).message, strict=False)))
         call = self._channel.unary_unary(
             method.path, request_serializer=method.request.SerializeToString, response_deserializer=method.response.FromString

@@ -61,6 +61,14 @@ def test_the_reference_does_not_depend_on_the_hash_seed(written: dict[str, str],
     assert written == write_reference(tmp_path, hash_seed="2")
 
 
+def test_the_sync_base_is_what_the_async_base_gives(tmp_path: Path) -> None:
+    path = tmp_path / "sync_base.py"
+    subprocess.run([sys.executable, str(ROOT / "tools" / "write_sync_base.py"), str(path)], check=True, capture_output=True)
+    committed = (ROOT / "src" / "evidentia" / "base" / "sync_base.py").read_text(encoding="utf-8")
+
+    assert committed == path.read_text(encoding="utf-8"), "run `make docs`: base/sync_base.py is written from base/async_base.py"
+
+
 # --- errors ---
 
 
@@ -124,8 +132,15 @@ def test_errors_are_declared_in_one_module() -> None:
 
 
 def port_classes() -> list[type]:
-    declared = (each for each in vars(ports).values() if isinstance(each, type))
-    return [each for each in declared if each.__module__ == ports.__name__ and getattr(each, "_is_protocol", False)]
+    return [getattr(ports, name) for name in ports.__all__]
+
+
+def test_every_port_is_declared_for_everybody() -> None:
+    folder = ROOT / "src" / "evidentia" / "contracts" / "ports"
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py")]
+    declared = {node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
+
+    assert declared == set(ports.__all__)
 
 
 @pytest.mark.parametrize("port", port_classes())
@@ -135,6 +150,14 @@ def test_a_port_has_one_sentence_few_methods_and_a_heading(port: type) -> None:
     assert len((port.__doc__ or "").splitlines()) == 1
     assert len(own) <= MAX_PORT_METHODS
     assert port.__name__ in headings("reference/ports.md")
+
+
+def test_every_port_is_inherited_by_a_class_of_the_package() -> None:
+    page = (REFERENCE / "ports.md").read_text(encoding="utf-8")
+    sections = {part.partition("`")[0]: part for part in page.split("\n## `")[1:]}
+
+    assert set(ports.__all__) == set(sections)
+    assert [] == [name for name, text in sections.items() if "Implemented by `" not in text]
 
 
 def test_every_setting_has_a_heading_and_words() -> None:

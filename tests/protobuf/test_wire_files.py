@@ -92,7 +92,7 @@ def test_the_schema_passes_the_standard_lint() -> None:
 
 
 def test_every_operation_is_a_method() -> None:
-    assert sorted(camel(endpoint.operation) for endpoint in ENDPOINTS) == sorted(method.name for method in METHODS)
+    assert sorted(camel(endpoint.name) for endpoint in ENDPOINTS) == sorted(method.name for method in METHODS)
 
 
 def test_every_method_is_in_the_services_that_protoc_knows() -> None:

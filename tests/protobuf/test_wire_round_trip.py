@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evidentia.protobuf.methods import Method
     from evidentia.serving.operations.endpoint import Endpoint
 
-BY_OPERATION = {camel(endpoint.operation): endpoint for endpoint in ENDPOINTS}
+BY_OPERATION = {camel(endpoint.name): endpoint for endpoint in ENDPOINTS}
 
 
 def through_the_wire(name: str, it: object) -> Any:

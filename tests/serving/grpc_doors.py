@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BY_NAME = {method.name: method for method in METHODS}
-ENDPOINT = {camel(endpoint.operation): endpoint for endpoint in ENDPOINTS}
+ENDPOINT = {camel(endpoint.name): endpoint for endpoint in ENDPOINTS}
 
 
 class GrpcServed:

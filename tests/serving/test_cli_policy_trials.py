@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.contracts.policies import PolicyBody
+from evidentia.contracts.policy_trials import Calibration, HistogramBar, TriggerRate
 from evidentia.contracts.runs import RetrievedDocument, RunEnded, RunFacts, RunId, RunStatus
-from evidentia.governance.calibration import Calibration, HistogramBar, TriggerRate
 from evidentia.serving.cli.policy_calibrate_report import histogram
 from evidentia.wiring.governance_runtime import open_control
 from serving.test_cli_policy import GUARD, parsed

@@ -11,7 +11,7 @@ import pytest
 
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import PolicyBody
-from evidentia.governance.calibration import HistogramBar
+from evidentia.contracts.policy_trials import HistogramBar
 from evidentia.policy.rules import rules_schema
 from evidentia.serving.dashboard import plots
 from evidentia.serving.dashboard.pages import governance_forms as forms

@@ -60,7 +60,7 @@ def refusal(door: GrpcServed, name: str, fields: dict[str, Any], **how: Any) -> 
 
 
 def test_every_operation_is_a_method() -> None:
-    assert {camel(endpoint.operation) for endpoint in ENDPOINTS} == set(BY_NAME)
+    assert {camel(endpoint.name) for endpoint in ENDPOINTS} == set(BY_NAME)
 
 
 def test_an_answer_is_the_one_that_a_local_base_gives(base: Path, door: GrpcServed, reader: str) -> None:
@@ -112,11 +112,11 @@ def test_no_method_answers_without_a_token_that_holds(door: GrpcServed, method: 
 
 
 @pytest.mark.parametrize("role", Role)
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.operation)
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_a_role_that_is_not_enough_is_refused(door: GrpcServed, role: Role, endpoint: Any, tokens: dict[Role, str]) -> None:
     if role in endpoint.roles:
         return
-    method = BY_NAME[camel(endpoint.operation)]
+    method = BY_NAME[camel(endpoint.name)]
     make = door.channel.unary_stream if method.is_stream else door.channel.unary_unary
     ask = make(method.path, request_serializer=method.request.SerializeToString, response_deserializer=method.response.FromString)
 

@@ -24,7 +24,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "identity.md"
 def test_the_table_of_roles_is_that_of_the_operations() -> None:
     """When this fails, run `cog -r docs/identity.md`."""
     assert 0 == Cog().main(["cog", "--check", str(PAGE)])
-    assert all(f"| `{endpoint.operation}` |" in PAGE.read_text(encoding="utf-8") for endpoint in ENDPOINTS)
+    assert all(f"| `{endpoint.name}` |" in PAGE.read_text(encoding="utf-8") for endpoint in ENDPOINTS)
 
 
 @pytest.mark.parametrize(

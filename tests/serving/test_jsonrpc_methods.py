@@ -125,8 +125,8 @@ def test_a_stream_names_the_ways_that_have_it(plane: Served) -> None:
 
 def test_each_role_may_call_its_methods_and_no_others(plane: Served) -> None:
     for role in Role:
-        offered = [each for each in ENDPOINTS if not each.is_stream and each.operation != "revoke_token"]
-        calls = [call(each.operation, place) for place, each in enumerate(offered)]
+        offered = [each for each in ENDPOINTS if not each.is_stream and each.name != "revoke_token"]
+        calls = [call(each.name, place) for place, each in enumerate(offered)]
         answers = [
             answer
             for start in range(0, len(calls), 50)
@@ -134,7 +134,7 @@ def test_each_role_may_call_its_methods_and_no_others(plane: Served) -> None:
         ]
         for endpoint, answer in zip(offered, answers, strict=True):
             is_refused = answer.get("error", {}).get("data", {}).get("code") == "wrong_role"
-            assert (role not in endpoint.roles) == is_refused, (role, endpoint.operation, answer)
+            assert (role not in endpoint.roles) == is_refused, (role, endpoint.name, answer)
 
 
 def test_who_holds_no_token_is_refused_before_anything_is_read(shared: Served) -> None:
@@ -202,7 +202,7 @@ def test_whoever_has_a_token_may_read_the_description(shared: Served) -> None:
 def test_every_operation_but_streams_is_described_with_parameters_by_name() -> None:
     methods = {each["name"]: each for each in DOCUMENT["methods"]}
 
-    assert {each.operation for each in ENDPOINTS if not each.is_stream} == set(methods)
+    assert {each.name for each in ENDPOINTS if not each.is_stream} == set(methods)
     assert {"by-name"} == {each["paramStructure"] for each in methods.values()}
     assert all("Roles: " in each["description"] for each in methods.values())
     assert ["id"] == [each["name"] for each in methods["show_policy"]["params"] if each["required"]]

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from evidentia.contracts.control import Role
-from evidentia.contracts.decisions import LogHead
-from evidentia.provenance.decision_proofs import RecordProof, verify_record
+from evidentia.contracts.decisions import LogHead, RecordProof
+from evidentia.provenance.decision_proofs import verify_record
 from evidentia.wiring.embedded import create
 from serving.rest_planes import GOOD, SEED_BODY, STALE, STALE_REASON, Served, recorded, serving, started
 

@@ -76,12 +76,12 @@ def test_each_role_opens_its_doors_and_no_others(plane: Served) -> None:
     for role in Role:
         client = plane.client(role)
         for endpoint in ENDPOINTS:
-            if endpoint.operation == "revoke_token":
+            if endpoint.name == "revoke_token":
                 continue
-            reply = client.request(endpoint.method, filled(endpoint), json={} if endpoint.body else None)
+            reply = client.request(endpoint.method, filled(endpoint), json={} if endpoint.request else None)
             code = reply.json().get("error", {}).get("code")
-            assert (role not in endpoint.roles) == (code == "wrong_role"), (role, endpoint.operation, code)
-            assert (role in endpoint.roles and endpoint.is_base_wide) == (code == "wrong_tenant"), (role, endpoint.operation, code)
+            assert (role not in endpoint.roles) == (code == "wrong_role"), (role, endpoint.name, code)
+            assert (role in endpoint.roles and endpoint.is_base_wide) == (code == "wrong_tenant"), (role, endpoint.name, code)
 
 
 def test_a_revoked_token_is_worthless_at_once(plane: Served) -> None:

@@ -100,7 +100,7 @@ def test_every_route_and_code_is_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
     routes = [f"| `{each.method} {each.path}` |" for each in ENDPOINTS]
     sources = "".join(path.read_text(encoding="utf-8") for room in ROOMS for path in sorted((SERVING / room).glob("*.py")))
-    codes = set(re.findall(r'(?:Refusal\(\s*\w+,\s*|conflict\(\s*|unauthorized\(\s*)"(\w+)"', sources))
+    codes = set(re.findall(r'(?:ApiError\(\s*\w+,\s*|conflict\(\s*|unauthorized\(\s*)"(\w+)"', sources))
 
     assert [] == [route for route in routes if route not in page]
     assert len(codes) > 10

@@ -159,7 +159,7 @@ def test_a_fault_after_the_first_part_is_the_last_part(fault: Exception, code: s
         yield {"part": 1}
         raise fault
 
-    endpoint = Endpoint("failing", "POST", "/", "Fail", (Role.READER,), answer, None, is_stream=True)
+    endpoint = Endpoint("failing", "POST /", (Role.READER,), None, summary="Fail", description="Fail.", is_stream=True, answer=answer)
 
     async def door(request: Request) -> Response:
         return await streamed(None, endpoint, lambda: None, request)  # type: ignore[arg-type,return-value]  # no plane

@@ -30,10 +30,10 @@ Things = dict[str, dict[str, str]]
 WORD = "xyzzyplugh"
 """Stands in queries, texts and names that are sent, and may stand in no log."""
 JSON = {"content-type": "application/json"}
-BODIED = [each for each in ENDPOINTS if each.body is not None]
+BODIED = [each for each in ENDPOINTS if each.request is not None]
 IN_PATHS = [(each, name) for each in ENDPOINTS for name in each.path_names]
-EVERY = pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda each: each.operation)
-EVERY_BODY = pytest.mark.parametrize("endpoint", BODIED, ids=lambda each: each.operation)
+EVERY = pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda each: each.name)
+EVERY_BODY = pytest.mark.parametrize("endpoint", BODIED, ids=lambda each: each.name)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_no_token_that_does_not_hold_opens_a_route(shared: Served, broken_tokens
     with httpx2.Client(base_url=shared.url, transport=transport, timeout=30) as client:
         for case, value in broken_tokens.items():
             headers = {} if value is None else {"authorization": value}
-            reply = sent(client, endpoint, headers=headers, json={} if endpoint.body else None)
+            reply = sent(client, endpoint, headers=headers, json={} if endpoint.request else None)
             assert 401 == reply.status_code, (case, reply.text)
             assert reply.headers["www-authenticate"].startswith("Bearer"), case
             assert code_of(reply)[1] in {"missing_token", "invalid_token"}, case
@@ -153,7 +153,7 @@ def test_a_role_or_a_tenant_that_an_operation_is_not_for_is_refused(planes: Plan
     for role in Role:
         if role in endpoint.roles and not endpoint.is_base_wide:
             continue
-        reply = sent(planes[A].client(role), endpoint, json={} if endpoint.body else None)
+        reply = sent(planes[A].client(role), endpoint, json={} if endpoint.request else None)
         assert (403, "wrong_tenant" if role in endpoint.roles else "wrong_role") == code_of(reply), role
 
 
@@ -184,19 +184,19 @@ def named(endpoint: Endpoint, of: dict[str, str]) -> tuple[str, dict[str, str], 
     """Return how an endpoint names a thing: path, query and body."""
     kind = next((word for prefix, word in KINDS.items() if endpoint.path.startswith(prefix)), "")
     by_name = {"id": of.get(kind, ""), "name": of["secret"], "hash": of["image"], "log": of["log"], "seq": of["seq"]}
-    path = endpoint.path.format_map(by_name) if endpoint.operation not in NOT_NAMING else filled(endpoint)
+    path = endpoint.path.format_map(by_name) if endpoint.name not in NOT_NAMING else filled(endpoint)
     query = {field.name: of[field.name] for field in endpoint.query if field.name in {"chunk", "table", "document"}}
-    body = json.loads(json.dumps(BODIES.get(endpoint.operation)).replace("{document}", of["document"]))
+    body = json.loads(json.dumps(BODIES.get(endpoint.name)).replace("{document}", of["document"]))
     return path, query, body
 
 
 def naming() -> list[Endpoint]:
     words = {"chunk", "table", "document"}
-    found = [each for each in ENDPOINTS if each.path_names or words & {field.name for field in each.query} or each.operation in BODIES]
-    return [each for each in found if not each.is_base_wide and each.operation not in NOT_NAMING | MADE_BY_NAMING]
+    found = [each for each in ENDPOINTS if each.path_names or words & {field.name for field in each.query} or each.name in BODIES]
+    return [each for each in found if not each.is_base_wide and each.name not in NOT_NAMING | MADE_BY_NAMING]
 
 
-@pytest.mark.parametrize("endpoint", naming(), ids=lambda each: each.operation)
+@pytest.mark.parametrize("endpoint", naming(), ids=lambda each: each.name)
 def test_a_thing_of_another_tenant_reads_like_none(planes: Planes, things: Things, endpoint: Endpoint) -> None:
     role = endpoint.roles[-1]
     for tenant, other in (TENANTS, TENANTS[::-1], ("default", A)):
@@ -214,7 +214,7 @@ def test_a_thing_of_another_tenant_reads_like_none(planes: Planes, things: Thing
         assert replies[0] == replies[1]
 
 
-@pytest.mark.parametrize("endpoint", naming(), ids=lambda each: each.operation)
+@pytest.mark.parametrize("endpoint", naming(), ids=lambda each: each.name)
 def test_the_same_thing_is_there_for_its_own_tenant(planes: Planes, things: Things, endpoint: Endpoint) -> None:
     """Otherwise the test before would compare nothing with nothing."""
     if endpoint.method in {"DELETE", "PUT", "PATCH"} or endpoint.is_writing:
@@ -252,13 +252,13 @@ CRAFTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("endpoint", "name"), IN_PATHS, ids=lambda each: each if isinstance(each, str) else each.operation)
+@pytest.mark.parametrize(("endpoint", "name"), IN_PATHS, ids=lambda each: each if isinstance(each, str) else each.name)
 def test_a_crafted_path_finds_nothing_and_breaks_nothing(shared: Served, endpoint: Endpoint, name: str) -> None:
-    client, body = shared.client(Role.ADMIN), BODIES.get(endpoint.operation, {"query": "x"} if endpoint.operation == "test_source" else {})
+    client, body = shared.client(Role.ADMIN), BODIES.get(endpoint.name, {"query": "x"} if endpoint.name == "test_source" else {})
     for text in CRAFTED:
-        if endpoint.operation == "put_secret" and text == "-1":
+        if endpoint.name == "put_secret" and text == "-1":
             continue
-        reply = sent(client, endpoint, filled(endpoint, **{name: text}), json=body if endpoint.body else None)
+        reply = sent(client, endpoint, filled(endpoint, **{name: text}), json=body if endpoint.request else None)
         assert reply.status_code in {400, 401, 404, 405, 421, 422, 429}, (text, reply.status_code, reply.text[:300])
         assert "passwd" not in reply.text or "root:" not in reply.text
 
@@ -310,7 +310,7 @@ def names_of(endpoint: Endpoint) -> list[str]:
     """Return the fields of a body by the description."""
     import msgspec
 
-    [schema], components = msgspec.json.schema_components([endpoint.body])
+    [schema], components = msgspec.json.schema_components([endpoint.request])
     found = components.get(schema.get("$ref", "").rpartition("/")[2], schema)
     return sorted(found.get("properties", {}))
 
@@ -336,9 +336,9 @@ def test_a_key_given_twice_decides_nothing_twice(shared: Served, endpoint: Endpo
 
 @EVERY
 def test_a_parameter_that_is_not_known_is_refused(shared: Served, endpoint: Endpoint) -> None:
-    if endpoint.operation == "revoke_token":
+    if endpoint.name == "revoke_token":
         pytest.skip("the token would be gone")
-    reply = sent(shared.client(Role.ADMIN), endpoint, params={WORD: "1"}, json={} if endpoint.body else None)
+    reply = sent(shared.client(Role.ADMIN), endpoint, params={WORD: "1"}, json={} if endpoint.request else None)
 
     assert (422, "invalid_field") == code_of(reply)
     assert WORD in reply.json()["error"]["problems"][0]["path"]

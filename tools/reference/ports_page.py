@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+<<<<<<< HEAD
 from functools import cache
 from typing import Protocol
+=======
+import pkgutil
+from typing import TYPE_CHECKING, Protocol
+>>>>>>> h/wt-decl
 
 from evidentia.contracts import ports
 from reference import sources
@@ -13,7 +19,8 @@ from reference.markdown import code, page, prose, table
 from reference.sources import Function, class_node, is_property, methods_of
 
 INTRODUCTION = """\
-A part that can be replaced is a `Protocol` in `evidentia.contracts.ports`: a class is one by having its methods, and inherits nothing.
+A part that can be replaced is a `Protocol` in `evidentia.contracts.ports`. A class of the package inherits the ports it implements;
+a class of yours may inherit them too, or just have their methods.
 A port has at most five methods; extra powers are small `Supports...` protocols."""
 
 
@@ -23,18 +30,31 @@ def ports_page() -> str:
 
 
 def port_classes() -> list[type]:
-    """Return every port in the order they were declared."""
-    declared = [each for each in vars(ports).values() if isinstance(each, type) and each.__module__ == ports.__name__]
-    return [each for each in declared if getattr(each, "_is_protocol", False)]
+    """Return every port by its module, in the order they were declared there."""
+    modules = [importlib.import_module(each.name) for each in pkgutil.iter_modules(ports.__path__, f"{ports.__name__}.")]
+    declared = [(module, each) for module in modules for each in vars(module).values() if isinstance(each, type)]
+    return [each for module, each in declared if each.__module__ == module.__name__ and getattr(each, "_is_protocol", False)]
 
 
 def implementers(port: type) -> list[str]:
+<<<<<<< HEAD
     """Return the full names of the classes that have every method of a port with its very parameters, sorted.
 
     Types are left to mypy, which checks them where `wiring` hands a class over as the port.
     """
     wanted = _demands(port)
     return sorted(name for name, offered in _classes() if wanted.items() <= offered.items())
+=======
+    """Return the full names of the classes that inherit a port, by its name or through another class or port, sorted."""
+    heirs = {each.__name__ for each in port_classes() if port in each.__mro__}
+    found: set[str] = set()
+    while True:
+        above = heirs | {name.rpartition(".")[2] for name in found}
+        wider = {f"{module}.{node.name}" for module, node in _classes() if above & {ast.unparse(base) for base in node.bases}}
+        if wider == found:
+            return sorted(found)
+        found = wider
+>>>>>>> h/wt-decl
 
 
 def _section(port: type) -> str:
@@ -45,8 +65,7 @@ def _section(port: type) -> str:
         blocks.append(f"Has the methods of {' and '.join(map(code, above))}.")
     if own:
         blocks.append(table(("method", "promise"), [(code(_signature(each)), ast.get_docstring(each) or "") for each in own.values()]))
-    found = implementers(port)
-    blocks.append(f"Implemented by {', '.join(map(code, found))}." if found else "Nothing in the package implements it yet.")
+    blocks.append(f"Implemented by {', '.join(map(code, implementers(port)))}.")
     return "\n\n".join(blocks)
 
 
@@ -59,6 +78,7 @@ def _signature(function: Function) -> str:
     return f"{waiting}{function.name}({arguments}){answer}"
 
 
+<<<<<<< HEAD
 def _demands(port: type) -> dict[str, str]:
     demands: dict[str, str] = {}
     for each in reversed(port.__mro__):
@@ -89,3 +109,12 @@ def _classes() -> list[tuple[str, dict[str, str]]]:
         for node in sources.tree_of(path).body
         if isinstance(node, ast.ClassDef)
     ]
+=======
+def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
+    for path in sorted(sources.PACKAGE.rglob("*.py")):
+        if "contracts" in path.parts or "demo_corpus" in path.parts:
+            continue
+        for node in sources.tree_of(path).body:
+            if isinstance(node, ast.ClassDef):
+                yield sources.module_name(path), node
+>>>>>>> h/wt-decl

@@ -17,6 +17,7 @@ from evidentia.agents.enforcement import SupportsDecisionOf
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.contracts.errors import EvidentiaError, RunForgottenError, ServiceUnavailableError
 from evidentia.contracts.policies import Posture
+from evidentia.contracts.ports import GovernedRun, Governor
 from evidentia.contracts.runs import CheckBypassed
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor
 from evidentia.governance.memory import MemoryLog
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
-    from evidentia.contracts.ports import Clock, Entropy, GovernedRun, Governor
+    from evidentia.contracts.ports import Clock, Entropy
     from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts
     from evidentia.governance.governed_runs import LocalRun
 
@@ -76,7 +77,7 @@ class SeenPolicies:
             self._seen[tenant] = (now, policies)
 
 
-class FailoverGovernor:
+class FailoverGovernor(Governor):
     """Implements `Governor`: the control plane while it answers, else this process. Thread safe."""
 
     def __init__(
@@ -152,7 +153,7 @@ MAX_KEPT: Final = 10_000
 UNREACHABLE: Final = (ServiceUnavailableError, OSError)
 
 
-class FailoverRun:
+class FailoverRun(GovernedRun):
     """Implements `GovernedRun`. Once it decides here it does so until it ends, so that one evaluator has seen the whole run."""
 
     def __init__(self, governor: FailoverGovernor, facts: RunFacts, policies: Sequence[PolicyBody], *, is_enforced: bool) -> None:

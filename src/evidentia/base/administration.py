@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,16 +26,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import CoverageReport, EvidenceRequest
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
-    from evidentia.wiring.embedded import BaseComponents
-
-
-class Dated(Protocol):
-    """Knows when the newest of it was changed."""
-
-    @property
-    def newest_at(self) -> datetime | None:
-        """Return that moment, as far as it is known."""
-        ...
+    from evidentia.contracts.sources import SourceCount
+    from evidentia.wiring.components import BaseComponents
 
 
 MEMORY_SOURCES = {AuthorityTier.EPHEMERAL: SourceId("memory"), AuthorityTier.USER: SourceId("memory-user")}
@@ -51,7 +43,7 @@ def add_source(
 ) -> SourceDescriptor:
     """Register a source, and attach what asks it, in this process, where it is a Python object."""
     descriptor = checked_descriptor(given)
-    known = parts.registry.descriptors().get(descriptor.source_id)
+    known = parts.registry().descriptors().get(descriptor.source_id)
     if retriever is not None and descriptor.is_own:
         connection = msgspec.structs.replace(descriptor.connection, kind=ConnectionKind.PYTHON)
         descriptor = msgspec.structs.replace(descriptor, connection=connection)
@@ -61,18 +53,18 @@ def add_source(
         )
     asking = None if retriever is None else adapted(retriever, isolate=isolate)
     if known != descriptor:
-        parts.registry.register(descriptor)
-    parts.federation.changed(descriptor.source_id)
+        parts.registry().register(descriptor)
+    parts.federation().changed(descriptor.source_id)
     if asking is not None:
-        parts.sources.attach(descriptor.source_id, asking)
+        parts.sources().attach(descriptor.source_id, asking)
     return descriptor
 
 
 def remove_source(parts: BaseComponents, source_id: str) -> None:
     """Forget a source outside the base, and what was kept of it."""
-    parts.registry.remove(SourceId(source_id))
-    parts.sources.detach(SourceId(source_id))
-    parts.federation.changed(SourceId(source_id))
+    parts.registry().remove(SourceId(source_id))
+    parts.sources().detach(SourceId(source_id))
+    parts.federation().changed(SourceId(source_id))
 
 
 def source_statuses(parts: BaseComponents, principal: Principal) -> list[SourceStatus]:
@@ -87,7 +79,7 @@ def source_freshness(parts: BaseComponents, principal: Principal) -> list[Freshn
     known = _known_to(parts, principal)
     if not principal.is_owner:
         return [freshness_report(each, newest_at=None, now=now) for each in known]
-    own, outside = parts.counts(), parts.federation.health
+    own, outside = parts.counts(), parts.federation().health
     return [
         freshness_report(each, newest_at=_newest(own.get(each.source_id)) if each.is_own else outside.newest_at(each.source_id), now=now)
         for each in known
@@ -103,7 +95,7 @@ async def try_source(parts: BaseComponents, principal: Principal, source_id: str
         raise InvalidFieldError("source_id", f"'{source_id}' is in the base itself; `search` asks it")
     ask = SourceAsk(query=SubQuery(text=query), principal=principal, limit=limit, budget_ms=_TRIAL_MS, as_of=parts.clock.now())
     scope = access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
-    return await parts.federation.try_one(descriptor, ask, scope=scope)
+    return await parts.federation().try_one(descriptor, ask, scope=scope)
 
 
 def remember(
@@ -138,27 +130,29 @@ def remember(
         written_at=now,
         expires_at=None if ttl_s is None else now + timedelta(seconds=ttl_s),
     )
-    parts.notes.add(note)
+    parts.notes().add(note)
     _open_memory(parts, principal, tier)
     return note
 
 
 def notes(parts: BaseComponents, principal: Principal, *, agent: str | None, session: str | None) -> list[Note]:
     """Return what a principal's agents wrote down and what has not expired."""
-    found = parts.notes.of(tenant=principal.tenant, owner=principal.principal_id, agent_name=agent, session=session, now=parts.clock.now())
+    found = parts.notes().of(
+        tenant=principal.tenant, owner=principal.principal_id, agent_name=agent, session=session, now=parts.clock.now()
+    )
     return list(found)
 
 
 def forget(parts: BaseComponents, principal: Principal, note_ids: Iterable[str]) -> int:
     """Forget notes of a principal."""
-    return parts.notes.remove(tuple(note_ids), tenant=principal.tenant, owner=principal.principal_id)
+    return parts.notes().remove(tuple(note_ids), tenant=principal.tenant, owner=principal.principal_id)
 
 
 async def warm(parts: BaseComponents, principal: Principal, requests: Sequence[EvidenceRequest]) -> WarmReport:
     """Ask ahead of time, one question after the other."""
     coverage: dict[str, Mapping[SourceId, CoverageReport]] = {}
     kept = 0
-    outside = {source for source, each in parts.registry.descriptors().items() if not each.is_own}
+    outside = {source for source, each in parts.registry().descriptors().items() if not each.is_own}
     for request in requests:
         quiet = msgspec.structs.replace(request, receipt=False)
         response = await parts.retrieve(quiet, principal=principal, prefetch=True)
@@ -169,13 +163,13 @@ async def warm(parts: BaseComponents, principal: Principal, requests: Sequence[E
 
 def _open_memory(parts: BaseComponents, principal: Principal, tier: AuthorityTier) -> None:
     """Register the source that holds notes, and let it be asked by whoever has any: a note is shown to its owner alone."""
-    known = parts.registry.descriptors().get(MEMORY_SOURCES[tier])
+    known = parts.registry().descriptors().get(MEMORY_SOURCES[tier])
     wanted = known or _memory(tier)
     if principal.tenant not in wanted.access_policy.tenants:
         tenants = tuple(sorted({*wanted.access_policy.tenants, principal.tenant}))
         wanted = msgspec.structs.replace(wanted, access_policy=msgspec.structs.replace(wanted.access_policy, tenants=tenants))
     if wanted != known:
-        parts.registry.register(wanted)
+        parts.registry().register(wanted)
 
 
 def _memory(tier: AuthorityTier) -> SourceDescriptor:
@@ -201,7 +195,7 @@ def _note_tier(authority: str) -> AuthorityTier:
 
 def _known_to(parts: BaseComponents, principal: Principal) -> list[SourceDescriptor]:
     """Return the sources a caller may know of: those it sees something of, and those outside that it may ask."""
-    descriptors = parts.registry.descriptors().values()
+    descriptors = parts.registry().descriptors().values()
     if principal.is_owner:
         return list(descriptors)
     scope = access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
@@ -209,17 +203,17 @@ def _known_to(parts: BaseComponents, principal: Principal) -> list[SourceDescrip
     return [each for each in descriptors if (each.source_id in visible if each.is_own else may_ask(each.access_policy, scope))]
 
 
-def _newest(count: Dated | None) -> datetime | None:
+def _newest(count: SourceCount | None) -> datetime | None:
     return None if count is None else count.newest_at
 
 
 def _status(parts: BaseComponents, descriptor: SourceDescriptor, *, documents: Mapping[SourceId, int] | None) -> SourceStatus:
     source = descriptor.source_id
-    health = parts.federation.health.health(source, breaker=parts.federation.breaker(source))
+    health = parts.federation().health.health(source, breaker=parts.federation().breaker(source))
     return SourceStatus(
         descriptor=descriptor,
         health=health,
-        is_attached=descriptor.is_own or parts.sources.retriever(descriptor) is not None,
+        is_attached=descriptor.is_own or parts.sources().retriever(descriptor) is not None,
         documents=documents.get(source, 0) if descriptor.is_own and documents is not None else None,
     )
 
@@ -232,7 +226,7 @@ def add_policy(parts: BaseComponents, principal: Principal, body: PolicyBody | M
     """Store a body as a new policy, or as the next version of the one with its name. Any: as an author writes it."""
     tenant = str(principal.tenant)
     checked = check_policy(body, tenant=tenant).body
-    store = parts.control().policies
+    store = parts.policies()
     known = next((each.policy for each in store.live(tenant=tenant) if each.policy.body.name == checked.name), None)
     return store.put(
         checked,
@@ -245,12 +239,12 @@ def add_policy(parts: BaseComponents, principal: Principal, body: PolicyBody | M
 
 def live_policies(parts: BaseComponents, principal: Principal) -> list[StoredPolicy]:
     """Return a tenant's policies."""
-    return list(parts.control().policies.live(tenant=str(principal.tenant)))
+    return list(parts.policies().live(tenant=str(principal.tenant)))
 
 
 def remove_policy(parts: BaseComponents, principal: Principal, name: str) -> StoredPolicy:
     """Take a policy out of force."""
     tenant = str(principal.tenant)
-    store = parts.control().policies
+    store = parts.policies()
     found = store.find(name, tenant=tenant).policy
     return store.remove(found.policy_id, tenant=tenant, by=str(principal.principal_id), expected=found.version)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.components import BaseComponents
 
 
 async def aconnect(path: str | Path, *, init: bool = False, principal: Principal | None = None, token: str | None = None) -> AsyncBase:
@@ -242,7 +242,7 @@ class AsyncBase:
     async def source_changed(self, source_id: str) -> int:
         """Say that a source's data has changed: what was kept of it is forgotten. Return how much that was."""
         self._require_owner("tell of changes")
-        return await asyncio.to_thread(self._parts.federation.changed, SourceId(source_id))
+        return await asyncio.to_thread(self._parts.federation().changed, SourceId(source_id))
 
     async def remember(
         self,
@@ -297,12 +297,12 @@ class AsyncBase:
 
     async def cache_stats(self) -> CacheStats:
         """Return what is kept of what sources said, and how often it served."""
-        return await asyncio.to_thread(self._parts.federation.cache.stats)
+        return await asyncio.to_thread(self._parts.federation().cache.stats)
 
     async def flush_cache(self, source: str | None = None) -> int:
         """Forget what was kept, of one source or of all, and return how much that was."""
         self._require_owner("flush the cache")
-        return await asyncio.to_thread(self._parts.federation.changed, None if source is None else SourceId(source))
+        return await asyncio.to_thread(self._parts.federation().changed, None if source is None else SourceId(source))
 
     async def traces(self, *, limit: int = 20) -> list[RequestTrace]:
         """Return the newest requests with what took how long, newest first."""
@@ -362,7 +362,7 @@ class AsyncBase:
 
     def governor(self, *, durable: bool = False) -> Governor:
         """Return who governs agents' runs by this base's policies; `durable` has every decision on disk before the call goes on."""
-        return self._parts.control(is_durable=durable)
+        return self._parts.governor(is_durable=durable)
 
     async def close(self) -> None:
         """Give back what the base holds."""
@@ -401,7 +401,7 @@ class AsyncBase:
 def _open(path: Path, *, init: bool, principal: Principal | None) -> AsyncBase:
     if init and not has_base(path):
         embedded.create(path)
-    return AsyncBase(embedded.open_parts(path), principal=normalised(principal or local_owner()))
+    return AsyncBase(embedded.open_base(path), principal=normalised(principal or local_owner()))
 
 
 def _replay(parts: BaseComponents, receipt_id: ReceiptId, asker: Principal) -> ReplayReport:
@@ -425,7 +425,7 @@ def _sees(parts: BaseComponents, principal: Principal, document_id: DocumentId) 
     if principal.is_owner:
         return True
     scope = access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
-    return parts.index.visibility(document_id, scope=scope) is True
+    return parts.index().visibility(document_id, scope=scope) is True
 
 
 def _documents(parts: BaseComponents, principal: Principal) -> list[tuple[DocumentId, AccessRule, int]]:
@@ -459,13 +459,10 @@ def _verify(parts: BaseComponents, target: str | None, principal: Principal) -> 
         return verification.verify_export(export_fragment(parts.reader, ChunkId(target)))
     if target is not None and not _sees(parts, principal, DocumentId(target)):
         raise NotFoundError("document or chunk", target)
-    archive = parts.archive()
-    try:
+    with parts.archive() as archive:
         if target is None:
             return verification.verify_base(archive)
         report = verification.verify_document(archive, target)
-    finally:
-        archive.close()
     if report.ok and not report.documents:
         raise NotFoundError("document or chunk", target)
     return report
@@ -481,5 +478,5 @@ def _consistency(parts: BaseComponents, first_size: int) -> ConsistencyProof:
 def _collect(parts: BaseComponents, keep_versions: int) -> GcReport:
     if keep_versions < 1:
         raise InvalidFieldError("keep_versions", f"{keep_versions} is less than 1")
-    parts.notes.clean()
+    parts.notes().clean()
     return parts.collector().collect(keep_versions=keep_versions)

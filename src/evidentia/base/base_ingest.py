@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -16,14 +15,14 @@ from evidentia.contracts.vocabulary import AuthorityTier, Classification, Latenc
 from evidentia.wiring.model_registry import encoding_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from evidentia.contracts.documents import CommitSummary
-    from evidentia.contracts.ports import Encoder
+    from evidentia.contracts.ports import Encoder, SourceWriter
     from evidentia.contracts.reports import IngestProgress, IngestReport
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.components import BaseComponents
 
 
 LANGUAGE_CODES = {
@@ -33,14 +32,6 @@ LANGUAGE_CODES = {
     "russian": "ru", "serbian": "sr", "spanish": "es", "swedish": "sv", "tamil": "ta", "turkish": "tr", "yiddish": "yi",
 }  # fmt: skip
 """What a document's language is taken for when it does not say, by the stemmer in the settings."""
-
-
-class SourceWriter(Protocol):
-    """Knows which sources are registered."""
-
-    def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
-        """Return every registered source."""
-        ...
 
 
 WORTH_REWRITING = 0.25
@@ -58,7 +49,7 @@ def ingest_into(
     is_stopped: Callable[[], bool],
 ) -> IngestReport:
     """Take material in, then give what lacks one its vector; the state in the report is that after both."""
-    encoder = parts.encoder if is_embedding else None  # a wrong setting shows before anything is taken in
+    encoder = parts.encoder() if is_embedding else None  # a wrong setting shows before anything is taken in
     report = _ingest(parts, paths, options, on_progress)
     if encoder is not None:
         done = _embed(parts, encoder, on_progress=on_embedding, is_stopped=is_stopped)
@@ -70,7 +61,7 @@ def embed_into(
     parts: BaseComponents, *, on_progress: Callable[[EmbedProgress], None] | None, is_stopped: Callable[[], bool]
 ) -> EmbedReport:
     """Give every chunk that lacks one its vector."""
-    encoder = parts.encoder
+    encoder = parts.encoder()
     if encoder is None:
         raise InvalidFieldError("embedding.encoder", "it is 'none'; set it to packaged, folder or endpoint in evidentia.toml to embed")
     return _embed(parts, encoder, on_progress=on_progress, is_stopped=is_stopped)
@@ -113,7 +104,7 @@ def _embed(
 
     settings = parts.settings.embedding
     head = parts.reader.head()
-    with closing(parts.vectors()) as store:
+    with parts.vectors() as store:
         threads = encoding_threads(settings)
         report = embed(store, encoder, batch_chunks=settings.batch_chunks, threads=threads, on_progress=tell, is_cancelled=is_stopped)
         share = 0 if is_stopped() else report.embedded / max(1, store.state(encoder.identity).embedded)

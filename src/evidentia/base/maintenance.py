@@ -7,7 +7,6 @@ import platform
 import shutil
 import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,14 +20,13 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.backups import BackupProgress, RestoreReport
     from evidentia.contracts.vectors import VectorIdentity
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.components import BaseComponents
 
 
 OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
 LOW_SPACE_BYTES = 256 * 1024 * 1024
 READERS = {
     "pypdf": "PDF",
-    "cryptography": "encrypted PDF",
     "docx": "Word",
     "pptx": "PowerPoint",
     "python_calamine": "spreadsheets",
@@ -64,7 +62,7 @@ def _base(path: Path) -> list[Finding]:
     if not has_base(path):
         return [Finding(check="base", ok=False, detail=f"there is no base at '{path}'", hint="run `evidentia init`")]
     try:
-        parts = embedded.open_parts(path)
+        parts = embedded.open_base(path)
         try:
             head = parts.reader.head()
             vectors = _vectors(parts)
@@ -86,10 +84,10 @@ def _base(path: Path) -> list[Finding]:
 def _vectors(parts: BaseComponents) -> Finding:
     """Tell how much is embedded, and with what; a base that is to have no vectors lacks none."""
     try:
-        encoder = parts.encoder
+        encoder = parts.encoder()
         if encoder is None:
             return Finding(check="vectors", ok=True, detail="none wanted: embedding.encoder is 'none'")
-        with closing(parts.vectors()) as store:
+        with parts.vectors() as store:
             state = store.state(encoder.identity)
     except EvidentiaError as error:
         return Finding(check="vectors", ok=False, detail=str(error), hint=error.hint)

@@ -1,12 +1,15 @@
-"""`Base`: the same methods as `AsyncBase`, for callers that are not async. Nothing is decided here."""
+"""Written by tools/write_sync_base.py; nothing here is changed by hand.
+
+`Base`: the same methods as `AsyncBase`, for callers that are not async.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
 from evidentia.base.async_base import AsyncBase, aconnect
+from evidentia.base.portal import Portal
 from evidentia.contracts.documents import DEFAULT_SOURCE
-from evidentia.foundation.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,7 +42,7 @@ def connect(path: str | Path, *, init: bool = False, principal: Principal | None
     In a directory, `init=True` makes it when it is missing, and it acts as its owner unless `principal` says otherwise.
     At an address, `token` says who asks; the default is the environment variable `EVIDENTIA_TOKEN`.
     """
-    portal = LoopThread("evidentia")
+    portal = Portal()
     try:
         return Base(portal.run(aconnect(path, init=init, principal=principal, token=token)), portal)
     except BaseException:
@@ -50,7 +53,7 @@ def connect(path: str | Path, *, init: bool = False, principal: Principal | None
 class Base:
     """A base in use. Any number may read; one at a time may write. Close it, or use it as a context manager."""
 
-    def __init__(self, inner: AsyncBase, portal: LoopThread) -> None:
+    def __init__(self, inner: AsyncBase, portal: Portal) -> None:
         self._inner = inner
         self._portal = portal
 
@@ -125,7 +128,7 @@ class Base:
         """Return the newest versions with what each holds, newest first; those that `gc` removed are named without it."""
         return self._portal.run(self._inner.versions(limit=limit))
 
-    def diff(self, older: int | str, newer: int | str, *, limit: int = 1_000) -> VersionDiff:
+    def diff(self, older: int | str, newer: int | str, *, limit: int = 1000) -> VersionDiff:
         """Return what differs between two versions, each by its number, by a hash such as its `corpus_version`, or by its beginning.
 
         At most `limit` documents of each kind are listed; the totals count all of them.
@@ -202,14 +205,7 @@ class Base:
         return self._portal.run(self._inner.source_changed(source_id))
 
     def remember(
-        self,
-        text: str,
-        *,
-        title: str = "",
-        agent: str = "",
-        session: str = "",
-        authority: str = "ephemeral",
-        ttl_s: int | None = None,
+        self, text: str, *, title: str = "", agent: str = "", session: str = "", authority: str = "ephemeral", ttl_s: int | None = None
     ) -> Note:
         """Write a note that later requests of the same principal, agent and session find; without a session, of all of them."""
         return self._portal.run(self._inner.remember(text, title=title, agent=agent, session=session, authority=authority, ttl_s=ttl_s))
@@ -233,10 +229,6 @@ class Base:
     def remove_policy(self, name: str) -> StoredPolicy:
         """Take a policy out of force by its name or id; its versions stay readable."""
         return self._portal.run(self._inner.remove_policy(name))
-
-    def governor(self, *, durable: bool = False) -> Governor:
-        """Return who governs agents' runs by this base's policies; `durable` has every decision on disk before the call goes on."""
-        return self._inner.governor(durable=durable)
 
     def warm(self, questions: Iterable[str] = (), **fields: object) -> WarmReport:
         """Ask questions ahead of time, so that what sources say is kept until it changes; those of `cache.warm` where none are given."""
@@ -293,6 +285,10 @@ class Base:
     def doctor(self) -> DoctorReport:
         """Check the installation and the base, quickly; `verify` is the thorough check."""
         return self._portal.run(self._inner.doctor())
+
+    def governor(self, *, durable: bool = False) -> Governor:
+        """Return who governs agents' runs by this base's policies; `durable` has every decision on disk before the call goes on."""
+        return self._inner.governor(durable=durable)
 
     def close(self) -> None:
         """Give back what the base holds."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import ProvingReader
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard, TableId
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.components import BaseComponents
 
 
 MAX_ROWS = 10_000
@@ -26,25 +26,25 @@ MAX_ROWS = 10_000
 
 def tables(parts: BaseComponents, principal: Principal) -> list[TableCard]:
     """Return the tables that a caller may see."""
-    return list(parts.layouts.cards(_scope(parts, principal)))
+    return list(parts.layouts().cards(_scope(parts, principal)))
 
 
 def open_table(parts: BaseComponents, principal: Principal, table_id: TableId) -> OpenTable:
     """Return a table with its cells."""
-    return parts.layouts.table(table_id, _scope(parts, principal))
+    return parts.layouts().table(table_id, _scope(parts, principal))
 
 
 def ask_tables(parts: BaseComponents, principal: Principal, question: str, *, limit: int) -> TableAnswer:
     """Return the rows of tables that answer a question, or why there are none."""
     _check_question(question, limit)
-    cards = parts.layouts.cards(_scope(parts, principal))
-    return parts.tables.asker.ask(question, cards, as_of=parts.clock.now(), limit=limit)
+    cards = parts.layouts().cards(_scope(parts, principal))
+    return parts.tables().ask(question, cards, as_of=parts.clock.now(), limit=limit)
 
 
 def layout(parts: BaseComponents, principal: Principal, document_id: DocumentId) -> DocumentLayout | None:
     """Return the layout of a live document; None where it has none."""
     scope = _scope(parts, principal)
-    is_visible = scope is None or parts.index.visibility(document_id, scope=scope) is True
+    is_visible = scope is None or parts.index().visibility(document_id, scope=scope) is True
     if not is_visible or not parts.reader.holds(document_id):
         raise NotFoundError("document", document_id)
     return parts.reader.layout(document_id)
@@ -52,7 +52,7 @@ def layout(parts: BaseComponents, principal: Principal, document_id: DocumentId)
 
 def image(parts: BaseComponents, principal: Principal, image_hash: Sha256) -> tuple[str, bytes]:
     """Return the media type and the bytes of an image."""
-    return parts.layouts.image(image_hash, _scope(parts, principal))
+    return parts.layouts().image(image_hash, _scope(parts, principal))
 
 
 def _scope(parts: BaseComponents, principal: Principal) -> AccessScope | None:
@@ -107,13 +107,13 @@ MAX_DOCUMENTS = 100_000
 def versions(parts: BaseComponents, principal: Principal, *, limit: int) -> list[VersionSummary]:
     """Return the newest versions."""
     _check_limit(limit, most=MAX_VERSIONS)
-    return parts.history.versions(limit=limit, scope=_versions_scope(parts, principal))
+    return parts.history().versions(limit=limit, scope=_versions_scope(parts, principal))
 
 
 def diff(parts: BaseComponents, principal: Principal, older: int | str, newer: int | str, *, limit: int) -> VersionDiff:
     """Return what differs between two versions."""
     _check_limit(limit, most=MAX_DOCUMENTS)
-    return parts.history.diff(older, newer, limit=limit, scope=_versions_scope(parts, principal))
+    return parts.history().diff(older, newer, limit=limit, scope=_versions_scope(parts, principal))
 
 
 def _check_limit(limit: int, *, most: int) -> None:

@@ -159,3 +159,16 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
     """Records that retention removed; the checkpoint that stands for them fits."""
     faults: tuple[LogFault, ...] = ()
     heads: tuple[LogHead, ...] = ()
+
+
+class RecordProof(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a log, and the hashes beside its way up to the root."""
+
+    log: str
+    seq: int
+    size: int
+    root: Sha256
+    line: str
+    """The whole line without its end."""
+    path: tuple[Sha256, ...]
+    """The nearest sibling first, as in RFC 6962."""

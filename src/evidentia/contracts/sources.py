@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -165,3 +165,10 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str = DEFAULT_TENANT
     written_at: datetime
     expires_at: datetime | None = None
+
+
+class SourceCount(NamedTuple):
+    """The live documents of a source, and when the newest of them was changed, as far as they say."""
+
+    documents: int
+    newest_at: datetime | None

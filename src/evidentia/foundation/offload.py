@@ -14,11 +14,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from evidentia.contracts.ports import BlockingExecutor, Offloader
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
-
-    from evidentia.contracts.ports import Offloader
 
 
 Answer = TypeVar("Answer")
@@ -30,7 +30,7 @@ _OFFLOADER_NAME: Final = "evidentia-aside"
 _EXECUTOR_NAME: Final = "evidentia-engine"
 
 
-class InlineOffloader:
+class InlineOffloader(Offloader):
     """Implements `Offloader`: all work is done when it is waited for, by whoever waits."""
 
     def submit(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
@@ -41,7 +41,7 @@ class InlineOffloader:
 INLINE: Final[Offloader] = InlineOffloader()
 
 
-class ThreadPoolOffloader:
+class ThreadPoolOffloader(Offloader):
     """Implements `Offloader` on as many threads as there are processors beside the answering one, started when they are needed.
 
     Work never waits in a line: where all threads are busy, or too slow to begin, whoever asked does it by itself. Thread safe.
@@ -80,7 +80,7 @@ def _result(piece: Future[Answer], work: Callable[[], Answer]) -> Answer:
     return work() if piece.cancel() else piece.result()
 
 
-class ThreadPoolBlockingExecutor:
+class ThreadPoolBlockingExecutor(BlockingExecutor):
     """Implements `BlockingExecutor` on a pool of threads of its own, which are started when they are needed."""
 
     def __init__(self) -> None:

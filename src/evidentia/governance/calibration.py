@@ -8,153 +8,34 @@ from __future__ import annotations
 import shlex
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from math import exp, lgamma, log, log1p
 from statistics import fmean
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.judging import JudgeStatus
 from evidentia.contracts.policies import DEFAULT_TENANT, GroundingRules, PolicyAction, RetrievalRules
+from evidentia.contracts.policy_trials import Calibration, HistogramBar, TriggerRate
 from evidentia.contracts.runs import GroundingEntry, RetrievedDocument, RunEnded, RunStarted, RunStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evidentia.contracts.decisions import LogEntry, LogRecord
     from evidentia.contracts.policies import Policy, PolicyId
     from evidentia.contracts.runs import AnyCall, RunId
 
 
-# --- calibrate statistics ---
-# Percentiles of what was recorded, with an interval that holds whatever the distribution is. Pure; ranks are whole numbers.
-#
-# The percentile is the nearest rank: of n values in order, the one at rank ceil(p n / 100), so it is always a value that was seen. The
-# interval lies between two order statistics (David and Nagaraja, Order Statistics, 7.1): the number of values below the true percentile
-# is binomial. Values of one run resemble each other, so they count for as many independent ones as their spread between runs says (the
-# design effect of Kish; its use for ranks as in Korn and Graubard, 1998).
-
-WHOLE: Final = 100
-CONFIDENCE: Final = 95
-"""Percent; half of the rest lies on either side of an interval."""
-
-
-class Interval(NamedTuple):
-    """Between which values a percentile lies; None where the values are too few to say."""
-
-    low: float | None
-    high: float | None
-
-
-def nearest_rank(size: int, percent: int) -> int:
-    """Return the rank of a percentile among `size` values, from 1."""
-    return max(1, -(-percent * size // WHOLE))
-
-
-def interval_of(ordered: Sequence[float], percent: int, *, effective: int) -> Interval:
-    """Return the interval of a percentile of ordered values that count for `effective` independent ones."""
-    below, above = _binomial_ranks(effective, percent)
-    size = len(ordered)
-    low = ordered[max(1, below * size // effective) - 1] if below >= 1 else None
-    high = ordered[-(-above * size // effective) - 1] if above <= effective else None
-    return Interval(low, high)
-
-
-def effective_size(hits: Sequence[int], sizes: Sequence[int]) -> int:
-    """Return for how many independent values clusters count, by how many of each are hits; never more than there are."""
-    size, total = sum(sizes), sum(hits)
-    if total in {0, size}:
-        return size
-    # In whole numbers, with p = total / size: n^2 sum (m_j - p n_j)^2 beside n^2 times what as many independent values would give.
-    spread = sum((size * hit - total * own) ** 2 for hit, own in zip(hits, sizes, strict=True))
-    alone = total * (size - total) * size
-    return min(size, max(1, size * alone // spread)) if spread else size
-
-
-def _binomial_ranks(size: int, percent: int) -> tuple[int, int]:
-    """Return the widest rank below and the narrowest rank above with at most half of the doubt beyond each.
-
-    The first is 0, or the second `size + 1`, where no rank does.
-    """
-    if 2 * percent > WHOLE:  # the mirror image, which has fewer terms
-        below, above = _binomial_ranks(size, WHOLE - percent)
-        return size + 1 - above, size + 1 - below
-    doubt = (WHOLE - CONFIDENCE) / (2 * WHOLE)
-    share = percent / WHOLE
-    mass, below = 0.0, 0
-    for count in range(size + 1):
-        mass += _binomial(count, size, share)
-        if mass <= doubt:
-            below = count + 1
-        if mass >= 1 - doubt:
-            return below, count + 1
-    return below, size + 1
-
-
-def _binomial(count: int, size: int, share: float) -> float:
-    ways = lgamma(size + 1) - lgamma(count + 1) - lgamma(size - count + 1)
-    return exp(ways + count * log(share) + (size - count) * log1p(-share))
-
-
-# --- calibrate ---
-
 LEAST_GOOD_RUNS: Final = 100
 PLACES: Final = Decimal("0.0001")
 """A score is rounded down to this, which can only let more pass."""
 BARS: Final = 20
-
-
-class TriggerRate(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a threshold triggers on all recorded traffic, good and bad."""
-
-    threshold: float
-    values: int
-    value_triggers: int
-    runs: int
-    """Runs that recorded at least one value."""
-    run_triggers: int
-
-
-class HistogramBar(msgspec.Struct, frozen=True, kw_only=True):
-    """How many values lie between `low` and `high`; the first and the last bar hold whatever lies beyond. The threshold is an edge."""
-
-    low: float
-    high: float
-    good: int
-    other: int
-
-
-class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """A threshold with what it rests on, and how to put it in force."""
-
-    rule: str
-    category: str
-    unit: str
-    percentile: int
-    threshold: float
-    observed: float
-    """The percentile before it was rounded: a value that was recorded."""
-    confidence_percent: int = CONFIDENCE
-    low: float | None
-    high: float | None
-    """The interval of the percentile; None on a side where too little was recorded to say."""
-    good_runs: int
-    good_values: int
-    effective_values: int
-    """For how many independent values the good ones count."""
-    predicted: TriggerRate
-    current: TriggerRate | None = None
-    histogram: tuple[HistogramBar, ...]
-    patch: Mapping[str, Any]  # Any: JSON
-    """A JSON merge patch (RFC 7396) for the body of the policy."""
-    command: str
-    notes: tuple[str, ...] = ()
 
 
 def calibrate(
@@ -363,6 +244,76 @@ def _is_wanted(entry: LogEntry, call: RunStarted, *, tenant: str, agent: str | N
     if call.facts.tenant != tenant or (since_us is not None and entry.at_us < since_us):
         return False
     return agent is None or call.facts.agent_name == agent or fnmatchcase(call.facts.agent_name, agent)
+
+
+# --- calibrate statistics ---
+# Percentiles of what was recorded, with an interval that holds whatever the distribution is. Pure; ranks are whole numbers.
+#
+# The percentile is the nearest rank: of n values in order, the one at rank ceil(p n / 100), so it is always a value that was seen. The
+# interval lies between two order statistics (David and Nagaraja, Order Statistics, 7.1): the number of values below the true percentile
+# is binomial. Values of one run resemble each other, so they count for as many independent ones as their spread between runs says (the
+# design effect of Kish; its use for ranks as in Korn and Graubard, 1998).
+
+WHOLE: Final = 100
+CONFIDENCE: Final = 95
+"""Percent; half of the rest lies on either side of an interval."""
+
+
+class Interval(NamedTuple):
+    """Between which values a percentile lies; None where the values are too few to say."""
+
+    low: float | None
+    high: float | None
+
+
+def nearest_rank(size: int, percent: int) -> int:
+    """Return the rank of a percentile among `size` values, from 1."""
+    return max(1, -(-percent * size // WHOLE))
+
+
+def interval_of(ordered: Sequence[float], percent: int, *, effective: int) -> Interval:
+    """Return the interval of a percentile of ordered values that count for `effective` independent ones."""
+    below, above = _binomial_ranks(effective, percent)
+    size = len(ordered)
+    low = ordered[max(1, below * size // effective) - 1] if below >= 1 else None
+    high = ordered[-(-above * size // effective) - 1] if above <= effective else None
+    return Interval(low, high)
+
+
+def effective_size(hits: Sequence[int], sizes: Sequence[int]) -> int:
+    """Return for how many independent values clusters count, by how many of each are hits; never more than there are."""
+    size, total = sum(sizes), sum(hits)
+    if total in {0, size}:
+        return size
+    # In whole numbers, with p = total / size: n^2 sum (m_j - p n_j)^2 beside n^2 times what as many independent values would give.
+    spread = sum((size * hit - total * own) ** 2 for hit, own in zip(hits, sizes, strict=True))
+    alone = total * (size - total) * size
+    return min(size, max(1, size * alone // spread)) if spread else size
+
+
+def _binomial_ranks(size: int, percent: int) -> tuple[int, int]:
+    """Return the widest rank below and the narrowest rank above with at most half of the doubt beyond each.
+
+    The first is 0, or the second `size + 1`, where no rank does.
+    """
+    if 2 * percent > WHOLE:  # the mirror image, which has fewer terms
+        below, above = _binomial_ranks(size, WHOLE - percent)
+        return size + 1 - above, size + 1 - below
+    doubt = (WHOLE - CONFIDENCE) / (2 * WHOLE)
+    share = percent / WHOLE
+    mass, below = 0.0, 0
+    for count in range(size + 1):
+        mass += _binomial(count, size, share)
+        if mass <= doubt:
+            below = count + 1
+        if mass >= 1 - doubt:
+            return below, count + 1
+    return below, size + 1
+
+
+def _binomial(count: int, size: int, share: float) -> float:
+    ways = lgamma(size + 1) - lgamma(count + 1) - lgamma(size - count + 1)
+    return exp(ways + count * log(share) + (size - count) * log1p(-share))
 
 
 # --- calibrate values ---

@@ -15,6 +15,7 @@ from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.errors import BaseStateError, EvidentiaError, InvalidFieldError
 from evidentia.contracts.judging import JudgedSource, Judgement, JudgeRequest, JudgeStatus
 from evidentia.contracts.policies import Posture
+from evidentia.contracts.ports import GovernedRun
 from evidentia.contracts.runs import CheckBypassed, GroundingEntry, LlmCall, PoliciesRecorded, RetrievedDocument, RunFacts, RunStarted
 from evidentia.governance.decision_expansion import Expander
 from evidentia.governance.run_journal import RunJournal, unsealed
@@ -47,7 +48,7 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
     """When it began: microseconds since 1970, UTC."""
 
 
-class LocalRun:
+class LocalRun(GovernedRun):
     """Implements `GovernedRun` in this process. Thread safe: records stand in the log in the order in which they were evaluated.
 
     A judge is asked while the run is held, since its answer belongs to the call: other threads' calls of the same run wait for it.

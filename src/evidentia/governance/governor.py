@@ -11,6 +11,7 @@ import msgspec
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
 from evidentia.contracts.policies import PolicyId
+from evidentia.contracts.ports import AnswerLog, Governor
 from evidentia.contracts.runs import PoliciesRecorded, RunId, RunStarted
 from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.governance.decision_expansion import expand, micros
@@ -95,7 +96,7 @@ class CompiledPolicies:
         return known
 
 
-class LocalGovernor:
+class LocalGovernor(Governor):
     """Implements `Governor` in this process. Thread safe.
 
     `is_durable` says how the log was opened: where it is, a decision that cannot be written down stops the call, unless a policy's
@@ -213,7 +214,7 @@ def _twice(policies: Sequence[Policy]) -> list[FieldProblem]:
 # Writes what policies said of an answer into the decision log: one short run for each answer, under its request id.
 
 
-class LoggedAnswers:
+class LoggedAnswers(AnswerLog):
     """Implements `AnswerLog`. Thread safe."""
 
     def __init__(self, log: DecisionLog, *, clock: Clock) -> None:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from evidentia.contracts.decisions import LogHead
+    from evidentia.contracts.decisions import LogHead, RecordProof
     from evidentia.contracts.ports import Clock
     from evidentia.contracts.protocol import Metadata
     from evidentia.contracts.runs import RunId
     from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_chain import LogPart
     from evidentia.provenance.decision_lines import Header
-    from evidentia.provenance.decision_proofs import GrowthProof, RecordProof
+    from evidentia.provenance.decision_proofs import GrowthProof
 
 
 __all__ = ["CareReport", "log_tree", "prove", "prove_growth", "redact", "retire", "verify"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import NotFoundError, PolicyConflictError
 from evidentia.contracts.policies import DEFAULT_TENANT, ChangeKind, Policy, PolicyChange, StoredPolicy
+from evidentia.contracts.ports import DecisionLog, PolicyStore
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import SEED_SIZE, EntryBatch, LogPart, Sealer, read_records, record_lines, with_ends
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import RunId
 
 
-class MemoryPolicies:
+class MemoryPolicies(PolicyStore):
     """Implements `PolicyStore`. Thread safe; nothing outlives the process."""
 
     def __init__(self, *, clock: Clock) -> None:
@@ -143,7 +144,7 @@ def _other_version(policy: Policy) -> str:
 _LINES_PER_BLOCK = 4_096
 
 
-class MemoryLog:
+class MemoryLog(DecisionLog):
     """Implements `DecisionLog` and `KeptLogs` with one log of one part. Thread safe; entries are sealed when somebody reads."""
 
     problem: str | None = None

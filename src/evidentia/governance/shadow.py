@@ -11,9 +11,10 @@ import msgspec
 
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.policies import Enforcement, PolicyId
+from evidentia.contracts.policy_trials import ShadowReport
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
 from evidentia.governance.log_scan import Found, kept_policies, lines_of, logs_with_parts, readable
-from evidentia.governance.shadow_tally import NOTHING, Decided, Outcome, Place, ShadowChanges, Tally, decided, outcome_of
+from evidentia.governance.shadow_tally import NOTHING, Decided, Outcome, Place, Tally, decided, outcome_of
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, decode_checkpoint
@@ -37,28 +38,6 @@ MAX_OPEN_RUNS: Final = 50_000
 
 _GROUNDING: Final = "grounding"
 _RUN: Final = "run"
-
-
-class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What candidates would have changed."""
-
-    candidates: tuple[str, ...]
-    changes: ShadowChanges
-    runs: int = 0
-    runs_newly_blocked: int = 0
-    runs_newly_allowed: int = 0
-    after_stop: int = 0
-    """Calls that come after one that the candidates stop: they would not have happened, so they are not compared."""
-    truncated_runs: int = 0
-    """Runs that were stopped then and would go on: what they would have recorded is unknown, so their end is not compared."""
-    unfinished_runs: int = 0
-    given_up_runs: int = 0
-    unknown_runs: int = 0
-    """Runs whose policies the log does not hold any more, so that nothing can stay in force beside the candidates; left out."""
-    redacted: int = 0
-    """Records whose content was taken out, so that nothing can be decided about them."""
-    unjudged: int = 0
-    """Judgements that candidates ask for and the log does not hold; they count as skipped."""
 
 
 def shadow(

@@ -9,6 +9,7 @@ import msgspec
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Enforcement, PolicyAction, PolicyId
+from evidentia.contracts.policy_trials import Change, ShadowChanges, ShadowExample, ShadowGroup
 from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import (
     BatchClosed,
@@ -21,7 +22,7 @@ from evidentia.contracts.runs import (
     StepCall,
     ToolCall,
 )
-from evidentia.contracts.vocabulary import RankedVocabulary, Vocabulary
+from evidentia.contracts.vocabulary import RankedVocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -43,18 +44,6 @@ class Outcome(RankedVocabulary):
     PASSED = "passed"
     WARNED = "warned"
     BLOCKED = "blocked"
-
-
-class Change(Vocabulary):
-    """What a candidate would change about a call."""
-
-    NEWLY_BLOCKED = "newly_blocked"
-    """It went on, and would be stopped."""
-    NEWLY_ALLOWED = "newly_allowed"
-    """It was stopped, and would go on, with a warning or without."""
-    NEWLY_WARNED = "newly_warned"
-    NO_LONGER_WARNED = "no_longer_warned"
-    UNCHANGED = "unchanged"
 
 
 _CHANGES: Final = {
@@ -81,41 +70,6 @@ class Decided(NamedTuple):
     outcome: Outcome
     policy: str = ""
     rule: str = ""
-
-
-class ShadowExample(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded call that would be decided otherwise."""
-
-    log: str
-    seq: int
-    run_id: str
-    change: Change
-
-
-class ShadowGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes of one rule, agent or source."""
-
-    name: str
-    newly_blocked: int = 0
-    newly_allowed: int = 0
-    newly_warned: int = 0
-    no_longer_warned: int = 0
-    examples: tuple[ShadowExample, ...] = ()
-    """The first of each kind of change, in the order of the log."""
-
-
-class ShadowChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What would change, in all and by rule (`policy: rule`), agent and source; groups with most changes first."""
-
-    calls: int = 0
-    newly_blocked: int = 0
-    newly_allowed: int = 0
-    newly_warned: int = 0
-    no_longer_warned: int = 0
-    unchanged: int = 0
-    rules: tuple[ShadowGroup, ...] = ()
-    agents: tuple[ShadowGroup, ...] = ()
-    sources: tuple[ShadowGroup, ...] = ()
 
 
 NOTHING: Final = Decided(Outcome.PASSED)

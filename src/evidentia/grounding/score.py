@@ -17,6 +17,7 @@ import msgspec
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.grounding import GroundingNote, GroundingReason, GroundingReport, GroundingScore, SupportingSentence
+from evidentia.contracts.ports import ClaimScorer
 from evidentia.grounding.claim_terms import read_claim, read_passage, terms_of
 from evidentia.grounding.features import ONE, Features, find
 from evidentia.grounding.scorer_results import checked_pairs, checked_texts, outcome, unscored
@@ -25,7 +26,6 @@ from evidentia.text.sentences import split_sentences
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from evidentia.contracts.ports import ClaimScorer
     from evidentia.grounding.claim_terms import Claim, Passage
     from evidentia.grounding.features import Finding
 
@@ -42,7 +42,7 @@ class _Judged(NamedTuple):
     finding: Finding
 
 
-class WordScorer:
+class WordScorer(ClaimScorer):
     """Implements `ClaimScorer` with words alone. Thread safe; the same input gives the same score on every machine."""
 
     def __init__(self, model: GroundingModel | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
-from evidentia.contracts.ports import SupportsBatches
+from evidentia.contracts.ports import ClaimScorer, SupportsBatches
 from evidentia.grounding.features import ONE, WIDEST, Features
 from evidentia.grounding.score import GroundingModel, predict, score_claims, shipped_models
 from evidentia.grounding.scorer_results import checked_texts, outcome, unscored
@@ -39,7 +39,7 @@ class _Encoded(NamedTuple):
     vector: NDArray[np.int32]
 
 
-class SimilarityScorer:
+class SimilarityScorer(ClaimScorer):
     """Implements `ClaimScorer` by the cosine of a claim and the nearest window of a passage. As thread safe as the encoder.
 
     Similar is not the same as supported: a claim and its contrary are near each other. `EncodedWordScorer` sees that, this one does not.
@@ -91,7 +91,7 @@ class SimilarityScorer:
         return predict(self._model, Features(), similarity_milli=near)
 
 
-class EncodedWordScorer:
+class EncodedWordScorer(ClaimScorer):
     """Implements `ClaimScorer` with words and, as one more input, the cosine of the claim and the window they lead to.
 
     One window is encoded for each claim and passage. As thread safe as the encoder.

@@ -12,13 +12,14 @@ import msgspec
 from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.annotations import Annotation, AnnotationTarget
 from evidentia.contracts.control import AuditEntry, AuditPage, CallResult, CallsReply, DecisionPage, EndReply, EventPage, GovernanceEvent, IssuedToken, NumberedCall, PolicyPage, PolicyTemplates, PolicyVersions, PushReply, PushResult, RunPage, SecretKept, SecretNames, StartReply, TokenFacts, TokenInfo, TokenLimits, TokenList
-from evidentia.contracts.decisions import Evaluation, LogFault, LogHead, LogReport, PolicyDecision, Verdict
+from evidentia.contracts.decisions import Evaluation, LogFault, LogHead, LogReport, PolicyDecision, RecordProof, Verdict
 from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, CommitSummary, DocumentMetadata, StoredChunk, VersionDiff, VersionSummary
 from evidentia.contracts.doors import ChunkList, Count, DocumentEntry, DocumentPage, Done, FreshnessList, ImageView, LayoutView, NoteList, ReceiptView, SentDocument, SentFile, SourceList, TableList, TraceList, VersionList
 from evidentia.contracts.evidence import Conflict, CoverageReport, Decision, DecomposedQuery, EvidenceFragment, EvidenceResponse, FinalResponse, GovernedFragment, ProvisionalFragments, QueryStep, RankingWeights, SignalScores, SourceFinished, StreamEvent, SubQuery, Task, TermScore, TimeWindow, Turn, WithheldFragment
 from evidentia.contracts.judging import Judgement
 from evidentia.contracts.layout import DocumentImage, DocumentLayout, FragmentImage
 from evidentia.contracts.policies import Policy, PolicyBody, PolicyScope, StoredPolicy
+from evidentia.contracts.policy_trials import Calibration, HistogramBar, ShadowChanges, ShadowExample, ShadowGroup, ShadowReport, TriggerRate
 from evidentia.contracts.predicate_values import Number, Value
 from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, Predicate
 from evidentia.contracts.protocol import ReplyDrafted, ReplyFinding, TaskOpened, ToolAnswered, ToolAsked
@@ -50,6 +51,7 @@ CONVERSIONS: Final[Mapping[str, Row]] = {
     "BatchClosed": (BatchClosed, types_pb2.BatchClosed, writing.write_batch_closed, reading.read_batch_closed),
     "BrokenLink": (BrokenLink, types_pb2.BrokenLink, writing.write_broken_link, reading.read_broken_link),
     "CacheStats": (CacheStats, types_pb2.CacheStats, writing.write_cache_stats, reading.read_cache_stats),
+    "Calibration": (Calibration, types_pb2.Calibration, writing.write_calibration, reading.read_calibration),
     "CallResult": (CallResult, types_pb2.CallResult, writing.write_call_result, reading.read_call_result),
     "CallsReply": (CallsReply, types_pb2.CallsReply, writing.write_calls_reply, reading.read_calls_reply),
     "CellValue": (CellValue, types_pb2.CellValue, writing.write_cell_value, reading.read_cell_value),
@@ -94,6 +96,7 @@ CONVERSIONS: Final[Mapping[str, Row]] = {
     "GovernanceEvent": (GovernanceEvent, types_pb2.GovernanceEvent, writing.write_governance_event, reading.read_governance_event),
     "GovernedFragment": (GovernedFragment, types_pb2.GovernedFragment, writing.write_governed_fragment, reading.read_governed_fragment),
     "GroundingEntry": (GroundingEntry, types_pb2.GroundingEntry, writing.write_grounding_entry, reading.read_grounding_entry),
+    "HistogramBar": (HistogramBar, types_pb2.HistogramBar, writing.write_histogram_bar, reading.read_histogram_bar),
     "ImageView": (ImageView, types_pb2.ImageView, writing.write_image_view, reading.read_image_view),
     "In": (In, types_pb2.In, writing.write_in, reading.read_in),
     "InclusionProof": (InclusionProof, types_pb2.InclusionProof, writing.write_inclusion_proof, reading.read_inclusion_proof),
@@ -133,6 +136,7 @@ CONVERSIONS: Final[Mapping[str, Row]] = {
     "QueryStep": (QueryStep, types_pb2.QueryStep, writing.write_query_step, reading.read_query_step),
     "RankingWeights": (RankingWeights, types_pb2.RankingWeights, writing.write_ranking_weights, reading.read_ranking_weights),
     "ReceiptView": (ReceiptView, types_pb2.ReceiptView, writing.write_receipt_view, reading.read_receipt_view),
+    "RecordProof": (RecordProof, types_pb2.RecordProof, writing.write_record_proof, reading.read_record_proof),
     "RecordableCall": (RecordableCall, types_pb2.RecordableCall, writing.write_recordable_call, reading.read_recordable_call),
     "ReplayReport": (ReplayReport, types_pb2.ReplayReport, writing.write_replay_report, reading.read_replay_report),
     "ReplyDrafted": (ReplyDrafted, types_pb2.ReplyDrafted, writing.write_reply_drafted, reading.read_reply_drafted),
@@ -151,6 +155,10 @@ CONVERSIONS: Final[Mapping[str, Row]] = {
     "SecretNames": (SecretNames, types_pb2.SecretNames, writing.write_secret_names, reading.read_secret_names),
     "SentDocument": (SentDocument, types_pb2.SentDocument, writing.write_sent_document, reading.read_sent_document),
     "SentFile": (SentFile, types_pb2.SentFile, writing.write_sent_file, reading.read_sent_file),
+    "ShadowChanges": (ShadowChanges, types_pb2.ShadowChanges, writing.write_shadow_changes, reading.read_shadow_changes),
+    "ShadowExample": (ShadowExample, types_pb2.ShadowExample, writing.write_shadow_example, reading.read_shadow_example),
+    "ShadowGroup": (ShadowGroup, types_pb2.ShadowGroup, writing.write_shadow_group, reading.read_shadow_group),
+    "ShadowReport": (ShadowReport, types_pb2.ShadowReport, writing.write_shadow_report, reading.read_shadow_report),
     "SignalScores": (SignalScores, types_pb2.SignalScores, writing.write_signal_scores, reading.read_signal_scores),
     "SkippedInput": (SkippedInput, types_pb2.SkippedInput, writing.write_skipped_input, reading.read_skipped_input),
     "SourceAccessPolicy": (SourceAccessPolicy, types_pb2.SourceAccessPolicy, writing.write_source_access_policy, reading.read_source_access_policy),
@@ -193,6 +201,7 @@ CONVERSIONS: Final[Mapping[str, Row]] = {
     "TraceSpan": (TraceSpan, types_pb2.TraceSpan, writing.write_trace_span, reading.read_trace_span),
     "TransformationEntry": (TransformationEntry, types_pb2.TransformationEntry, writing.write_transformation_entry, reading.read_transformation_entry),
     "TransformationRecord": (TransformationRecord, types_pb2.TransformationRecord, writing.write_transformation_record, reading.read_transformation_record),
+    "TriggerRate": (TriggerRate, types_pb2.TriggerRate, writing.write_trigger_rate, reading.read_trigger_rate),
     "TrustMetadata": (TrustMetadata, types_pb2.TrustMetadata, writing.write_trust_metadata, reading.read_trust_metadata),
     "Turn": (Turn, types_pb2.Turn, writing.write_turn, reading.read_turn),
     "Value": (Value, types_pb2.Value, writing.write_value, reading.read_value),

@@ -63,13 +63,14 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.annotations import Annotation, AnnotationTarget
     from evidentia.contracts.control import AuditEntry, AuditPage, CallResult, CallsReply, DecisionPage, EndReply, EventPage, GovernanceEvent, IssuedToken, NumberedCall, PolicyPage, PolicyTemplates, PolicyVersions, PushReply, PushResult, RunPage, SecretKept, SecretNames, StartReply, TokenFacts, TokenInfo, TokenLimits, TokenList
-    from evidentia.contracts.decisions import Evaluation, LogFault, LogHead, LogReport, PolicyDecision, Verdict
+    from evidentia.contracts.decisions import Evaluation, LogFault, LogHead, LogReport, PolicyDecision, RecordProof, Verdict
     from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, CommitSummary, DocumentMetadata, StoredChunk, VersionDiff, VersionSummary
     from evidentia.contracts.doors import ChunkList, Count, DocumentEntry, DocumentPage, Done, FreshnessList, ImageView, LayoutView, NoteList, ReceiptView, SentDocument, SentFile, SourceList, TableList, TraceList, VersionList
     from evidentia.contracts.evidence import Conflict, CoverageReport, Decision, EvidenceFragment, EvidenceResponse, GovernedFragment, QueryStep, RankingWeights, SignalScores, StreamEvent, SubQuery, Task, TermScore, TimeWindow, Turn, WithheldFragment
     from evidentia.contracts.judging import Judgement
     from evidentia.contracts.layout import DocumentImage, DocumentLayout, FragmentImage
     from evidentia.contracts.policies import Policy, PolicyBody, PolicyScope, StoredPolicy
+    from evidentia.contracts.policy_trials import Calibration, HistogramBar, ShadowChanges, ShadowExample, ShadowGroup, ShadowReport, TriggerRate
     from evidentia.contracts.predicate_values import Value
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.protocol import ReplyFinding
@@ -187,7 +188,7 @@ def write_cache_stats(it: CacheStats) -> Fields:
     }
 
 
-def write_calibration(it: Any) -> Fields:
+def write_calibration(it: Calibration) -> Fields:
     """Return the fields of the message."""
     return {
         "rule": it.rule,
@@ -778,7 +779,7 @@ def write_grounding_entry(it: GroundingEntry) -> Fields:
     }
 
 
-def write_histogram_bar(it: Any) -> Fields:
+def write_histogram_bar(it: HistogramBar) -> Fields:
     """Return the fields of the message."""
     return {
         "low": it.low,
@@ -1264,7 +1265,7 @@ def write_receipt_view(it: ReceiptView) -> Fields:
     }
 
 
-def write_record_proof(it: Any) -> Fields:
+def write_record_proof(it: RecordProof) -> Fields:
     """Return the fields of the message."""
     return {
         "log": it.log,
@@ -1494,7 +1495,7 @@ def write_sent_file(it: SentFile) -> Fields:
     }
 
 
-def write_shadow_changes(it: Any) -> Fields:
+def write_shadow_changes(it: ShadowChanges) -> Fields:
     """Return the fields of the message."""
     return {
         "calls": it.calls,
@@ -1509,7 +1510,7 @@ def write_shadow_changes(it: Any) -> Fields:
     }
 
 
-def write_shadow_example(it: Any) -> Fields:
+def write_shadow_example(it: ShadowExample) -> Fields:
     """Return the fields of the message."""
     return {
         "log": it.log,
@@ -1519,7 +1520,7 @@ def write_shadow_example(it: Any) -> Fields:
     }
 
 
-def write_shadow_group(it: Any) -> Fields:
+def write_shadow_group(it: ShadowGroup) -> Fields:
     """Return the fields of the message."""
     return {
         "name": it.name,
@@ -1531,7 +1532,7 @@ def write_shadow_group(it: Any) -> Fields:
     }
 
 
-def write_shadow_report(it: Any) -> Fields:
+def write_shadow_report(it: ShadowReport) -> Fields:
     """Return the fields of the message."""
     return {
         "candidates": it.candidates,
@@ -2054,7 +2055,7 @@ def write_transformation_record(it: TransformationRecord) -> Fields:
     }
 
 
-def write_trigger_rate(it: Any) -> Fields:
+def write_trigger_rate(it: TriggerRate) -> Fields:
     """Return the fields of the message."""
     return {
         "threshold": it.threshold,

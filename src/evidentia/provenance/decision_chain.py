@@ -20,6 +20,7 @@ from evidentia.contracts.decisions import LogHead, LogRecord
 from evidentia.contracts.errors import BaseStateError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy
+from evidentia.contracts.ports import AppendedEntries
 from evidentia.contracts.protocol import Metadata
 from evidentia.contracts.runs import CheckBypassed
 from evidentia.provenance.decision_lines import REDACTED_MARK, decode_header, encode_details, encode_header, entry_of
@@ -157,7 +158,7 @@ class Sealer:
         return self._nonces[place]
 
 
-class EntryBatch:
+class EntryBatch(AppendedEntries):
     """What a log took with one `append`, and the lines it became once they are sealed. Implements `AppendedEntries`.
 
     `flush` makes the log seal and write what it took. Lines are decoded only for whoever asks, which is hardly anybody; making a batch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.contracts.decisions import LogHead
+from evidentia.contracts.decisions import LogHead, RecordProof
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import Sha256
 from evidentia.provenance import merkle
@@ -18,19 +18,6 @@ from evidentia.provenance.decision_lines import decode_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-
-class RecordProof(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a log, and the hashes beside its way up to the root."""
-
-    log: str
-    seq: int
-    size: int
-    root: Sha256
-    line: str
-    """The whole line without its end."""
-    path: tuple[Sha256, ...]
-    """The nearest sibling first, as in RFC 6962."""
 
 
 class GrowthProof(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.ids import TenantId
+from evidentia.contracts.ports import BlockingRetriever, SupportsDataVersion
 from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.vocabulary import Classification
 from evidentia.text.tokens import STOP_WORDS, Tokeniser
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.vocabulary import AuthorityTier
 
 
-class MemoryRetriever:
+class MemoryRetriever(BlockingRetriever, SupportsDataVersion):
     """Implements `BlockingRetriever` and `SupportsDataVersion` over the notes of one authority, or of any, in a store."""
 
     def __init__(self, store: NoteStore, *, authority_tier: AuthorityTier | None = None, tokeniser: Tokeniser | None = None) -> None:

@@ -13,12 +13,11 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.ports import BlockingRetriever, Retriever
 from evidentia.contracts.retrieval import Candidate, SourceAsk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-
-    from evidentia.contracts.ports import BlockingRetriever, Retriever
 
 
 EXPECTED: Final = "give an object with a method `retrieve(query)`, or a callable that takes the query"
@@ -58,7 +57,7 @@ class Versioned:
             self.data_version = version
 
 
-class AsyncObject(Versioned):
+class AsyncObject(Versioned, Retriever):
     """Implements `Retriever` for an asynchronous object."""
 
     def __init__(self, calling: Calling, *, version: Callable[[], str] | None) -> None:
@@ -77,7 +76,7 @@ class AsyncObject(Versioned):
                 yield proposed
 
 
-class BlockingObject(Versioned):
+class BlockingObject(Versioned, BlockingRetriever):
     """Implements `BlockingRetriever` for an object that is not asynchronous, or does not say so."""
 
     def __init__(self, calling: Calling, *, version: Callable[[], str] | None) -> None:
@@ -93,7 +92,7 @@ class BlockingObject(Versioned):
             yield from proposals_of(reply)
 
 
-class IsolatedObject(Versioned):
+class IsolatedObject(Versioned, BlockingRetriever):
     """Implements `BlockingRetriever` for an asynchronous object, on an event loop of its own."""
 
     def __init__(self, inner: AsyncObject, *, version: Callable[[], str] | None) -> None:

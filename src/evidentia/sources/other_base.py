@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import ServiceUnavailableError
+from evidentia.contracts.ports import Retriever
 from evidentia.provenance.custody_exchange import candidates_of, request_of, unfinished
 from evidentia.sources.objects import Versioned
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import Candidate, SourceAsk
 
 
-class BaseRetriever(Versioned):
+class BaseRetriever(Versioned, Retriever):
     """Implements `Retriever` for a base in this process.
 
     `retrieve` answers a request of that base, and keeps a receipt there, which the candidates name. `version` returns its newest

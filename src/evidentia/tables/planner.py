@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evidentia.contracts.ports import TablePlanner
 from evidentia.contracts.tables import SOURCE_COLUMN, PlanDeclined, TablePlan
 from evidentia.query.normalisation import normalise_text
 from evidentia.query.words import words_of
@@ -29,7 +30,7 @@ MAX_QUESTION_LENGTH: Final = 1_000
 _SURE: Final = 40
 
 
-class SchemaPlanner:
+class SchemaPlanner(TablePlanner):
     """Implements `TablePlanner` by schema and value linking. Thread safe; equal questions over equal tables give equal plans."""
 
     @property

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime, timedelta
 
+from evidentia.contracts.ports import Clock, Entropy
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class SteppingClock:
+class SteppingClock(Clock):
     """Implements `Clock`: each reading is one step later than the one before."""
 
     def __init__(self, start: datetime = START, *, step_s: int = 1) -> None:
@@ -26,7 +28,7 @@ class SteppingClock:
         return int((self._now - START).total_seconds()) * 10**9
 
 
-class RepeatableEntropy:
+class RepeatableEntropy(Entropy):
     """Implements `Entropy` from a seed; never use it for a base that anyone relies on."""
 
     def __init__(self, seed: int = 0) -> None:

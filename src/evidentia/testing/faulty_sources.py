@@ -14,6 +14,7 @@ from enum import StrEnum
 from itertools import count, islice
 from typing import TYPE_CHECKING, Final
 
+from evidentia.contracts.ports import BlockingRetriever, Retriever
 from evidentia.contracts.retrieval import Candidate
 from evidentia.testing.determinism import START
 
@@ -65,7 +66,7 @@ class SourceFault(StrEnum):
     """Its answer has no end, and it raises when it is closed."""
 
 
-class FaultySource:
+class FaultySource(Retriever):
     """Implements `Retriever` with one fault.
 
     `proposals` is how many a full answer has, `pause_ms` how long it takes before it begins (and before each one, when it drips),
@@ -116,7 +117,7 @@ class FaultySource:
                 continue
 
 
-class FaultyBlockingSource:
+class FaultyBlockingSource(BlockingRetriever):
     """Implements `BlockingRetriever` with one fault. One that hangs does so until `release` is called.
 
     `hangs_after` proposals come before it hangs.

@@ -12,6 +12,7 @@ import selectors
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evidentia.contracts.ports import BlockingExecutor, Clock
 from evidentia.testing.determinism import START
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class DeadlockError(RuntimeError):
         super().__init__("every task waits for something that nothing will ever do")
 
 
-class VirtualClock:
+class VirtualClock(Clock):
     """Implements `Clock`: `elapsed_ns` is the time of the loop that runs with it, `now` may be made to jump against it."""
 
     def __init__(self, start: datetime = START) -> None:
@@ -86,7 +87,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return (self._clock.elapsed_ns() + 1) / _NS_PER_S
 
 
-class InlineBlockingExecutor:
+class InlineBlockingExecutor(BlockingExecutor):
     """Implements `BlockingExecutor` without threads: the work is done at once, where it is asked for."""
 
     async def run(self, work: Callable[[], Answer]) -> Answer:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.ports import SourceAttachments
 from evidentia.contracts.sources import PUBLIC, REACH
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
 from evidentia.sources.agent_notes import MemoryRetriever
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import BlockingRetriever, NoteStore, Retriever
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.embedded import EmbeddedComponents
 
 
-class Directory:
+class Directory(SourceAttachments):
     """Implements `SourceDirectory`. Thread safe; what a connection names is opened when it is first asked."""
 
-    def __init__(self, directory: Path, *, notes: NoteStore, open_base: Callable[[Path], BaseComponents]) -> None:
+    def __init__(self, directory: Path, *, notes: NoteStore, open_base: Callable[[Path], EmbeddedComponents]) -> None:
         self._directory = directory
         self._notes = notes
         self._open_base = open_base
         self._lock = threading.Lock()
         self._attached: dict[SourceId, Retriever | BlockingRetriever] = {}
         self._made: dict[SourceId, tuple[SourceDescriptor, Retriever | BlockingRetriever]] = {}
-        self._opened: dict[str, BaseComponents] = {}
+        self._opened: dict[str, EmbeddedComponents] = {}
         self._dropped: list[Retriever | BlockingRetriever] = []
 
     def attach(self, source_id: SourceId, retriever: Retriever | BlockingRetriever) -> None:
@@ -107,7 +108,7 @@ class Directory:
             return str(self._other(address).reader.head().evidence_state)
         return ""
 
-    def _other(self, address: str) -> BaseComponents:
+    def _other(self, address: str) -> EmbeddedComponents:
         with self._lock:
             if address not in self._opened:
                 self._opened[address] = self._open_base(Path(address))

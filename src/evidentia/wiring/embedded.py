@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from evidentia.backends.embedded.index import EmbeddedIndex
 from evidentia.backends.embedded.logs.receipt_log import EmbeddedReceipts
 from evidentia.backends.embedded.logs.usage_log import USAGE_NAME
 from evidentia.backends.embedded.records.archive import EmbeddedArchive
-from evidentia.backends.embedded.records.attachments import LayoutCatalogue
+from evidentia.backends.embedded.records.attachments import EmbeddedLayouts
 from evidentia.backends.embedded.records.collector import EmbeddedCollector
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
@@ -21,7 +22,7 @@ from evidentia.backends.embedded.records.live_set import source_counts
 from evidentia.backends.embedded.records.note_store import EmbeddedNotes
 from evidentia.backends.embedded.records.reader import EmbeddedReader
 from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry
-from evidentia.backends.embedded.records.version_history import VersionHistory
+from evidentia.backends.embedded.records.version_history import EmbeddedHistory
 from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
 from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, NotFoundError
 from evidentia.contracts.ids import RequestId
@@ -37,6 +38,7 @@ from evidentia.foundation.offload import ThreadPoolBlockingExecutor, ThreadPoolO
 from evidentia.sources.intake import intake_identity
 from evidentia.sources.registration import check_change
 from evidentia.text.tokens import Tokeniser
+from evidentia.wiring.components import BaseComponents
 from evidentia.wiring.directory import Directory
 from evidentia.wiring.model_registry import SYNONYMS_NAME, ModelRegistry
 from evidentia.wiring.settings_file import SETTINGS_NAME, has_base, read_settings, settings_template
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from evidentia.backends.embedded.records.live_set import SourceCount
     from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
     from evidentia.contracts.access import Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport, RestoreReport
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import Settings
+    from evidentia.contracts.sources import SourceCount
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vocabulary import AuthorityTier
     from evidentia.policy.evaluator import PolicySet
@@ -78,7 +80,7 @@ BASE_FILES = BaseFiles(
 )
 
 
-class BaseComponents:
+class EmbeddedComponents:
     """The parts of one embedded base, each made when it is first asked for."""
 
     def __init__(
@@ -186,14 +188,14 @@ class BaseComponents:
         return await task.run(request, principal=principal)
 
     @cached_property
-    def layouts(self) -> LayoutCatalogue:
+    def layouts(self) -> EmbeddedLayouts:
         """Return what lists tables and finds images and cells for whoever may see them."""
-        return LayoutCatalogue(self.reader)
+        return EmbeddedLayouts(self.reader)
 
     @cached_property
-    def history(self) -> VersionHistory:
+    def history(self) -> EmbeddedHistory:
         """Return what knows the versions and their differences."""
-        return VersionHistory(self.directory)
+        return EmbeddedHistory(self.directory)
 
     @cached_property
     def tables(self) -> TableParts:
@@ -326,6 +328,41 @@ class BaseComponents:
         backup = EmbeddedBackup(self.directory, files=BASE_FILES, settings=self.settings, clock=self.clock)
         return backup.take(destination, watch=watch, is_stopped=is_stopped)
 
+    def components(self) -> BaseComponents:
+        """Return the parts as `base` takes them: each is made here when it is first called for."""
+        return BaseComponents(
+            directory=self.directory,
+            settings=self.settings,
+            clock=self.clock,
+            entropy=self.entropy,
+            reader=self.reader,
+            receipts=self.receipts,
+            index=lambda: self.index,
+            history=lambda: self.history,
+            layouts=lambda: self.layouts,
+            registry=lambda: self.registry,
+            notes=lambda: self.notes,
+            policies=lambda: self.control().policies,
+            counts=self.counts,
+            visible_sources=self.visible_sources,
+            writer=self.writer,
+            vectors=lambda: closing(self.vectors()),
+            archive=lambda: closing(self.archive()),
+            collector=self.collector,
+            back_up=self.back_up,
+            encoder=lambda: self.encoder,
+            retrieve=self.retrieve,
+            replayer=self.replayer,
+            tables=lambda: self.tables.asker,
+            federation=lambda: self.federation,
+            sources=lambda: self.sources,
+            governor=self.control,
+            recent_traces=self.recent_traces,
+            find_trace=self.find_trace,
+            close_sources=self.close_sources,
+            close=self.close,
+        )
+
     async def close_sources(self) -> None:
         """Stop asking, give back every connection to a source, and let the work end that an answer did not wait for."""
         if "federation" in self.__dict__:
@@ -364,10 +401,17 @@ def restore(backup: Path, directory: Path, *, watch: Callable[[BackupProgress], 
 
 def open_parts(
     directory: Path, *, clock: Clock | None = None, entropy: Entropy | None = None, control: GovernanceRuntime | None = None
-) -> BaseComponents:
+) -> EmbeddedComponents:
     """Open the base in a directory; `control` is what governs it, where somebody has that open already."""
     if not has_base(directory):
         raise BaseMissingError(str(directory))
-    return BaseComponents(
+    return EmbeddedComponents(
         directory, settings=read_settings(directory), clock=clock or SystemClock(), entropy=entropy or SystemEntropy(), control=control
     )
+
+
+def open_base(
+    directory: Path, *, clock: Clock | None = None, entropy: Entropy | None = None, control: GovernanceRuntime | None = None
+) -> BaseComponents:
+    """Open the base in a directory as `base` takes it."""
+    return open_parts(directory, clock=clock, entropy=entropy, control=control).components()

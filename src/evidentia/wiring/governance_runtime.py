@@ -17,6 +17,7 @@ from evidentia.backends.embedded.logs.usage_log import EmbeddedUsage
 from evidentia.backends.embedded.records.reader import EmbeddedReader
 from evidentia.contracts.errors import BaseMissingError, MissingExtraError
 from evidentia.contracts.ids import ChunkId, DocumentId
+from evidentia.contracts.ports import Governor, SourceTexts
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor, LoggedAnswers
 from evidentia.policy.evaluator import PolicySet
 from evidentia.policy.rules import check_policy
@@ -42,7 +43,7 @@ LOCAL_SCORER: Final = "words"
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class BaseTexts:
+class BaseTexts(SourceTexts):
     """Implements `SourceTexts` over the documents of one tenant: a citation is the id of a chunk or of a document."""
 
     def __init__(self, reader: EvidenceReader, *, tenant: str) -> None:
@@ -58,7 +59,7 @@ class BaseTexts:
         return "\n".join(each.content for each in chunks)
 
 
-class GovernanceRuntime:
+class GovernanceRuntime(Governor):
     """The parts that govern one base; implements `Governor` for every tenant of it. Thread safe.
 
     A judge's key is a secret of the tenant, else a variable of the environment. `judge_urls` puts another address in the place of a

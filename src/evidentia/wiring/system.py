@@ -7,10 +7,12 @@ import threading
 import time
 from datetime import UTC, datetime
 
+from evidentia.contracts.ports import Clock, Entropy
+
 _POOL_BYTES = 4096
 
 
-class SystemClock:
+class SystemClock(Clock):
     """Implements `Clock`; whole microseconds, always UTC."""
 
     def now(self) -> datetime:
@@ -22,7 +24,7 @@ class SystemClock:
         return time.perf_counter_ns()
 
 
-class SystemEntropy:
+class SystemEntropy(Entropy):
     """Implements `Entropy` from the operating system, drawn in larger draughts. Thread safe: no byte is given twice."""
 
     def __init__(self) -> None:

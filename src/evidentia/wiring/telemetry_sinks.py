@@ -8,13 +8,14 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from evidentia.backends.embedded.logs.trace_log import EmbeddedTraces
+from evidentia.contracts.ports import TraceSink
 from evidentia.foundation.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.backends.embedded.logs.trace_log import TraceStore
-    from evidentia.contracts.ports import Clock, TraceSink
+    from evidentia.contracts.ports import Clock
     from evidentia.contracts.settings import TelemetrySettings
     from evidentia.contracts.telemetry import RequestTrace
 
@@ -67,7 +68,7 @@ def _slow_sinks(settings: TelemetrySettings) -> list[TraceSink]:
     return sinks
 
 
-class TraceHub:
+class TraceHub(TraceSink):
     """Implements `TraceSink` over several: what one of them raises reaches neither the others nor the caller. Thread safe."""
 
     def __init__(self, sinks: Sequence[TraceSink]) -> None:
@@ -100,7 +101,7 @@ class TraceHub:
             _log.warning("telemetry: %s failed with %s; this is said once, its failures are counted", *names)
 
 
-class DeferredSink:
+class DeferredSink(TraceSink):
     """Implements `TraceSink`: passes traces on from a thread of its own, each in the context of whoever recorded it. Thread safe."""
 
     def __init__(self, hub: TraceHub) -> None:

@@ -16,6 +16,7 @@ from evidentia.backends.embedded.vectors.vector_file import OpenFiles
 from evidentia.backends.embedded.vectors.vector_spaces import space_at
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import EvidenceState, Sha256
+from evidentia.contracts.ports import EvidenceIndex
 from evidentia.contracts.predicates import matches
 from evidentia.contracts.search import SnapshotVersion
 from evidentia.contracts.settings import SearchSettings
@@ -37,7 +38,7 @@ _LAST_RULE = """SELECT v.metadata, a.rule FROM versions v JOIN access_rules a US
     WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
 
 
-class EmbeddedIndex:
+class EmbeddedIndex(EvidenceIndex):
     """Implements `EvidenceIndex`. Thread safe."""
 
     def __init__(self, directory: Path, *, tokeniser: str) -> None:

@@ -27,6 +27,7 @@ from evidentia.backends.embedded.vectors.vector_part import PlaceMap, VectorPart
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.evidence import TermScore
+from evidentia.contracts.ports import SearchableSnapshot, SupportsLayouts
 from evidentia.contracts.search import ChunkStanding, DenseHits, LegScores, LexicalHits, SearchHit, SnapshotVersion
 from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.foundation.lru import LruCache
@@ -58,7 +59,7 @@ KEPT_VIEWS = 16
 KEPT_NARROWINGS = 32
 
 
-class EmbeddedSnapshot:
+class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
     """Implements `EvidenceSnapshot` and `SupportsLayouts`. Thread safe."""
 
     def __init__(

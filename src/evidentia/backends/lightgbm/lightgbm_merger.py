@@ -10,6 +10,7 @@ import numpy as np
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
 from evidentia.contracts.ids import Sha256
+from evidentia.contracts.ports import Merger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ LARGEST_SCORE: Final = 1 << 15
 _LARGEST_EXACT: Final = 1 << 53
 
 
-class LightGbmMerger:
+class LightGbmMerger(Merger):
     """Implements `Merger` with one model, on one thread. Thread safe: a model keeps nothing between two calls."""
 
     def __init__(self, path: Path, *, features: Sequence[str], fitted_on: str) -> None:

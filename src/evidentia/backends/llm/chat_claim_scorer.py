@@ -13,6 +13,7 @@ import msgspec
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
+from evidentia.contracts.ports import ClaimScorer
 from evidentia.foundation.outbound_http import Failure
 from evidentia.grounding.scorer_results import checked_texts, outcome, unscored
 
@@ -50,7 +51,7 @@ class ClaimJudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The least score of a claim that is supported."""
 
 
-class ChatClaimScorer:
+class ChatClaimScorer(ClaimScorer):
     """Implements `ClaimScorer`. Thread safe. One request for all claims, at temperature 0; a model may still answer differently."""
 
     def __init__(self, settings: ClaimJudgeSettings) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
+from evidentia.contracts.ports import Encoder, SupportsBatches
 from evidentia.contracts.vectors import LARGEST_COMPONENT, Normalisation, VectorIdentity
 from evidentia.foundation.outbound_http import PASSING
 
@@ -48,7 +49,7 @@ class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Before the second attempt; doubled for each further one."""
 
 
-class EndpointEncoder:
+class EndpointEncoder(Encoder, SupportsBatches):
     """Implements `Encoder` and `SupportsBatches`. Thread safe.
 
     An endpoint cannot be hashed. Its identity is made of what is known of it: model name, revision, dimension, normalisation

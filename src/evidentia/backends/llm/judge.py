@@ -19,6 +19,7 @@ from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, en
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.contracts.grounding import GroundingReason
 from evidentia.contracts.judging import KEY_NAMES, MODEL_PREFIXES, NEUTRAL_SCORE, Judgement, JudgeProvider, JudgeStatus, provider_of
+from evidentia.contracts.ports import GroundingJudge
 from evidentia.foundation.outbound_http import Failure, is_sendable_key, require_confidential
 from evidentia.text.counting import count_tokens
 from evidentia.text.sentences import split_sentences
@@ -140,7 +141,7 @@ _STATUS_OF: Final = MappingProxyType({"timeout": JudgeStatus.TIMED_OUT, "too_lar
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class ModelJudge:
+class ModelJudge(GroundingJudge):
     """Implements `GroundingJudge`. Thread safe.
 
     `key_for` is asked for the key by its name at every judgement, so that a new secret counts at once. `urls` puts another address in

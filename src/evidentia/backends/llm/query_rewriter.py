@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
+from evidentia.contracts.ports import QueryRewriter
 from evidentia.contracts.retrieval import Rewriting
 from evidentia.foundation.outbound_http import Failure
 
@@ -39,7 +40,7 @@ class RewriterSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_query_chars: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_000
 
 
-class ChatRewriter:
+class ChatRewriter(QueryRewriter):
     """Implements `QueryRewriter`. Thread safe. One attempt, at temperature 0; a model may still answer differently another time."""
 
     def __init__(self, settings: RewriterSettings) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
+from evidentia.contracts.ports import TablePlanner
 from evidentia.contracts.tables import CellValue, PlanDeclined, TablePlan
 from evidentia.foundation.outbound_http import Failure
 from evidentia.text.marks import neutralise
@@ -53,7 +54,7 @@ class PlannerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_parameters: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 50
 
 
-class LlmPlanner:
+class LlmPlanner(TablePlanner):
     """Implements `TablePlanner`. Thread safe. One attempt, at temperature 0; a model may still answer differently another time."""
 
     def __init__(self, settings: PlannerSettings) -> None:

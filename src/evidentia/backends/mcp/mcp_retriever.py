@@ -9,6 +9,7 @@ import msgspec
 
 from evidentia.backends.mcp.mcp_session import Session, server_name
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError
+from evidentia.contracts.ports import Retriever, SupportsDataVersion
 from evidentia.foundation.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ LINGER_MS: Final = 5_000
 """How long after its caller left an answer may still come: whoever asks next finds it kept."""
 
 
-class McpTool:
+class McpTool(Retriever, SupportsDataVersion):
     """Implements `Retriever` and `SupportsDataVersion`. One session is kept open per process until `aclose`.
 
     `connection.address` is a command or an address, `connection.tool` the tool. The environment variable that `key_variable` names is

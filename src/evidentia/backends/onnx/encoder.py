@@ -15,6 +15,7 @@ import numpy as np
 from evidentia.backends.onnx.model_folder import MODEL, SETTINGS, TOKENIZER, EncoderFolder, read_encoder_folder, unusable
 from evidentia.backends.onnx.text_model import INPUTS, TextModel, open_model
 from evidentia.contracts.canonical import hash_record
+from evidentia.contracts.ports import Encoder
 from evidentia.contracts.vectors import LARGEST_COMPONENT, VectorIdentity
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class _OpenFolder(NamedTuple):
     output: str
 
 
-class OnnxEncoder:
+class OnnxEncoder(Encoder):
     """Encodes with one model folder, or with one for documents and one for queries. Thread safe; models are opened on first use."""
 
     def __init__(self, documents: EncoderFolder, *, queries: EncoderFolder, normalise: bool) -> None:

@@ -16,6 +16,7 @@ from evidentia.backends.onnx.model_folder import MODEL, TOKENIZER, ScorerFolder,
 from evidentia.backends.onnx.text_model import open_model
 from evidentia.contracts.canonical import hash_record, sha256_hex
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
+from evidentia.contracts.ports import ClaimScorer
 from evidentia.grounding.scorer_results import checked_texts, outcome, unscored
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class ClaimModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """The least score of a claim that is supported."""
 
 
-class OnnxClaimScorer:
+class OnnxClaimScorer(ClaimScorer):
     """Implements `ClaimScorer` with a folder's model, which is opened at once so that mistakes show here. Thread safe."""
 
     def __init__(self, folder: Path, *, clock: Clock) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from evidentia.backends.onnx.model_folder import MODEL, TOKENIZER, ScorerFolder, read_file
 from evidentia.backends.onnx.text_model import open_model
 from evidentia.contracts.canonical import hash_record, sha256_hex
+from evidentia.contracts.ports import Reranker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,7 @@ class RerankerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """Of question and passage together; the longer of the two is cut first."""
 
 
-class OnnxReranker:
+class OnnxReranker(Reranker):
     """Implements `Reranker` with a folder's model, which is opened at once so that mistakes show here. Thread safe."""
 
     def __init__(self, folder: Path, *, clock: Clock) -> None:

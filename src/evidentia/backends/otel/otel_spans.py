@@ -14,6 +14,7 @@ from evidentia.backends.otel.conventions import (
     stage_attributes,
 )
 from evidentia.contracts.errors import MissingExtraError
+from evidentia.contracts.ports import TraceSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +41,7 @@ class Captured(NamedTuple):
     contents: Sequence[str]
 
 
-class OtelTraces:
+class OtelTraces(TraceSink):
     """Implements `TraceSink`: a span for a request, and one below it for every stage and source. Thread safe.
 
     The span that is current where `record` is called is the parent. Traces hold no content, so there is none to send;

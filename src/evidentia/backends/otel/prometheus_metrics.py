@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from evidentia.contracts.errors import MissingExtraError
+from evidentia.contracts.ports import TraceSink
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -27,7 +28,7 @@ def outcome_of(trace: RequestTrace) -> str:
     return "degraded" if trace.degraded else "ok"
 
 
-class PrometheusMetrics:
+class PrometheusMetrics(TraceSink):
     """Implements `TraceSink` by counting; all bases of a process that count in one registry share its series. Thread safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.ports import TraceSink
+
 if TYPE_CHECKING:
     from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 
@@ -16,7 +18,7 @@ _log = logging.getLogger(LOGGER)
 _encoder = msgspec.json.Encoder()
 
 
-class RequestLog:
+class RequestLog(TraceSink):
     """Implements `TraceSink`: one line per request at INFO, which the process sends where it sends its logs. Thread safe."""
 
     def record(self, trace: RequestTrace) -> None:

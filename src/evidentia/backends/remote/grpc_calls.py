@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import msgspec
 
 from evidentia.backends.remote.remote_faults import error_of, fault_in
-from evidentia.contracts import doors
 from evidentia.contracts.errors import (
     FieldProblem,
     InvalidFieldError,
@@ -22,8 +21,9 @@ from evidentia.contracts.errors import (
     ServiceUnavailableError,
 )
 from evidentia.contracts.evidence import StreamEvent
+from evidentia.contracts.operations import OPERATION_BY_NAME
 from evidentia.contracts.policies import PolicyBody
-from evidentia.contracts.sources import SourceDescriptor
+from evidentia.contracts.ports import OperationCalls
 from evidentia.foundation.outbound_http import check_address, is_sendable_key, require_confidential
 
 if TYPE_CHECKING:
@@ -39,30 +39,11 @@ Answer = TypeVar("Answer")
 MAX_REPLY_BYTES: Final = 1 << 28
 FAULT: Final = "evidentia-fault-bin"
 """Where the trailing metadata has the fault, as JSON."""
-BODIES: Final[Mapping[str, type[msgspec.Struct]]] = {
-    "add_source": SourceDescriptor,
-    "ask_tables": doors.TableQuestion,
-    "collect": doors.GcRequest,
-    "create_policy": PolicyBody,
-    "flush_cache": doors.FlushRequest,
-    "forget": doors.NoteIds,
-    "ingest": doors.IngestRequest,
-    "remember": doors.NoteRequest,
-    "remove_documents": doors.DocumentIds,
-    "replace_policy": PolicyBody,
-    "retrieve": doors.EvidenceAsk,
-    "retrieve_stream": doors.EvidenceAsk,
-    "set_access": doors.AccessRequest,
-    "test_source": doors.TrialRequest,
-    "verify": doors.VerifyRequest,
-    "warm_cache": doors.WarmRequest,
-}
-"""The contract that an operation's parameters are, apart from those that name what it is about."""
 _AT_FAULT: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_EXHAUSTED", "INTERNAL", "ABORTED")
 """Statuses that say that a server cannot answer now, where it does not say more."""
 
 
-class GrpcCalls:
+class GrpcCalls(OperationCalls):
     """Implements `OperationCalls`. The channel belongs to the event loop that asks; another loop gets one of its own."""
 
     def __init__(self, address: str, *, token: str, authorities: bytes | None = None) -> None:
@@ -193,8 +174,8 @@ def _message(operation: str, params: Mapping[str, object]) -> tuple[Method, Any]
     method = _methods().get(operation)
     if method is None:
         raise ServiceReplyError(f"'{operation}' is not offered over gRPC; connect with an http or https address")
-    kind = BODIES.get(operation)
-    body = None if kind is None else _body(params, kind)
+    kind = OPERATION_BY_NAME[operation].request
+    body = _body(params, kind) if isinstance(kind, type) else None
     return method, method.request(**method.write_request(_Params(params, body)))
 
 

@@ -13,6 +13,8 @@ from evidentia.backends.remote.remote_faults import WireFault, error_of, fault_i
 from evidentia.backends.remote.remote_governor import RemoteGovernor
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import StreamEvent
+from evidentia.contracts.operations import OPERATION_BY_NAME
+from evidentia.contracts.ports import OperationCalls
 from evidentia.foundation.outbound_http import (
     BUSY,
     SERVER_FAULT,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 RPC: Final = "/rpc"
-STREAMS: Final[Mapping[str, str]] = {"retrieve_stream": "/v1/evidence/stream"}
 MAX_REPLY_BYTES: Final = 1 << 28
 _OK: Final = 200
 _decode_event: Callable[[bytes], StreamEvent] = msgspec.json.Decoder(StreamEvent).decode
@@ -55,7 +56,7 @@ class _FaultReply(msgspec.Struct):
     event: str = ""
 
 
-class HttpCalls:
+class HttpCalls(OperationCalls):
     """Implements `OperationCalls`."""
 
     def __init__(self, address: str, *, token: str, max_reply_bytes: int = MAX_REPLY_BYTES) -> None:
@@ -99,7 +100,7 @@ class HttpCalls:
 
     async def stream(self, operation: str, params: Mapping[str, object], *, timeout_ms: int) -> AsyncGenerator[StreamEvent, None]:
         """Yield the parts of an answer as they come; `timeout_ms` is how long all of them may be waited for."""
-        request = self._request(STREAMS[operation], msgspec.json.encode(params), accept="application/x-ndjson")
+        request = self._request(OPERATION_BY_NAME[operation].path, msgspec.json.encode(params), accept="application/x-ndjson")
         async with self._client.stream(request, Bounds(timeout_ms, self._max_reply_bytes)) as reply:
             if reply.status != _OK:
                 self._refuse(reply.status, await reply.read())

@@ -33,6 +33,7 @@ from evidentia.contracts.errors import (
     ServiceReplyError,
     ServiceUnavailableError,
 )
+from evidentia.contracts.ports import GovernedRun, Governor
 from evidentia.contracts.runs import GroundingEntry, RecordableCall
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.foundation.outbound_http import (
@@ -162,7 +163,7 @@ _RECORDABLE: Final = get_args(RecordableCall)
 _MAX_STOPS: Final = 64
 
 
-class RemoteGovernor:
+class RemoteGovernor(Governor):
     """Implements `Governor`. Thread safe; the tenant is that of the token."""
 
     def __init__(self, url: str, *, token: str, read_s: float = READ_S) -> None:
@@ -193,7 +194,7 @@ class RemoteGovernor:
             query = {"limit": _PAGE, "cursor": page.next_cursor}
 
 
-class RemoteRun:
+class RemoteRun(GovernedRun):
     """Implements `GovernedRun`. Thread safe: calls are numbered and sent one after the other."""
 
     def __init__(self, wire: PlaneWire, facts: RunFacts, reply: StartReply) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from evidentia.contracts.control import FaultReply
 from evidentia.contracts.errors import ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import EvidenceResponse
+from evidentia.contracts.ports import Retriever
 from evidentia.foundation.outbound_http import (
     BUSY,
     SERVER_FAULT,
@@ -55,7 +56,7 @@ _LEAST_WAY_MS: Final = 10
 _decode = msgspec.json.Decoder(EvidenceResponse).decode
 
 
-class RemoteEvidentia:
+class RemoteEvidentia(Retriever):
     """Implements `Retriever`. The connections stay open between questions; `aclose`, on the loop that asked, closes them.
 
     `key_variable` names the environment variable that holds the bearer key; empty when that Evidentia wants none.

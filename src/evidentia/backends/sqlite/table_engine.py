@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evidentia.contracts.errors import StatementRefusedError
+from evidentia.contracts.ports import TableEngine
 from evidentia.contracts.tables import SOURCE_COLUMN, ColumnKind, TableRows
 from evidentia.foundation.lru import LruCache
 
@@ -28,7 +29,7 @@ _AFFINITIES: Final = {ColumnKind.INTEGER: "INTEGER", ColumnKind.NUMBER: "NUMERIC
 """What a column prefers to hold; everything else, dates too, is text."""
 
 
-class SqliteTables:
+class SqliteTables(TableEngine):
     """Runs statements over tables in memory. Thread safe."""
 
     def __init__(self, *, guard: Guard, functions: Collection[str]) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import importlib.metadata
 import re
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.ports import DocumentReader
 from evidentia.ingest.readers.image_gathering import ImageGatherer
 from evidentia.ingest.readers.image_sources import HtmlImages
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
@@ -63,10 +63,11 @@ _META = {
 }
 
 
-class HtmlReader(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HtmlReader(DocumentReader):
     """Reads HTML pages."""
 
-    limits: ReadLimits = ReadLimits()
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
     def read(self, content: bytes, *, name: str) -> ExtractedText:  # noqa: ARG002  # the port's signature
         """Return the visible text and the declared title, author, dates, tags and language."""

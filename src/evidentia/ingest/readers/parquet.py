@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import math
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import msgspec
 from evidentia.contracts.errors import DocumentUnreadableError, MissingExtraError
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.ports import DocumentReader
 from evidentia.contracts.tables import CellValue, ColumnKind, ExtractedTable, TableColumn, TableContent
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.reasons import SkipReason
@@ -34,10 +36,11 @@ MAX_INTEGER = 2**63
 _BATCH = 10_000
 
 
-class ParquetReader(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetReader(DocumentReader):
     """Reads .parquet files."""
 
-    limits: ReadLimits = ReadLimits()
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
     def read(self, content: bytes, *, name: str) -> ExtractedText:  # noqa: ARG002  # the port's signature
         """Return the rows as lines of cells joined by ` | `, and the table."""

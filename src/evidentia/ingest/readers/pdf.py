@@ -9,13 +9,13 @@ import logging
 import math
 import struct
 import zlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
 
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.ports import DocumentReader
 from evidentia.ingest.readers.image_gathering import ImageGatherer, LeftOut, Picture
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
 from evidentia.ingest.readers.nearest_text import TextMap, choose
@@ -37,10 +37,11 @@ NO_CRYPTOGRAPHY = "is encrypted with AES, and the package that opens such files 
 _PLACEHOLDERS = frozenset({"anonymous", "untitled", "unspecified"})
 
 
-class PdfReader(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PdfReader(DocumentReader):
     """Reads PDF files that hold text."""
 
-    limits: ReadLimits = ReadLimits()
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
     def read(self, content: bytes, *, name: str) -> ExtractedText:  # noqa: ARG002  # the port's signature
         """Return the text of the pages in order and the declared title, author and dates."""
@@ -95,8 +96,8 @@ def _declared(reader: pypdf.PdfReader) -> dict[str, str | tuple[str, ...]]:
     if about is None:
         return {}
     declared: dict[str, str | tuple[str, ...]] = {}
-    for key, field in (("title", "/Title"), ("author", "/Author")):
-        value = about.get(field)
+    for key, entry in (("title", "/Title"), ("author", "/Author")):
+        value = about.get(entry)
         if isinstance(value, str) and value.strip() and value.strip().lower() not in _PLACEHOLDERS:
             declared[key] = value.strip()
     for key, attribute in (("created", "creation_date"), ("updated", "modification_date")):

@@ -9,6 +9,7 @@ import codecs
 import html
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.ports import DocumentReader
 from evidentia.ingest.readers.file_types import Family, ending_of
 from evidentia.ingest.readers.image_gathering import ImageGatherer
 from evidentia.ingest.readers.image_sources import HtmlImages, take_source
@@ -47,11 +49,12 @@ _FRONT_MATTER_FAMILIES = frozenset({Family.MARKDOWN, Family.TEXT})
 _STRUCTURES = {Family.MARKDOWN: "markdown", Family.CODE: "code"}
 
 
-class PlainReader(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainReader(DocumentReader):
     """Reads files that are text already."""
 
     family: Family
-    limits: ReadLimits = ReadLimits()
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
     def read(self, content: bytes, *, name: str) -> ExtractedText:
         """Return the decoded file and what its front matter declares."""

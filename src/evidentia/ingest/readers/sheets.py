@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import io
 import re
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import msgspec
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.ports import DocumentReader
 from evidentia.ingest.readers.file_types import Family, ending_of
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
 from evidentia.ingest.readers.office_archives import open_checked, xml_parts
@@ -42,10 +44,11 @@ _PIECE = 1024 * 1024
 _OVERLAP = 32
 
 
-class SheetsReader(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetsReader(DocumentReader):
     """Reads .xlsx and .ods files."""
 
-    limits: ReadLimits = ReadLimits()
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
     def read(self, content: bytes, *, name: str) -> ExtractedText:
         """Return the sheets in order, rows as cells joined by ` | `, and the tables on them."""

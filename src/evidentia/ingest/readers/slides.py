@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import io
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Self
-
-import msgspec
 
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.ports import DocumentReader
 from evidentia.ingest.readers.file_types import Family
 from evidentia.ingest.readers.image_gathering import ImageGatherer
 from evidentia.ingest.readers.image_sources import take_related
@@ -32,10 +32,11 @@ TOOL_ID = ToolId("python-pptx")
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 
-class SlidesReader(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlidesReader(DocumentReader):
     """Reads .pptx files."""
 
-    limits: ReadLimits = ReadLimits()
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
     def read(self, content: bytes, *, name: str) -> ExtractedText:
         """Return the slides in order and the declared properties."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
 
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.ports import DocumentReader
 from evidentia.ingest.readers.file_types import Family
 from evidentia.ingest.readers.image_gathering import ImageGatherer, Picture
 from evidentia.ingest.readers.image_sources import take_related
@@ -34,10 +34,11 @@ _BETWEEN_CELLS = " | "
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 
 
-class WordReader(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordReader(DocumentReader):
     """Reads .docx files."""
 
-    limits: ReadLimits = ReadLimits()
+    limits: ReadLimits = field(default_factory=ReadLimits)
 
     def read(self, content: bytes, *, name: str) -> ExtractedText:
         """Return paragraphs and tables in document order and the declared properties."""

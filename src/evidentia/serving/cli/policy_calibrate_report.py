@@ -10,7 +10,7 @@ from evidentia.serving.cli.output import put, put_facts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.governance.calibration import Calibration, HistogramBar, TriggerRate
+    from evidentia.contracts.policy_trials import Calibration, HistogramBar, TriggerRate
 
 WIDTH = 50
 """Characters of the longest bar."""

@@ -9,8 +9,8 @@ from evidentia.serving.cli.output import Figure, note, put, put_facts, put_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.governance.shadow import ShadowReport
-    from evidentia.governance.shadow_tally import LiveShadow, ShadowChanges, ShadowGroup
+    from evidentia.contracts.policy_trials import ShadowChanges, ShadowGroup, ShadowReport
+    from evidentia.governance.shadow_tally import LiveShadow
     from evidentia.serving.cli.invocation import Invocation
 
 MAX_GROUPS = 10

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.policies import Policy
+    from evidentia.contracts.policy_trials import ShadowReport
     from evidentia.governance.decision_replay import ReplayReport
     from evidentia.governance.log_scan import KeptLogs
     from evidentia.governance.policy_tests import CaseResult
-    from evidentia.governance.shadow import ShadowReport
     from evidentia.serving.cli.invocation import Invocation
 
 _Read = TypeVar("_Read")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 HOME: Final = "/dashboard"
 SIGN_IN: Final = "/dashboard/sign-in"
-OPERATIONS: Final = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
+OPERATIONS: Final = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 MAX_FORM_BYTES: Final = 256 << 10
 _SEE_OTHER: Final = 303
 

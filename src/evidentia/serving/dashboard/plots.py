@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.governance.calibration import Calibration, HistogramBar
+    from evidentia.contracts.policy_trials import Calibration, HistogramBar
 
 AXIS: Final = 1_000
 """Units across a time axis."""

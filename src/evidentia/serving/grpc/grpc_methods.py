@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 AUTHORIZATION: Final = "authorization"
 _LATE: Final = "the deadline of the call has passed"
 
-_by_name: Final = {camel(endpoint.operation): endpoint for endpoint in ENDPOINTS}
+_by_name: Final = {camel(endpoint.name): endpoint for endpoint in ENDPOINTS}
 
 
 def handlers(server_context: ServerContext) -> list[grpc.GenericRpcHandler]:

@@ -40,7 +40,7 @@ _REFUSED: Final = 400
 _OTHER: Final = "other"
 _GONE: Final = 499
 """Counted where nothing was answered: the client went away, or the process had to stop."""
-_OPERATIONS: Final = {(endpoint.method, endpoint.path): endpoint.operation for endpoint in ENDPOINTS}
+_OPERATIONS: Final = {(endpoint.method, endpoint.path): endpoint.name for endpoint in ENDPOINTS}
 
 
 class _Watching(NamedTuple):
@@ -115,7 +115,7 @@ class MeasuredCalls:
             status = refusal.status
             raise
         finally:
-            self._measures.count(self._door, endpoint.operation, status, took_ns=self._elapsed_ns() - began_ns)
+            self._measures.count(self._door, endpoint.name, status, took_ns=self._elapsed_ns() - began_ns)
         return reply
 
 

@@ -126,7 +126,7 @@ class OwnWriter:
     async def forward(self, endpoint: Endpoint, asked: OperationRequest) -> Reply:
         """Return what is answered here; of runs that are open in another process, what that one answers."""
         others = self._writers.besides(self._own)
-        is_of_a_run = endpoint.operation in OF_A_RUN
+        is_of_a_run = endpoint.name in OF_A_RUN
         is_retired = bool(others) and self._writers.present.path != self._own
         if is_retired and not is_of_a_run:
             return await ask_in_turn(others[:1], endpoint, asked, timeout_s=self._timeout_s)
@@ -156,7 +156,7 @@ async def ask_in_turn(clients: Sequence[InnerClient], endpoint: Endpoint, asked:
         try:
             return await _ask(client, endpoint, body, timeout_s=timeout_s)
         except ApiError as refusal:
-            is_unknown = endpoint.operation in OF_A_RUN and refusal.status == NOT_FOUND
+            is_unknown = endpoint.name in OF_A_RUN and refusal.status == NOT_FOUND
             is_gone = unknown is not None and refusal.fault.code == AWAY
             if not is_unknown and not is_gone:
                 raise
@@ -182,7 +182,7 @@ def _write_down(context: ServerContext) -> None:
 # --- wire ---
 # What one process hands another to be done, and what comes back: an operation that was let in, as JSON.
 
-_BY_NAME: Final = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
+_BY_NAME: Final = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 
 
 class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,12 +210,12 @@ def forwarded(endpoint: Endpoint, asked: OperationRequest) -> bytes:
     """Return what is handed over."""
     return msgspec.json.encode(
         Forwarded(
-            operation=endpoint.operation,
+            operation=endpoint.name,
             token=asked.identity.token,
             principal=asked.identity.principal,
             path=dict(asked.path),
             query=dict(asked.query),
-            body=msgspec.UNSET if endpoint.body is None else msgspec.Raw(msgspec.json.encode(asked.body)),
+            body=msgspec.UNSET if endpoint.request is None else msgspec.Raw(msgspec.json.encode(asked.body)),
             if_match=asked.if_match,
         )
     )

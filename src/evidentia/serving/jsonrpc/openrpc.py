@@ -33,8 +33,8 @@ _IF_MATCH: Final = "The version that may be replaced, in quotes; without it, whi
 
 def openrpc_document(endpoints: Sequence[Endpoint], *, version: str) -> Part:
     """Return the description; the same for the same endpoints. Those that answer in parts are not offered, and not described."""
-    offered = sorted((each for each in endpoints if not each.is_stream), key=lambda each: each.operation)
-    requests = {each.operation: flat_of(each).message for each in offered}
+    offered = sorted((each for each in endpoints if not each.is_stream), key=lambda each: each.name)
+    requests = {each.name: flat_of(each).message for each in offered}
     replies = [each.reply for each in offered if each.reply is not None]
     kinds = list(dict.fromkeys([Fault, *replies, *requests.values()]))
     schemas, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
@@ -50,7 +50,7 @@ def openrpc_document(endpoints: Sequence[Endpoint], *, version: str) -> Part:
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
         },
         "servers": [{"name": "This plane", "url": "/rpc"}],
-        "methods": [_method(each, messages[each.operation], known) for each in offered],
+        "methods": [_method(each, messages[each.name], known) for each in offered],
         "components": {"schemas": {name: components[name] for name in sorted(components)}, "errors": errors},
     }
 
@@ -66,11 +66,11 @@ def _method(endpoint: Endpoint, message: Part, known: Mapping[object, Part]) -> 
     required = message.get("required", ())
     params = [_param(name, schema, about.get(name, ""), is_required=name in required) for name, schema in message["properties"].items()]
     reply: Part = {"type": "object"} if endpoint.reply is None else known[endpoint.reply]
-    failing = sorted({*_ALWAYS, *(dispatch.CODE_OF[status] for status in endpoint.faults)})
+    failing = sorted({*_ALWAYS, *(dispatch.CODE_OF[status] for status in endpoint.refusals)})
     return {
-        "name": endpoint.operation,
-        "summary": endpoint.about,
-        "description": f"{endpoint.answer.__doc__} Roles: {', '.join(role.value for role in endpoint.roles)}.",
+        "name": endpoint.name,
+        "summary": endpoint.summary,
+        "description": f"{endpoint.description} Roles: {', '.join(role.value for role in endpoint.roles)}.",
         "tags": [{"name": endpoint.group.value}],
         "paramStructure": "by-name",
         "params": sorted(params, key=lambda param: not param["required"]),

@@ -76,7 +76,7 @@ async def _received(context: ServerContext, request: Request) -> tuple[Identity,
 # Every operation as a method of JSON-RPC, called by whoever stands behind one HTTP request.
 
 DISCOVER: Final = "rpc.discover"
-_BY_NAME: Final = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
+_BY_NAME: Final = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 
 
 class _Anybody(NamedTuple):
@@ -138,7 +138,5 @@ def _allow(context: ServerContext, identity: Identity, needs: Needs) -> None:
 
 
 async def _refuse_stream(endpoint: Endpoint, _: bytes) -> bytes:
-    hint = (
-        f"use REST, `{endpoint.method} {endpoint.path}`, or gRPC, `{camel(endpoint.operation)}`; `retrieve` gives the same answer at once"
-    )
+    hint = f"use REST, `{endpoint.method} {endpoint.path}`, or gRPC, `{camel(endpoint.name)}`; `retrieve` gives the same answer at once"
     raise failure(METHOD_NOT_FOUND, "not_over_json_rpc", "an answer that comes in parts is not offered over JSON-RPC", hint=hint)

@@ -6,26 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.access import AccessRule, is_acl_entry
 from evidentia.contracts.control import AuditKind
-from evidentia.contracts.documents import CommitSummary
-from evidentia.contracts.doors import AccessRequest, ChunkList, DocumentEntry, DocumentIds, DocumentPage, IngestRequest
+from evidentia.contracts.doors import AccessRequest, DocumentEntry, DocumentIds, DocumentPage, IngestRequest
 from evidentia.contracts.errors import BaseStateError, NotFoundError, ServiceError
 from evidentia.contracts.ids import TenantId
-from evidentia.contracts.reports import IngestReport
-from evidentia.serving.operations.api_errors import CONFLICT, NOT_FOUND, bad_field
+from evidentia.serving.operations.api_errors import bad_field
 from evidentia.serving.operations.document_intake import take_in
-from evidentia.serving.operations.endpoint import (
-    CURSOR,
-    LIMIT,
-    READERS,
-    WRITERS,
-    Endpoint,
-    Group,
-    OperationRequest,
-    Reply,
-    decode_cursor,
-    encode_cursor,
-)
-from evidentia.serving.operations.evidence_endpoints import DOCUMENT, needed
+from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
 from evidentia.serving.operations.server_context import write_audit
 
 if TYPE_CHECKING:
@@ -38,8 +24,8 @@ MAX_SENT_BYTES: Final = 64 << 20
 """Of a body that carries documents."""
 
 
-async def ingest(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Take in texts and files; what is unchanged is skipped, what cannot be read is reported."""
+@endpoint("ingest")
+async def _ingest(context: ServerContext, operation: OperationRequest) -> Reply:
     request: IngestRequest = operation.body
     try:
         report = await take_in(context.served_base, request, tenant=operation.tenant)
@@ -51,8 +37,8 @@ async def ingest(context: ServerContext, operation: OperationRequest) -> Reply:
     return Reply(report)
 
 
-async def list_documents(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Return the live documents that the asker may see, page by page."""
+@endpoint("list_documents")
+async def _list_documents(context: ServerContext, operation: OperationRequest) -> Reply:
     place = decode_cursor(operation.query["cursor"], (str,))
     found = await context.served_base.base_for(operation.principal).documents()
     rest = [each for each in found if place is None or each[0] > place[0]]
@@ -61,13 +47,8 @@ async def list_documents(context: ServerContext, operation: OperationRequest) ->
     return Reply(DocumentPage(documents=entries, next_cursor=None if len(page) == len(rest) else encode_cursor((page[-1][0],))))
 
 
-async def list_chunks(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Return the chunks of a document in order."""
-    return Reply(ChunkList(chunks=tuple(await context.served_base.base_for(operation.principal).chunks(needed(operation, "document")))))
-
-
-async def remove_documents(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Remove documents of the tenant; their old versions stay readable until they are collected."""
+@endpoint("remove_documents")
+async def _remove_documents(context: ServerContext, operation: OperationRequest) -> Reply:
     request: DocumentIds = operation.body
     names = await _own(context, operation, request.document_ids)
     summary = await context.served_base.base_of(operation.tenant).remove(names)
@@ -75,8 +56,8 @@ async def remove_documents(context: ServerContext, operation: OperationRequest) 
     return Reply(summary)
 
 
-async def set_access(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Give documents of the tenant another access rule, as a new version."""
+@endpoint("set_access")
+async def _set_access(context: ServerContext, operation: OperationRequest) -> Reply:
     request: AccessRequest = operation.body
     for place, entry in enumerate(request.acl):
         if not is_acl_entry(entry):
@@ -96,64 +77,3 @@ async def _own(context: ServerContext, operation: OperationRequest, document_ids
         if document_id not in own:
             raise NotFoundError("document", document_id)
     return list(dict.fromkeys(document_ids))
-
-
-_E: Final = Group.EVIDENCE
-
-ENDPOINTS: Final = (
-    Endpoint(
-        "ingest",
-        "POST",
-        "/v1/documents",
-        "Send documents",
-        WRITERS,
-        ingest,
-        IngestReport,
-        body=IngestRequest,
-        group=_E,
-        is_writing=True,
-        faults=(CONFLICT,),
-        max_bytes=MAX_SENT_BYTES,
-    ),
-    Endpoint(
-        "list_documents", "GET", "/v1/documents", "List documents", READERS, list_documents, DocumentPage, query=(CURSOR, LIMIT), group=_E
-    ),
-    Endpoint(
-        "list_chunks",
-        "GET",
-        "/v1/chunks",
-        "List the chunks of a document",
-        READERS,
-        list_chunks,
-        ChunkList,
-        query=(DOCUMENT,),
-        group=_E,
-        faults=(NOT_FOUND,),
-    ),
-    Endpoint(
-        "remove_documents",
-        "POST",
-        "/v1/documents/remove",
-        "Remove documents",
-        WRITERS,
-        remove_documents,
-        CommitSummary,
-        body=DocumentIds,
-        group=_E,
-        is_writing=True,
-        faults=(NOT_FOUND,),
-    ),
-    Endpoint(
-        "set_access",
-        "POST",
-        "/v1/documents/access",
-        "Say who may see documents",
-        WRITERS,
-        set_access,
-        CommitSummary,
-        body=AccessRequest,
-        group=_E,
-        is_writing=True,
-        faults=(NOT_FOUND,),
-    ),
-)

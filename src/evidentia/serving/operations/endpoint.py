@@ -1,15 +1,16 @@
-"""A request once it was let in, and what an endpoint says about the requests it takes."""
+"""A request once it was let in, and a declared operation bound to what answers it."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from evidentia.contracts.control import Role
+from evidentia.contracts.operations import OPERATION_BY_NAME, Operation, QueryField
 from evidentia.contracts.vocabulary import Vocabulary
 from evidentia.serving.operations.api_errors import bad_field, nearest
 
@@ -17,34 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.control import TokenInfo
+    from evidentia.contracts.control import Role, TokenInfo
     from evidentia.serving.identity.admission import Identity
     from evidentia.serving.operations.server_context import ServerContext
 
 
-MAX_LIMIT: Final = 500
-MAX_BYTES: Final = 1 << 20
 _MAX_NUMBER_LENGTH: Final = 15
-_IN_BRACES: Final = re.compile(r"{(\w+)}")
 _TRUTHS: Final = {"true": True, "false": False}
-
-
-class QueryField(NamedTuple):
-    """One parameter that may stand after the question mark."""
-
-    name: str
-    about: str
-    kind: type = str
-    """str, int, bool, or the vocabulary whose words are taken."""
-    default: int | None = None
-    least: int = 1
-    most: int = MAX_LIMIT
-    most_chars: int = 500
-
-
-LIMIT: Final = QueryField("limit", "At most this many.", int, default=50)
-CURSOR: Final = QueryField("cursor", "The `next_cursor` of the page before.")
-MINUTES: Final = QueryField("minutes", "Only what happened in the last minutes.", int, least=1, most=60 * 24 * 366)
 
 
 class OperationRequest(NamedTuple):
@@ -85,14 +65,6 @@ class Reply(NamedTuple):
     status: int | None = None
 
 
-class Group(Vocabulary):
-    """What an operation is about."""
-
-    EVIDENCE = "evidence"
-    GOVERNANCE = "governance"
-    ADMINISTRATION = "administration"
-
-
 class Needs(Protocol):
     """What a token has to allow."""
 
@@ -107,40 +79,27 @@ class Needs(Protocol):
         ...
 
 
-class Endpoint(NamedTuple):
-    """One thing that can be asked: where, by whom, with what, and what comes back."""
+Answer: TypeAlias = "Callable[[ServerContext, OperationRequest], Reply | Awaitable[Reply] | AsyncGenerator[object, None]]"
+"""Sync for work that blocks, async for the engine's, an async generator where the answer comes in parts."""
 
-    operation: str
-    method: str
-    path: str
-    about: str
-    roles: tuple[Role, ...]
-    answer: Callable[[ServerContext, OperationRequest], Reply | Awaitable[Reply] | AsyncGenerator[object, None]]
-    """Sync for work that blocks, async for the engine's, an async generator where the answer comes in parts."""
-    reply: object
-    """The type of the answer, or of each part of it; None for any JSON object."""
-    body: object = None
-    """The type of the request's body; None when there is none."""
-    reads: object = None
-    """What the body is read as, where that is looser than its type because a part checks it better."""
-    query: tuple[QueryField, ...] = ()
-    status: int = 200
-    faults: tuple[int, ...] = ()
-    has_version: bool = False
-    """Whether the answer carries an ETag, and a change may name the version it replaces."""
-    group: Group = Group.GOVERNANCE
-    is_writing: bool = False
-    """Whether it belongs to the one process that writes: it changes something, or lives in memory as open runs do."""
-    is_base_wide: bool = False
-    """Whether it is about the whole base, which only tokens of the operator's tenant are for."""
-    is_stream: bool = False
-    max_bytes: int = MAX_BYTES
-    """Of a body."""
 
-    @property
-    def path_names(self) -> tuple[str, ...]:
-        """Return what stands in the path in braces, in order."""
-        return tuple(_IN_BRACES.findall(self.path))
+@dataclass(frozen=True, slots=True, eq=False)
+class Endpoint(Operation):
+    """An operation together with what answers it."""
+
+    answer: Answer = field(kw_only=True)
+    reads: object = field(default=None, kw_only=True)
+    """What the request is read as, where that is looser than its type because a part checks it better."""
+
+
+def endpoint(name: str, *, reads: object = None) -> Callable[[Answer], Endpoint]:
+    """Return what makes a function the answer of a declared operation."""
+    return partial(bind, OPERATION_BY_NAME[name], reads=reads)
+
+
+def bind(operation: Operation, answer: Answer, *, reads: object = None) -> Endpoint:
+    """Return an operation with what answers it."""
+    return Endpoint(**{each.name: getattr(operation, each.name) for each in fields(operation)}, answer=answer, reads=reads)
 
 
 def read_query(given: Sequence[tuple[str, str]], fields: Sequence[QueryField]) -> dict[str, Any]:  # Any: as in `OperationRequest.query`
@@ -201,12 +160,9 @@ def _read_number(text: str, field: QueryField) -> int:
     return number
 
 
-# --- roles ---
-# Which roles an operation is for; of those that are named, one is enough.
-
-READERS: Final = tuple(Role)
-"""Everybody with a token."""
-AGENTS: Final = (Role.AGENT, Role.ADMIN)
-AUDITORS: Final = (Role.AUDITOR, Role.ADMIN)
-"""Who sees what others asked and did; their questions about receipts are answered as the owner of their tenant."""
-WRITERS: Final = (Role.ADMIN,)
+def needed(request: OperationRequest, name: str) -> str:
+    """Return a parameter that has to be there."""
+    value: str | None = request.query[name]
+    if value is None:
+        raise bad_field(name, "it is missing")
+    return value

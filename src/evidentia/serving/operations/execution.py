@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 from starlette.concurrency import run_in_threadpool
 
 from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.operations import MAX_BYTES
 from evidentia.serving.operations.api_errors import INTERNAL, ApiError, refusal_of
-from evidentia.serving.operations.endpoint import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -43,7 +43,7 @@ async def perform_stream(context: ServerContext, endpoint: Endpoint, ask: Callab
 
 def internal(endpoint: Endpoint, error: Exception) -> ApiError:
     """Return the refusal for a fault of our own; the log says what and where, and never what was sent."""
-    _log.error("endpoint failed: %s raised %s at %s", endpoint.operation, type(error).__name__, _place_of(error))
+    _log.error("endpoint failed: %s raised %s at %s", endpoint.name, type(error).__name__, _place_of(error))
     hint = "try again; if it stays, see the log of the plane"
     return ApiError(INTERNAL, "internal", "something went wrong inside the plane", hint=hint)
 

@@ -8,39 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
-from evidentia.contracts.control import MAX_PUSHED, PolicyPage, PolicyPatch, PolicyTemplates, PolicyVersions, PushReply, PushRequest
+from evidentia.contracts.control import MAX_PUSHED, PolicyPage, PolicyTemplates, PolicyVersions, PushReply
 from evidentia.contracts.errors import NotFoundError, PolicyConflictError
-from evidentia.contracts.policies import MAX_TRIAL_MINUTES, MAX_TRIAL_RECORDS, Enforcement, PolicyBody, PolicyId, ShadowTrial, StoredPolicy
+from evidentia.contracts.policies import MAX_TRIAL_MINUTES, MAX_TRIAL_RECORDS
 from evidentia.contracts.runs import RunId, RunStarted
-from evidentia.governance.calibration import Calibration, calibrate
+from evidentia.governance.calibration import calibrate
 from evidentia.governance.decision_expansion import micros
 from evidentia.governance.log_scan import scan
-from evidentia.governance.shadow import ShadowReport, shadow_log
+from evidentia.governance.shadow import shadow_log
 from evidentia.policy.categories import find_category
 from evidentia.policy.rules import check_policy, policy_schema, rules_schema
 from evidentia.policy.templates import TEMPLATES
 from evidentia.provenance.decision_chain import CHECKPOINT
 from evidentia.provenance.decision_lines import REDACTED_MARK, decode_details, decode_header
-from evidentia.serving.operations.api_errors import CHANGED, CONFLICT, NOT_FOUND, ApiError, bad_field
-from evidentia.serving.operations.endpoint import (
-    AUDITORS,
-    CURSOR,
-    LIMIT,
-    MINUTES,
-    READERS,
-    WRITERS,
-    Endpoint,
-    OperationRequest,
-    QueryField,
-    Reply,
-    decode_cursor,
-    encode_cursor,
-)
+from evidentia.serving.operations.api_errors import CHANGED, ApiError, bad_field
+from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.contracts.decisions import LogRecord
+    from evidentia.contracts.policies import PolicyBody, PolicyId, StoredPolicy
     from evidentia.provenance.decision_lines import Header
     from evidentia.serving.operations.server_context import ServerContext
 
@@ -53,8 +41,8 @@ class _PushRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     dry_run: bool = False
 
 
-def list_policies(context: ServerContext, request: OperationRequest) -> Reply:
-    """Return the policies that were not removed, page by page."""
+@endpoint("list_policies")
+def _list_policies(context: ServerContext, request: OperationRequest) -> Reply:
     query = request.query
     place = decode_cursor(query["cursor"], (int, str, str))
     found = [
@@ -71,27 +59,27 @@ def list_policies(context: ServerContext, request: OperationRequest) -> Reply:
     return Reply(PolicyPage(policies=tuple(page), next_cursor=None if is_last else encode_cursor(_place(page[-1]))))
 
 
-def create_policy(context: ServerContext, request: OperationRequest) -> Reply:
-    """Put a new policy in force."""
+@endpoint("create_policy", reads=_Raw)
+def _create_policy(context: ServerContext, request: OperationRequest) -> Reply:
     body = check_policy(request.body, tenant=request.tenant).body
     stored = context.parts.policies.put(body, tenant=request.tenant, by=request.by)
     return _versioned(stored, {"location": f"/v1/policies/{stored.policy.policy_id}"})
 
 
-def show_policy(context: ServerContext, request: OperationRequest) -> Reply:
-    """Return a policy, by its id or its name, in the newest or a named version."""
+@endpoint("show_policy")
+def _show_policy(context: ServerContext, request: OperationRequest) -> Reply:
     return _versioned(context.parts.policies.find(request.path["id"], tenant=request.tenant, version=request.query["version"]))
 
 
-def replace_policy(context: ServerContext, request: OperationRequest) -> Reply:
-    """Put the next version of a policy in force."""
+@endpoint("replace_policy", reads=_Raw)
+def _replace_policy(context: ServerContext, request: OperationRequest) -> Reply:
     current = context.parts.policies.find(request.path["id"], tenant=request.tenant)
     body = check_policy(request.body, tenant=request.tenant).body
     return _put(context, request, current, body)
 
 
-def change_policy(context: ServerContext, request: OperationRequest) -> Reply:
-    """Put the next version of a policy in force, with the fields that are given; rules that are not named stay as they are."""
+@endpoint("change_policy", reads=_Raw)
+def _change_policy(context: ServerContext, request: OperationRequest) -> Reply:
     current = context.parts.policies.find(request.path["id"], tenant=request.tenant)
     before, changes = current.policy.body, request.body
     merged = msgspec.to_builtins(before) | changes
@@ -102,8 +90,8 @@ def change_policy(context: ServerContext, request: OperationRequest) -> Reply:
     return _put(context, request, current, body)
 
 
-def remove_policy(context: ServerContext, request: OperationRequest) -> Reply:
-    """Take a policy out of force; its versions stay readable."""
+@endpoint("remove_policy")
+def _remove_policy(context: ServerContext, request: OperationRequest) -> Reply:
     current = context.parts.policies.find(request.path["id"], tenant=request.tenant)
     expected = _expected(request, current)
     try:
@@ -113,30 +101,30 @@ def remove_policy(context: ServerContext, request: OperationRequest) -> Reply:
     return _versioned(removed)
 
 
-def list_versions(context: ServerContext, request: OperationRequest) -> Reply:
-    """Return every version of a policy, also of one that was removed."""
+@endpoint("list_policy_versions")
+def _list_policy_versions(context: ServerContext, request: OperationRequest) -> Reply:
     return Reply(PolicyVersions(versions=tuple(context.parts.policies.versions(request.path["id"], tenant=request.tenant))))
 
 
-def push_policies(context: ServerContext, request: OperationRequest) -> Reply:
-    """Put several policies in force by their names, all or none."""
+@endpoint("push_policies", reads=_PushRaw)
+def _push_policies(context: ServerContext, request: OperationRequest) -> Reply:
     pushed: _PushRaw = request.body
     results = context.parts.policies.push(pushed.policies, tenant=request.tenant, by=request.by, is_dry=pushed.dry_run)
     return Reply(PushReply(results=tuple(results), dry_run=pushed.dry_run))
 
 
-def list_templates(_: ServerContext, __: OperationRequest) -> Reply:
-    """Return policies to begin with."""
+@endpoint("list_templates")
+def _list_templates(_: ServerContext, __: OperationRequest) -> Reply:
     return Reply(PolicyTemplates(templates=dict(TEMPLATES)))
 
 
-def show_schema(_: ServerContext, __: OperationRequest) -> Reply:
-    """Return the JSON Schema of a policy."""
+@endpoint("show_policy_schema")
+def _show_policy_schema(_: ServerContext, __: OperationRequest) -> Reply:
     return Reply(policy_schema())
 
 
-def show_rules_schema(_: ServerContext, request: OperationRequest) -> Reply:
-    """Return the JSON Schema of the rules of one category."""
+@endpoint("show_rules_schema")
+def _show_rules_schema(_: ServerContext, request: OperationRequest) -> Reply:
     category = request.path["category"]
     if find_category(category) is None:
         raise NotFoundError("category", category)
@@ -178,120 +166,6 @@ def _place(stored: StoredPolicy) -> tuple[int, str, str]:
     return stored.policy.body.priority, stored.policy.body.name, stored.policy.policy_id
 
 
-_FILTERS: Final = (
-    QueryField("category", "Only policies of this category."),
-    QueryField("enabled", "Only those that are enabled, or that are not.", bool),
-    QueryField("enforcement", "Only those that are enforced, or in shadow.", Enforcement),
-    QueryField("name", "Only the one with this name."),
-)
-_VERSION: Final = QueryField("version", "This version; also of a policy that was removed.", int, most=1_000_000_000)
-
-ENDPOINTS: Final = (
-    Endpoint("list_policies", "GET", "/v1/policies", "List policies", READERS, list_policies, PolicyPage, query=(*_FILTERS, CURSOR, LIMIT)),
-    Endpoint(
-        "create_policy",
-        "POST",
-        "/v1/policies",
-        "Create a policy",
-        WRITERS,
-        create_policy,
-        StoredPolicy,
-        body=PolicyBody,
-        reads=_Raw,
-        status=201,
-        faults=(CONFLICT,),
-        has_version=True,
-        is_writing=True,
-    ),
-    Endpoint(
-        "push_policies",
-        "POST",
-        "/v1/policies/push",
-        "Put several policies in force, all or none",
-        WRITERS,
-        push_policies,
-        PushReply,
-        body=PushRequest,
-        reads=_PushRaw,
-        is_writing=True,
-    ),
-    Endpoint("list_templates", "GET", "/v1/policies/templates", "List policies to begin with", READERS, list_templates, PolicyTemplates),
-    Endpoint("show_policy_schema", "GET", "/v1/policies/schema", "Show the JSON Schema of a policy", READERS, show_schema, None),
-    Endpoint(
-        "show_rules_schema",
-        "GET",
-        "/v1/policies/schema/{category}",
-        "Show the JSON Schema of a category's rules",
-        READERS,
-        show_rules_schema,
-        None,
-        faults=(NOT_FOUND,),
-    ),
-    Endpoint(
-        "show_policy",
-        "GET",
-        "/v1/policies/{id}",
-        "Show a policy",
-        READERS,
-        show_policy,
-        StoredPolicy,
-        query=(_VERSION,),
-        faults=(NOT_FOUND,),
-        has_version=True,
-    ),
-    Endpoint(
-        "replace_policy",
-        "PUT",
-        "/v1/policies/{id}",
-        "Replace a policy",
-        WRITERS,
-        replace_policy,
-        StoredPolicy,
-        body=PolicyBody,
-        reads=_Raw,
-        faults=(NOT_FOUND, CONFLICT, CHANGED),
-        has_version=True,
-        is_writing=True,
-    ),
-    Endpoint(
-        "change_policy",
-        "PATCH",
-        "/v1/policies/{id}",
-        "Change some fields of a policy",
-        WRITERS,
-        change_policy,
-        StoredPolicy,
-        body=PolicyPatch,
-        reads=_Raw,
-        faults=(NOT_FOUND, CONFLICT, CHANGED),
-        has_version=True,
-        is_writing=True,
-    ),
-    Endpoint(
-        "remove_policy",
-        "DELETE",
-        "/v1/policies/{id}",
-        "Take a policy out of force",
-        WRITERS,
-        remove_policy,
-        StoredPolicy,
-        faults=(NOT_FOUND, CHANGED),
-        has_version=True,
-        is_writing=True,
-    ),
-    Endpoint(
-        "list_policy_versions",
-        "GET",
-        "/v1/policies/{id}/versions",
-        "List the versions of a policy",
-        READERS,
-        list_versions,
-        PolicyVersions,
-        faults=(NOT_FOUND,),
-    ),
-)
-
-
 # --- trial endpoints ---
 # Policies tried over recorded runs: what a candidate would have decided, and where a threshold belongs. Nothing is changed.
 
@@ -304,8 +178,8 @@ class _TrialRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     is_whole: bool = False
 
 
-def try_policy(context: ServerContext, request: OperationRequest) -> Reply:
-    """Return what a policy would have changed in the tenant's runs, had it been in force."""
+@endpoint("try_policy", reads=_TrialRaw)
+def _try_policy(context: ServerContext, request: OperationRequest) -> Reply:
     trial: _TrialRaw = request.body
     candidate = check_policy(trial.policy, tenant=request.tenant)
     since_us = _since_us(context, trial.minutes)
@@ -314,8 +188,8 @@ def try_policy(context: ServerContext, request: OperationRequest) -> Reply:
     return Reply(report)
 
 
-def calibrate_rule(context: ServerContext, request: OperationRequest) -> Reply:
-    """Return where the threshold of a rule belongs by the tenant's good runs, and how often it would trigger."""
+@endpoint("calibrate_rule")
+def _calibrate_rule(context: ServerContext, request: OperationRequest) -> Reply:
     query = request.query
     if query["rule"] is None:
         raise bad_field("rule", "name the rule whose threshold is wanted")
@@ -380,33 +254,3 @@ class _Lines:
 
 def _since_us(context: ServerContext, minutes: int) -> int:
     return micros(context.parts.clock.now() - timedelta(minutes=minutes), field="minutes")
-
-
-_RULE: Final = QueryField("rule", "The rule whose threshold is wanted, such as min_relevance_score.")
-_POLICY: Final = QueryField("policy", "The name or id of the policy beside whose rules it is read.")
-_AGENT: Final = QueryField("agent", "Only runs of this agent; may be a glob.")
-
-TRIAL_ENDPOINTS: Final = (
-    Endpoint(
-        "try_policy",
-        "POST",
-        "/v1/trials/shadow",
-        "Say what a policy would have changed",
-        AUDITORS,
-        try_policy,
-        ShadowReport,
-        body=ShadowTrial,
-        reads=_TrialRaw,
-    ),
-    Endpoint(
-        "calibrate_rule",
-        "GET",
-        "/v1/trials/calibration",
-        "Say where a threshold belongs",
-        AUDITORS,
-        calibrate_rule,
-        Calibration,
-        query=(_RULE, _POLICY, _AGENT, MINUTES._replace(default=WEEK_MINUTES)),
-        faults=(NOT_FOUND,),
-    ),
-)

@@ -17,17 +17,18 @@ from evidentia.serving.operations.endpoint import OperationRequest, read_query
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evidentia.contracts.operations import QueryField
     from evidentia.serving.identity.admission import Identity
-    from evidentia.serving.operations.endpoint import Endpoint, QueryField
+    from evidentia.serving.operations.endpoint import Endpoint
 
 
 def decode_body(raw: bytes, endpoint: Endpoint) -> Any:  # noqa: ANN401 - the message that the endpoint names
     """Return the message in a body, or say what is wrong with it."""
-    kind = endpoint.reads or endpoint.body
+    kind = endpoint.reads or endpoint.request
     try:
         return _decoder(kind).decode(raw)
     except msgspec.ValidationError as error:
-        raise shape_refusal(error, names=_names(endpoint.body)) from error
+        raise shape_refusal(error, names=_names(endpoint.request)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"the body is not JSON ({type(error).__name__})"
         raise ApiError(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8") from None
@@ -100,7 +101,7 @@ def flat_of(endpoint: Endpoint) -> Flat:
     names = frozenset(field[0] for field in fields)
     fields += _body_fields(endpoint)
     message = msgspec.defstruct(
-        f"{camel(endpoint.operation)}Request",
+        f"{camel(endpoint.name)}Request",
         fields,
         frozen=True,
         kw_only=True,
@@ -108,7 +109,7 @@ def flat_of(endpoint: Endpoint) -> Flat:
         omit_defaults=True,
         module=__name__,
     )
-    message.__doc__ = endpoint.about + "."
+    message.__doc__ = endpoint.summary + "."
     return Flat(endpoint, message, names)
 
 
@@ -120,10 +121,10 @@ def asked_flat(endpoint: Endpoint, raw: bytes, identity: Identity) -> OperationR
     path = {name: _text(outside.pop(name, None), name) for name in endpoint.path_names}
     if_match = outside.pop(IF_MATCH, None)
     query = read_query([(name, _text(value, name)) for name, value in outside.items() if value is not None], endpoint.query)
-    if endpoint.body is None and given:
+    if endpoint.request is None and given:
         name = min(given)
         raise bad_field(name, "there is no such parameter", suggestion=nearest(name, sorted(flat.names)))
-    body = None if endpoint.body is None else decode_body(msgspec.json.encode(given), endpoint)
+    body = None if endpoint.request is None else decode_body(msgspec.json.encode(given), endpoint)
     return OperationRequest(identity, path, query, body, None if if_match is None else _text(if_match, IF_MATCH))
 
 
@@ -164,11 +165,11 @@ def _query_type(field: QueryField) -> object:
 
 
 def _body_fields(endpoint: Endpoint) -> list[_Field]:
-    body = endpoint.body
+    body = endpoint.request
     if body is None:
         return []
     if not (isinstance(body, type) and issubclass(body, msgspec.Struct)):
-        raise TypeError(f"the body of '{endpoint.operation}' is no message with fields")
+        raise TypeError(f"the body of '{endpoint.name}' is no message with fields")
     return [_like(field) for field in msgspec.structs.fields(body)]
 
 

@@ -9,47 +9,29 @@ import msgspec
 
 from evidentia.contracts.control import (
     MAX_PUSHED,
-    CallsReply,
     CallsRequest,
     DecisionPage,
-    EndReply,
     EndRequest,
     EventPage,
     GovernanceEvent,
     RunPage,
     StartReply,
-    StartRequest,
 )
-from evidentia.contracts.decisions import DecisionStatus, LogReport, PolicyDecision
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
-from evidentia.contracts.policies import PolicyAction
-from evidentia.contracts.runs import GroundingEntry, Phase, RunFacts, RunId, RunStarted, RunStatus, RunSummary, RunTrace
+from evidentia.contracts.runs import GroundingEntry, RunFacts, RunId, RunStarted, RunStatus, RunTrace
 from evidentia.governance.decision_queries import DecisionFilter, Position, decisions, trace
 from evidentia.governance.log_maintenance import prove, verify
 from evidentia.governance.log_scan import scan
 from evidentia.governance.run_summaries import RunFilter, newest_runs
 from evidentia.policy.handlers import check_call
-from evidentia.provenance.decision_proofs import RecordProof
-from evidentia.serving.operations.api_errors import CONFLICT, FORBIDDEN, NOT_FOUND, TOO_MANY, ApiError, bad_field, nearest, shape_refusal
-from evidentia.serving.operations.endpoint import (
-    AGENTS,
-    AUDITORS,
-    CURSOR,
-    LIMIT,
-    MINUTES,
-    READERS,
-    Endpoint,
-    OperationRequest,
-    QueryField,
-    Reply,
-    decode_cursor,
-    encode_cursor,
-)
+from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError, bad_field, nearest, shape_refusal
+from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
 from evidentia.serving.operations.open_runs import ShowsPolicies, digest_of, find_run, logged_run, new_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evidentia.contracts.decisions import PolicyDecision
     from evidentia.serving.operations.server_context import ServerContext
 
 
@@ -64,8 +46,8 @@ class _StartRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     is_enforced: bool = True
 
 
-def start_run(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Begin a run under the policies in force; the same request again is the same run."""
+@endpoint("start_run", reads=_StartRaw)
+def _start_run(context: ServerContext, operation: OperationRequest) -> Reply:
     request: _StartRaw = operation.body
     facts = _facts(context, request.facts, tenant=operation.tenant)
     governor = context.parts.governor_of(operation.tenant)
@@ -82,8 +64,8 @@ def start_run(context: ServerContext, operation: OperationRequest) -> Reply:
     return Reply(message, {"location": f"/v1/runs/{run.facts.run_id}"}, status=201 if is_new else 200)
 
 
-def record_calls(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Record calls in order, and return what was decided about each; nothing is recorded when one cannot be right."""
+@endpoint("record_calls")
+def _record_calls(context: ServerContext, operation: OperationRequest) -> Reply:
     request: CallsRequest = operation.body
     for place, numbered in enumerate(request.calls):
         where = f"calls[{place}].call"
@@ -96,16 +78,16 @@ def record_calls(context: ServerContext, operation: OperationRequest) -> Reply:
     return Reply(context.runs.record(operation.tenant, _run_id(operation), request.calls))
 
 
-def end_run(context: ServerContext, operation: OperationRequest) -> Reply:
-    """End a run, and return what was decided about all of it."""
+@endpoint("end_run")
+def _end_run(context: ServerContext, operation: OperationRequest) -> Reply:
     request: EndRequest = operation.body
     if request.status is RunStatus.RUNNING:
         raise bad_field("status", "a run does not end as running; write success, blocked or error")
     return Reply(context.runs.finish(operation.tenant, _run_id(operation), request))
 
 
-def list_runs(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Return runs, the newest first."""
+@endpoint("list_runs")
+def _list_runs(context: ServerContext, operation: OperationRequest) -> Reply:
     query = operation.query
     place = decode_cursor(query["cursor"], (str, int, int))
     since = None if query["minutes"] is None else context.parts.clock.now() - timedelta(minutes=query["minutes"])
@@ -115,18 +97,18 @@ def list_runs(context: ServerContext, operation: OperationRequest) -> Reply:
     return Reply(RunPage(runs=page.runs, next_cursor=None if page.next is None else encode_cursor(page.next)))
 
 
-def show_run(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Return one run as a line of the list."""
+@endpoint("show_run")
+def _show_run(context: ServerContext, operation: OperationRequest) -> Reply:
     return Reply(_trace(context, operation).summary)
 
 
-def show_trace(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Return one run with its spans."""
+@endpoint("show_trace")
+def _show_trace(context: ServerContext, operation: OperationRequest) -> Reply:
     return Reply(_trace(context, operation))
 
 
-def list_run_decisions(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Return what was decided about one run, in order."""
+@endpoint("list_run_decisions")
+def _list_run_decisions(context: ServerContext, operation: OperationRequest) -> Reply:
     run_id = find_run(context.parts.log, operation.path["id"], tenant=operation.tenant)
     found, following = read_page(context, operation, run_id=run_id, is_newest_first=False)
     return Reply(DecisionPage(decisions=found, next_cursor=following))
@@ -158,74 +140,6 @@ def _facts(context: ServerContext, given: Mapping[str, Any], *, tenant: str) -> 
     return msgspec.structs.replace(facts, run_id=new_run(name, tenant=tenant))
 
 
-_AGENT: Final = QueryField("agent", "Only runs of this agent.")
-_STATUS: Final = QueryField("status", "Only runs that stand like this.", RunStatus)
-
-ENDPOINTS: Final = (
-    Endpoint(
-        "start_run",
-        "POST",
-        "/v1/runs",
-        "Begin a run",
-        AGENTS,
-        start_run,
-        StartReply,
-        body=StartRequest,
-        reads=_StartRaw,
-        status=201,
-        faults=(CONFLICT, TOO_MANY),
-        is_writing=True,
-    ),
-    Endpoint(
-        "list_runs",
-        "GET",
-        "/v1/runs",
-        "List runs, the newest first",
-        READERS,
-        list_runs,
-        RunPage,
-        query=(_AGENT, _STATUS, MINUTES, CURSOR, LIMIT),
-    ),
-    Endpoint("show_run", "GET", "/v1/runs/{id}", "Show a run", READERS, show_run, RunSummary, faults=(NOT_FOUND,)),
-    Endpoint(
-        "record_calls",
-        "POST",
-        "/v1/runs/{id}/calls",
-        "Record what a run does",
-        AGENTS,
-        record_calls,
-        CallsReply,
-        body=CallsRequest,
-        faults=(NOT_FOUND, CONFLICT),
-        is_writing=True,
-    ),
-    Endpoint(
-        "end_run",
-        "POST",
-        "/v1/runs/{id}/end",
-        "End a run",
-        AGENTS,
-        end_run,
-        EndReply,
-        body=EndRequest,
-        faults=(NOT_FOUND,),
-        is_writing=True,
-    ),
-    Endpoint(
-        "list_run_decisions",
-        "GET",
-        "/v1/runs/{id}/decisions",
-        "List what was decided about a run",
-        READERS,
-        list_run_decisions,
-        DecisionPage,
-        query=(CURSOR, LIMIT),
-        faults=(NOT_FOUND,),
-    ),
-    Endpoint("show_trace", "GET", "/v1/runs/{id}/trace", "Show a run with its spans", READERS, show_trace, RunTrace, faults=(NOT_FOUND,)),
-)
-
-
 # --- decision endpoints ---
 # Decisions over HTTP: as events of the last minutes, as records page by page, with proofs, and the state of the whole log.
 
@@ -235,21 +149,21 @@ PLACE: Final = (str, int, int)
 _MAX_SEQ_LENGTH: Final = 15
 
 
-def list_events(context: ServerContext, request: OperationRequest) -> Reply:
-    """Return what policies did in the last minutes, the newest first."""
+@endpoint("list_events")
+def _list_events(context: ServerContext, request: OperationRequest) -> Reply:
     page, following = _page(context, request)
     events = tuple(_event(decision) for decision in page)
     return Reply(EventPage(events=events, minutes=request.query["minutes"], next_cursor=following))
 
 
-def list_decisions(context: ServerContext, request: OperationRequest) -> Reply:
-    """Return decisions in full, the newest first."""
+@endpoint("list_decisions")
+def _list_decisions(context: ServerContext, request: OperationRequest) -> Reply:
     page, following = _page(context, request)
     return Reply(DecisionPage(decisions=tuple(page), next_cursor=following))
 
 
-def show_proof(context: ServerContext, request: OperationRequest) -> Reply:
-    """Return the path from a record to the root of its log."""
+@endpoint("show_proof")
+def _show_proof(context: ServerContext, request: OperationRequest) -> Reply:
     log, digits = request.path["log"], request.path["seq"]
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SEQ_LENGTH):
         raise bad_field("seq", "write the number of a record, from 1")
@@ -259,8 +173,8 @@ def show_proof(context: ServerContext, request: OperationRequest) -> Reply:
     return Reply(prove(context.parts.log, log, seq))
 
 
-def verify_log(context: ServerContext, _: OperationRequest) -> Reply:
-    """Recompute every chain, and name the first record that does not fit."""
+@endpoint("verify_log")
+def _verify_log(context: ServerContext, _: OperationRequest) -> Reply:
     return Reply(verify(context.parts.log))
 
 
@@ -324,48 +238,3 @@ def _event(decision: PolicyDecision) -> GovernanceEvent:
         seq=decision.seq,
         part=decision.part,
     )
-
-
-_FILTERS: Final = (
-    QueryField("agent", "Only about runs of this agent."),
-    QueryField("action", "Only with this action.", PolicyAction),
-    QueryField("category", "Only of this category."),
-    QueryField("policy", "Only by the policy with this name or id."),
-    QueryField("phase", "Only in this phase.", Phase),
-    QueryField("status", "Only those that came about like this.", DecisionStatus),
-    QueryField("run", "Only about this run."),
-)
-
-DECISION_ENDPOINTS: Final = (
-    Endpoint(
-        "list_events",
-        "GET",
-        "/v1/governance/events",
-        "List what policies did lately",
-        READERS,
-        list_events,
-        EventPage,
-        query=(MINUTES._replace(default=DEFAULT_MINUTES), *_FILTERS, CURSOR, LIMIT),
-    ),
-    Endpoint(
-        "list_decisions",
-        "GET",
-        "/v1/decisions",
-        "List decisions in full",
-        READERS,
-        list_decisions,
-        DecisionPage,
-        query=(MINUTES, *_FILTERS, CURSOR, LIMIT),
-    ),
-    Endpoint("verify_log", "GET", "/v1/decisions/verify", "Check the whole log", AUDITORS, verify_log, LogReport),
-    Endpoint(
-        "show_proof",
-        "GET",
-        "/v1/decisions/{log}/{seq}/proof",
-        "Prove that a record is in its log",
-        READERS,
-        show_proof,
-        RecordProof,
-        faults=(NOT_FOUND,),
-    ),
-)

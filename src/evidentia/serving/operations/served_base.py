@@ -14,7 +14,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
 from evidentia.policy.protocol_profiles import profile_of
-from evidentia.wiring.embedded import open_parts
+from evidentia.wiring.embedded import open_base
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.reports import IngestReport
     from evidentia.contracts.settings import Settings
-    from evidentia.wiring.embedded import BaseComponents
+    from evidentia.wiring.components import BaseComponents
     from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 DEFAULT_PROFILE = "first_call"
@@ -46,8 +46,8 @@ class ServedBase:
     def open(cls, directory: Path, *, profile: Profile | None = None, control: GovernanceRuntime | None = None) -> ServedBase:
         """Open the base in a directory, governed by what is open already where that is given; whoever asks for it closes it."""
         if control is None:
-            return cls(open_parts(directory), profile=profile)
-        return cls(open_parts(directory, clock=control.clock, entropy=control.entropy, control=control), profile=profile)
+            return cls(open_base(directory), profile=profile)
+        return cls(open_base(directory, clock=control.clock, entropy=control.entropy, control=control), profile=profile)
 
     def base_for(self, principal: Principal) -> AsyncBase:
         """Return the base as a principal sees it; it shares everything that is open, so nobody closes it."""

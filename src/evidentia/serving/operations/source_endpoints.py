@@ -9,14 +9,14 @@ import msgspec
 
 from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.control import AuditKind
-from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList, TrialRequest
+from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList
 from evidentia.contracts.errors import NotFoundError
-from evidentia.contracts.retrieval import SourceTrial
+from evidentia.contracts.operations import AUDITORS
 from evidentia.contracts.sources import PUBLIC, REACH, SourceConnection, SourceDescriptor
 from evidentia.contracts.vocabulary import ConnectionKind
 from evidentia.foundation.ssrf_guard import PrivateAddressError, public_addresses
-from evidentia.serving.operations.api_errors import BAD_GATEWAY, CONFLICT, NOT_FOUND, bad_field
-from evidentia.serving.operations.endpoint import AUDITORS, READERS, WRITERS, Endpoint, Group, OperationRequest, Reply
+from evidentia.serving.operations.api_errors import bad_field
+from evidentia.serving.operations.endpoint import OperationRequest, Reply, endpoint
 from evidentia.serving.operations.server_context import write_audit
 
 if TYPE_CHECKING:
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from evidentia.serving.operations.server_context import ServerContext
 
 
-async def list_sources(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Return every source that the asker may know of, with its health; where it is, only to the operator's admins and auditors."""
+@endpoint("list_sources")
+async def _list_sources(context: ServerContext, operation: OperationRequest) -> Reply:
     found = await context.served_base.base_for(operation.principal).sources()
     is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
     return Reply(SourceList(sources=tuple(found if is_operator else map(_without_place, found))))
 
 
-async def list_freshness(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Return how old every source's data is beside what it promises; ages are for the operator's admins and auditors."""
+@endpoint("list_freshness")
+async def _list_freshness(context: ServerContext, operation: OperationRequest) -> Reply:
     is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
     base = context.served_base.base_of(operation.tenant) if is_operator else context.served_base.base_for(operation.principal)
     return Reply(FreshnessList(sources=tuple(await base.source_freshness())))
 
 
-async def add_source(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Register a source outside the base; its address has to be one that the server may speak to."""
+@endpoint("add_source")
+async def _add_source(context: ServerContext, operation: OperationRequest) -> Reply:
     descriptor: SourceDescriptor = operation.body
     checked = await reachable(context.served_base.settings, descriptor)
     added = await context.served_base.base_of(operation.tenant).add_source(checked)
@@ -48,21 +48,15 @@ async def add_source(context: ServerContext, operation: OperationRequest) -> Rep
     return Reply(added)
 
 
-async def remove_source(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Forget a source outside the base, and what was kept of it."""
+@endpoint("remove_source")
+async def _remove_source(context: ServerContext, operation: OperationRequest) -> Reply:
     await context.served_base.base_of(operation.tenant).remove_source(operation.path["id"])
     await write_audit(context, operation, AuditKind.SOURCE, "removed", subject=operation.path["id"])
     return Reply(Done(subject=operation.path["id"]))
 
 
-async def test_source(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Ask one source outside the base by itself; nothing of it is kept or ranked."""
-    request: TrialRequest = operation.body
-    return Reply(await context.served_base.base_of(operation.tenant).test_source(operation.path["id"], request.query, limit=request.limit))
-
-
-async def source_changed(context: ServerContext, operation: OperationRequest) -> Reply:
-    """Say that a source's data has changed: what was kept of it is forgotten."""
+@endpoint("source_changed")
+async def _source_changed(context: ServerContext, operation: OperationRequest) -> Reply:
     base = context.served_base.base_of(operation.tenant)
     if operation.path["id"] not in {each.descriptor.source_id for each in await base.sources()}:
         raise NotFoundError("source", operation.path["id"])
@@ -75,70 +69,6 @@ def _without_place(status: SourceStatus) -> SourceStatus:
     replace = msgspec.structs.replace
     descriptor = replace(status.descriptor, connection=SourceConnection(kind=status.descriptor.connection.kind))
     return replace(status, descriptor=descriptor, health=replace(status.health, last_problem=""))
-
-
-_E: Final = Group.EVIDENCE
-
-ENDPOINTS: Final = (
-    Endpoint("list_sources", "GET", "/v1/sources", "List sources", READERS, list_sources, SourceList, group=_E),
-    Endpoint(
-        "list_freshness", "GET", "/v1/sources/freshness", "List how fresh sources are", READERS, list_freshness, FreshnessList, group=_E
-    ),
-    Endpoint(
-        "add_source",
-        "POST",
-        "/v1/sources",
-        "Register a source",
-        WRITERS,
-        add_source,
-        SourceDescriptor,
-        body=SourceDescriptor,
-        status=201,
-        group=_E,
-        is_writing=True,
-        is_base_wide=True,
-        faults=(CONFLICT,),
-    ),
-    Endpoint(
-        "remove_source",
-        "DELETE",
-        "/v1/sources/{id}",
-        "Forget a source",
-        WRITERS,
-        remove_source,
-        Done,
-        group=_E,
-        is_writing=True,
-        is_base_wide=True,
-        faults=(NOT_FOUND,),
-    ),
-    Endpoint(
-        "test_source",
-        "POST",
-        "/v1/sources/{id}/test",
-        "Ask one source by itself",
-        WRITERS,
-        test_source,
-        SourceTrial,
-        body=TrialRequest,
-        group=_E,
-        is_base_wide=True,
-        faults=(NOT_FOUND, BAD_GATEWAY),
-    ),
-    Endpoint(
-        "source_changed",
-        "POST",
-        "/v1/sources/{id}/changed",
-        "Say that a source's data has changed",
-        WRITERS,
-        source_changed,
-        Count,
-        group=_E,
-        is_writing=True,
-        is_base_wide=True,
-        faults=(NOT_FOUND,),
-    ),
-)
 
 
 # --- source addresses ---

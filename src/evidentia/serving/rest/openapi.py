@@ -24,7 +24,8 @@ from evidentia.serving.rest.http_exchange import EVENTS, LINES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.serving.operations.endpoint import Endpoint, QueryField
+    from evidentia.contracts.operations import QueryField
+    from evidentia.serving.operations.endpoint import Endpoint
 
 Part = dict[str, Any]  # Any: a part of an OpenAPI document
 
@@ -50,7 +51,7 @@ _MEANING: Final[Mapping[int, str]] = {
 
 def openapi_document(endpoints: Sequence[Endpoint], *, version: str) -> Part:
     """Return the description; the same for the same endpoints."""
-    kinds = [each for endpoint in endpoints for each in (endpoint.reply, endpoint.body) if each is not None]
+    kinds = [each for endpoint in endpoints for each in (endpoint.reply, endpoint.request) if each is not None]
     unique = list(dict.fromkeys([FaultReply, Health, *kinds]))
     schemas, components = msgspec.json.schema_components(unique, ref_template=_REFERENCE)
     known = dict(zip(unique, schemas, strict=True))
@@ -82,9 +83,9 @@ def _loosen(components: Mapping[str, Part]) -> None:
 
 def _operation(endpoint: Endpoint, known: Mapping[object, Part]) -> Part:
     operation: Part = {
-        "operationId": endpoint.operation,
-        "summary": endpoint.about,
-        "description": f"{endpoint.answer.__doc__} Roles: {', '.join(role.value for role in endpoint.roles)}.",
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "description": f"{endpoint.description} Roles: {', '.join(role.value for role in endpoint.roles)}.",
         "tags": [endpoint.path.split("/")[2]],
         "responses": _responses(endpoint, known),
     }
@@ -94,8 +95,8 @@ def _operation(endpoint: Endpoint, known: Mapping[object, Part]) -> Part:
         parameters.append({"name": "If-Match", "in": "header", "required": False, "description": about, "schema": {"type": "string"}})
     if parameters:
         operation["parameters"] = parameters
-    if endpoint.body is not None:
-        operation["requestBody"] = {"required": True, "content": _json_content(known[endpoint.body])}
+    if endpoint.request is not None:
+        operation["requestBody"] = {"required": True, "content": _json_content(known[endpoint.request])}
     return operation
 
 
@@ -106,9 +107,9 @@ def _responses(endpoint: Endpoint, known: Mapping[object, Part]) -> Part:
     if endpoint.has_version:
         success["headers"] = {"ETag": {"description": "The version, in quotes.", "schema": {"type": "string"}}}
     responses = {str(endpoint.status): success}
-    if endpoint.operation == "start_run":
+    if endpoint.name == "start_run":
         responses["200"] = {**success, "description": "The very same request began this run before."}
-    refused = {*_ALWAYS, *endpoint.faults, *(_WITH_BODY if endpoint.body is not None else ())}
+    refused = {*_ALWAYS, *endpoint.refusals, *(_WITH_BODY if endpoint.request is not None else ())}
     for status in sorted(refused):
         responses[str(status)] = {"description": _MEANING[status], "content": _json_content(known[FaultReply])}
     return dict(sorted(responses.items()))

@@ -82,7 +82,7 @@ async def _asked(context: ServerContext, endpoint: Endpoint, request: Request) -
     """Return what reads the rest of a request: who asks is known by then, and the body is here but not yet decoded."""
     identity = await context.admission.admit(request.headers.get("authorization", ""), endpoint, client=client_of(request))
     query = read_query(request.query_params.multi_items(), endpoint.query)
-    raw = None if endpoint.body is None else await read_body(request, max_bytes=endpoint.max_bytes)
+    raw = None if endpoint.request is None else await read_body(request, max_bytes=endpoint.max_bytes)
     if_match = request.headers.get("if-match")
     return lambda: OperationRequest(identity, request.path_params, query, None if raw is None else decode_body(raw, endpoint), if_match)
 

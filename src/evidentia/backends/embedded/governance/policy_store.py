@@ -14,6 +14,7 @@ from evidentia.contracts.control import AuditEntry, AuditKind, PushAction, PushR
 from evidentia.contracts.errors import FieldProblem, NotFoundError, PolicyConflictError, PolicyInvalidError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import DEFAULT_TENANT, ChangeKind, Policy, PolicyBody, PolicyChange, PolicyId, StoredPolicy
+from evidentia.contracts.ports import PolicyStore
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,7 +42,7 @@ class PolicyCheck(Protocol):
         ...
 
 
-class EmbeddedPolicies:
+class EmbeddedPolicies(PolicyStore):
     """Implements `PolicyStore`. Thread safe; several processes may share the file, and each sees what the others write."""
 
     def __init__(self, file: GovernanceFile, *, check: PolicyCheck, clock: Clock) -> None:

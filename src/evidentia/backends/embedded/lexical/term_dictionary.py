@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evidentia.backends.embedded.lexical.postings import definitions_of
+from evidentia.contracts.ports import Lexicon
 from evidentia.contracts.search import Definition
 from evidentia.text import edits as edit_distances
 from evidentia.text.definitions import words_of
@@ -210,7 +211,7 @@ class Glossary:
 # comes to nothing is left out. So chunks that the caller may not see have no influence on an answer.
 
 
-class EmbeddedLexicon:
+class EmbeddedLexicon(Lexicon):
     """Implements `Lexicon`. Thread safe under the GIL."""
 
     def __init__(self, vocabulary: Vocabulary, *, mask: NDArray[np.bool_], count: Callable[[str], int]) -> None:

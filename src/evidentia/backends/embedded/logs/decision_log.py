@@ -28,6 +28,7 @@ from evidentia.backends.embedded.logs.decision_log_file import (
 )
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import BaseDamagedError, BaseStateError, EvidentiaError
+from evidentia.contracts.ports import DecisionLog
 from evidentia.contracts.runs import PoliciesRecorded, RunStarted
 from evidentia.provenance.decision_chain import GENESIS, SEED_SIZE, EntryBatch, LogPart, Sealer, head_of, read_records, record_lines
 from evidentia.provenance.decision_lines import ADMIN_RUN
@@ -191,7 +192,7 @@ _AT_ONCE: Final = 256
 _open_logs: weakref.WeakSet[EmbeddedDecisionLog] = weakref.WeakSet()
 
 
-class EmbeddedDecisionLog:
+class EmbeddedDecisionLog(DecisionLog):
     """Implements `DecisionLog` and `KeptLogs`. Thread safe; the file is made with the first entry, and another when it is full."""
 
     def __init__(

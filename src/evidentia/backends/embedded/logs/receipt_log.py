@@ -21,6 +21,7 @@ import msgspec
 from evidentia.backends.embedded.records.database import storage_errors, sync_directory
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError
 from evidentia.contracts.ids import ReceiptId
+from evidentia.contracts.ports import ReceiptLog
 from evidentia.contracts.receipts import Receipt
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class _Log:
     is_abandoned: bool = False
 
 
-class EmbeddedReceipts:
+class EmbeddedReceipts(ReceiptLog):
     """Implements `ReceiptLog`. Thread safe; the file is made with the first receipt."""
 
     def __init__(self, directory: Path, *, entropy: Entropy) -> None:

@@ -16,7 +16,7 @@ from zlib import crc32
 
 import msgspec
 
-from evidentia.contracts.ports import KeyValueStore, SupportsKeyScan
+from evidentia.contracts.ports import KeyValueStore, SupportsKeyScan, SupportsTraces, TraceSink
 from evidentia.contracts.telemetry import RequestTrace
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class TraceStore(KeyValueStore, SupportsKeyScan, Protocol):
     """What traces are kept in."""
 
 
-class EmbeddedTraces:
+class EmbeddedTraces(TraceSink, SupportsTraces):
     """Implements `TraceSink` and `SupportsTraces` over a store that several processes may share. Thread safe.
 
     A request is found by its id, by the beginning of its id where that is unambiguous, and by the id of its receipt.

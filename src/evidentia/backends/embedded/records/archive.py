@@ -27,6 +27,7 @@ from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.documents import StoredDocument
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId, chunk_id_of
+from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsVectorCustody
 from evidentia.contracts.provenance import BrokenLink, CommitRecord
 from evidentia.contracts.vectors import StoredVector
 from evidentia.provenance import merkle
@@ -48,7 +49,7 @@ _VERSIONS = """SELECT v.document_id, v.source_id, v.metadata, a.rule, v.fingerpr
 Message = TypeVar("Message", bound=msgspec.Struct)
 
 
-class EmbeddedArchive:
+class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts):
     """Implements `CustodyArchive`, `SupportsVectorCustody` and `SupportsLayouts` over a snapshot of the base."""
 
     def __init__(self, directory: Path) -> None:

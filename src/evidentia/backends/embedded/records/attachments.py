@@ -17,6 +17,7 @@ from evidentia.backends.embedded.records.document_table import record_of
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.ids import DocumentId, Sha256
+from evidentia.contracts.ports import LayoutCatalogue
 from evidentia.contracts.predicates import matches
 from evidentia.contracts.tables import OpenTable
 from evidentia.foundation.lru import LruCache, SharedLruCache
@@ -194,7 +195,7 @@ class _Listing:
                 yield from version.layout.tables
 
 
-class LayoutCatalogue:
+class EmbeddedLayouts(LayoutCatalogue):
     """Lists tables and finds images and cells; a scope of None sees everything. Thread safe."""
 
     def __init__(self, reader: EmbeddedReader, *, kept_cells: int = KEPT_CELLS) -> None:

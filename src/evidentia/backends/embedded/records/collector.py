@@ -28,6 +28,7 @@ from evidentia.backends.embedded.records.database import (
 from evidentia.backends.embedded.records.source_registry import forget_sources
 from evidentia.backends.embedded.vectors.hnsw import remove_graphs
 from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, Part, VectorFile, insert_file, new_path, write_merged
+from evidentia.contracts.ports import Collector
 from evidentia.contracts.reports import GcReport
 from evidentia.provenance.corpus_hash import CorpusState
 
@@ -48,7 +49,7 @@ _SWEEPS = (
 )
 
 
-class EmbeddedCollector:
+class EmbeddedCollector(Collector):
     """Implements `Collector`; holds the writer's lock while it works."""
 
     def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, wait_ms: int, segments_per_size: int) -> None:

@@ -25,6 +25,7 @@ from evidentia.backends.embedded.records.key_value_rows import (
     rows_of,
     within_prefix,
 )
+from evidentia.contracts.ports import KeyValueStore, SupportsBatchReads, SupportsKeyScan, SupportsTransactions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ MAX_PRELOADED: Final = 500
 _FAILURES: Final = (sqlite3.Error, OSError, OverflowError)
 
 
-class EmbeddedKeyValues:
+class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads, SupportsKeyScan):
     """Implements `KeyValueStore`. Thread safe; several processes may share the file, and each sees what the others write."""
 
     def __init__(self, path: Path, *, clock: Clock, most_entries: int | None = None, wait_ms: int = WAIT_MS) -> None:

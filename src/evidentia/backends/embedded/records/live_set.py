@@ -12,6 +12,7 @@ from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import open_for_reading, select_in, storage_errors
 from evidentia.contracts.documents import KnownDocument
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_id_of
+from evidentia.contracts.sources import SourceCount
 from evidentia.provenance.corpus_hash import member_bytes, vector_member
 
 if TYPE_CHECKING:
@@ -151,13 +152,6 @@ def _mark(document_id: DocumentId, position: int, content_hash: bytes) -> tuple[
 
 # --- source counts ---
 # How much of each source is in a base, and how new the newest of it is.
-
-
-class SourceCount(NamedTuple):
-    """The live documents of a source, and when the newest of them was changed, as far as they say."""
-
-    documents: int
-    newest_at: datetime | None
 
 
 def source_counts(directory: Path) -> dict[SourceId, SourceCount]:

@@ -15,6 +15,7 @@ from evidentia.backends.embedded.governance.governance_db import WAIT_MS, SideFi
 from evidentia.backends.embedded.records.key_value_rows import microseconds
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError
+from evidentia.contracts.ports import NoteStore
 from evidentia.contracts.sources import Note
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _OF: Final = """SELECT note_id, note, digest FROM notes WHERE tenant = :tenant A
 _decode = msgspec.json.Decoder(Note).decode
 
 
-class EmbeddedNotes:
+class EmbeddedNotes(NoteStore):
     """Implements `NoteStore`. Thread safe; several processes may share the file."""
 
     def __init__(self, path: Path, *, clock: Clock, wait_ms: int = WAIT_MS) -> None:

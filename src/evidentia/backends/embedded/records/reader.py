@@ -18,6 +18,7 @@ from evidentia.backends.embedded.records.commit_log import EventLogReader, store
 from evidentia.backends.embedded.records.database import open_for_reading, storage_errors
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_parts
+from evidentia.contracts.ports import BaseReader
 from evidentia.foundation.lru import LruCache
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _FROM = "FROM versions v JOIN revisions r USING (revision_key) JOIN access_rules
 _VersionRow = tuple[str, bytes, bytes, int, bytes, bytes, int, int]
 
 
-class EmbeddedReader:
+class EmbeddedReader(BaseReader):
     """Implements `EvidenceReader` and `SupportsLayouts`."""
 
     def __init__(self, directory: Path) -> None:

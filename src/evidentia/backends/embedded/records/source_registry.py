@@ -16,6 +16,7 @@ from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.documents import ChangeSet
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, VersionCollectedError
 from evidentia.contracts.ids import Sha256, SourceId
+from evidentia.contracts.ports import SourceRegistry
 from evidentia.provenance.corpus_hash import sources_hash
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _oldest_readable(database: sqlite3.Connection) -> int:
 # The registry of sources in an embedded base: every change is a commit, so old versions keep the sources they had.
 
 
-class EmbeddedRegistry:
+class EmbeddedRegistry(SourceRegistry):
     """Implements `SourceRegistry`. Thread safe; a change waits for the writer's lock.
 
     `check` is given the descriptor in force, if there is one, and the new one, while nobody else can write; what it raises

@@ -16,6 +16,7 @@ from evidentia.backends.embedded.records.document_table import record_of
 from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, SourceId
+from evidentia.contracts.ports import VersionHistory
 from evidentia.contracts.predicates import matches
 from evidentia.policy.access import is_allowed
 
@@ -57,7 +58,7 @@ class _Row(NamedTuple):
         return self.added <= sequence and (self.removed is None or self.removed > sequence)
 
 
-class VersionHistory:
+class EmbeddedHistory(VersionHistory):
     """Reads the history of one base; a scope of None sees everything. Thread safe: each call reads for itself, at one moment."""
 
     def __init__(self, directory: Path) -> None:

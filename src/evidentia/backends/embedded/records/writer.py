@@ -30,6 +30,7 @@ from evidentia.backends.embedded.vectors.vector_file import remove_unnamed_files
 from evidentia.backends.embedded.vectors.vector_spaces import VectorLedger
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import DuplicateDocumentError, InvalidFieldError, NotFoundError
+from evidentia.contracts.ports import SourceWriter
 from evidentia.contracts.provenance import IngestEvent
 from evidentia.contracts.vocabulary import EventKind
 from evidentia.provenance.corpus_hash import CorpusState, member_bytes
@@ -64,7 +65,7 @@ def _fill(database: sqlite3.Connection, *, record: CommitRecord) -> None:
     begin_history(database, since=record.sequence, record_hash=bytes.fromhex(record_hash))
 
 
-class EmbeddedWriter:
+class EmbeddedWriter(SourceWriter):
     """Implements `EvidenceWriter`; holds the writer's lock until closed. Not thread safe."""
 
     def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, language: str, wait_ms: int) -> None:

@@ -29,6 +29,7 @@ from evidentia.backends.embedded.vectors.vector_arithmetic import checked, conte
 from evidentia.backends.embedded.vectors.vector_file import OpenFiles, insert_file, new_path, remove_unnamed_files, write_vectors
 from evidentia.backends.embedded.vectors.vector_spaces import VectorLedger, add_space, space_at, space_key_of
 from evidentia.contracts.ids import Sha256
+from evidentia.contracts.ports import VectorStore
 from evidentia.contracts.vectors import EmbeddingState, PendingChunk
 from evidentia.provenance.corpus_hash import CorpusState, vector_member
 
@@ -51,7 +52,7 @@ _EMBEDDED = """SELECT v.chunk_key, c.position, c.content_hash, v.vector_hash FRO
     WHERE v.space_key = ? ORDER BY v.chunk_key"""
 
 
-class EmbeddedVectors:
+class EmbeddedVectors(VectorStore):
     """Implements `VectorStore`. Thread safe; the writer's lock is held only during `add`."""
 
     def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, wait_ms: int) -> None:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.control import Fault
     from evidentia.contracts.policies import StoredPolicy
-    from evidentia.governance.calibration import Calibration
-    from evidentia.governance.shadow import ShadowReport
+    from evidentia.contracts.policy_trials import Calibration, ShadowReport
     from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 

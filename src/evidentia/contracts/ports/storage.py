@@ -1,0 +1,327 @@
+"""What keeps a base: writing, reading, proving, collecting, and the smaller stores beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from evidentia.contracts.ports.search import SupportsSources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evidentia.contracts.access import AccessRule
+    from evidentia.contracts.documents import (
+        ChangeSet,
+        CommitSummary,
+        KnownDocument,
+        StoredChunk,
+        StoredDocument,
+        VersionDiff,
+        VersionSummary,
+    )
+    from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, Sha256, SourceId
+    from evidentia.contracts.layout import DocumentLayout
+    from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
+    from evidentia.contracts.receipts import Receipt
+    from evidentia.contracts.reports import GcReport
+    from evidentia.contracts.search import AccessScope
+    from evidentia.contracts.sources import Note, SourceDescriptor
+    from evidentia.contracts.tables import OpenTable, TableCard, TableId
+    from evidentia.contracts.vectors import EmbeddingState, PendingChunk, StoredVector, VectorIdentity
+
+
+class EvidenceWriter(Protocol):
+    """Changes a base, one writer at a time, one commit at a time."""
+
+    def known(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, KnownDocument]:
+        """Return what is remembered of those of the documents that are live."""
+        ...
+
+    def live_documents(self, source_id: SourceId) -> Mapping[DocumentId, KnownDocument]:
+        """Return every live document of one source."""
+        ...
+
+    def register(self, descriptor: SourceDescriptor) -> None:
+        """Add a source or replace its descriptor; durable with the next commit."""
+        ...
+
+    def commit(self, changes: ChangeSet) -> CommitSummary:
+        """Make all of the changes durable and visible at once, or none of them."""
+        ...
+
+    def close(self) -> None:
+        """Give up the right to write; what was not committed is lost."""
+        ...
+
+
+class SourceWriter(EvidenceWriter, SupportsSources, Protocol):
+    """A writer that knows which sources are registered."""
+
+
+class EvidenceReader(Protocol):
+    """Reads one base at a version; readers never block the writer, nor it them."""
+
+    def head(self) -> CommitSummary:
+        """Return the newest committed version."""
+        ...
+
+    def chunk(self, chunk_id: ChunkId) -> StoredChunk | None:
+        """Return a chunk whose version has not been collected, live or not."""
+        ...
+
+    def chunks_of(self, document_id: DocumentId) -> Sequence[StoredChunk]:
+        """Return the live chunks of a document in order of position."""
+        ...
+
+    def documents(self) -> Iterator[tuple[DocumentId, AccessRule, int]]:
+        """Yield every live document with its access rule and its number of chunks, ordered by id."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the reader holds."""
+        ...
+
+
+@runtime_checkable
+class SupportsProofs(Protocol):
+    """Proves what the event log holds."""
+
+    def event(self, index: int) -> IngestEvent:
+        """Return an entry of the event log."""
+        ...
+
+    def commit_record(self) -> tuple[CommitRecord, Sha256]:
+        """Return the newest commit record and its hash."""
+        ...
+
+    def inclusion(self, index: int, *, size: int) -> InclusionProof:
+        """Return the proof that event `index` is in the log of `size` events."""
+        ...
+
+    def consistency(self, first_size: int, *, size: int) -> ConsistencyProof:
+        """Return the proof that the log of `first_size` events is a prefix of the log of `size`."""
+        ...
+
+
+class ProvingReader(EvidenceReader, SupportsProofs, Protocol):
+    """A reader that can prove what it reads."""
+
+
+@runtime_checkable
+class SupportsLayouts(Protocol):
+    """Keeps what documents hold besides their text."""
+
+    def layout(self, document_id: DocumentId) -> DocumentLayout | None:
+        """Return the layout of a live document; None where it has none."""
+        ...
+
+    def attachment(self, content_hash: Sha256) -> bytes | None:
+        """Return what has this hash; None where nothing has."""
+        ...
+
+
+class BaseReader(ProvingReader, SupportsLayouts, Protocol):
+    """A reader that can prove what it reads, and knows what documents hold besides their text."""
+
+    def holds(self, document_id: DocumentId) -> bool:
+        """Tell whether a document is live."""
+        ...
+
+
+class CustodyArchive(Protocol):
+    """Gives verification the stored bytes, and reports what is wrong with the storage itself."""
+
+    def commits(self) -> Iterator[tuple[CommitRecord, Sha256]]:
+        """Yield every commit record with its stored hash, oldest first."""
+        ...
+
+    def log_leaves(self, start: int, stop: int) -> Iterator[bytes]:
+        """Yield the leaves of the event log as stored."""
+        ...
+
+    def corpus_state(self) -> bytes:
+        """Return the stored running sum behind the newest corpus_version."""
+        ...
+
+    def documents(self) -> Iterator[StoredDocument]:
+        """Yield every stored version of every document with its chunks, ordered by key."""
+        ...
+
+    def storage_faults(self) -> Iterator[BrokenLink]:
+        """Yield what is wrong below the level of records: pages, indexes, segment files."""
+        ...
+
+
+@runtime_checkable
+class SupportsVectorCustody(Protocol):
+    """Gives verification the vectors that a base says it has."""
+
+    def vector_reigns(self) -> Sequence[tuple[int, int, VectorIdentity]]:
+        """Return from which commit on which space is in force, oldest first."""
+        ...
+
+    def vector_members(self) -> Iterator[StoredVector]:
+        """Yield every stored vector once per version of its document."""
+        ...
+
+    def vector_state(self) -> bytes:
+        """Return the stored running sum behind the newest version's vectors."""
+        ...
+
+
+class Collector(Protocol):
+    """Removes versions nobody needs any more."""
+
+    def collect(self, *, keep_versions: int) -> GcReport:
+        """Remove all but the newest versions and merge segments; the event log is never shortened."""
+        ...
+
+    def tidy(self, *, widely: bool = False) -> GcReport:
+        """Merge segments without removing a version; `widely` rewrites the vectors into wide files too."""
+        ...
+
+
+class VectorStore(Protocol):
+    """Gives chunks their vectors, a batch at a time; the right to write is held only during `add`."""
+
+    def state(self, identity: VectorIdentity) -> EmbeddingState:
+        """Return how much of the newest version has vectors of this identity."""
+        ...
+
+    def pending(self, identity: VectorIdentity, *, limit: int) -> Sequence[PendingChunk]:
+        """Return live chunks that have no vector of this identity, in a steady order."""
+        ...
+
+    def known(self, identity: VectorIdentity, content_hashes: Sequence[Sha256]) -> Mapping[Sha256, NDArray[np.int32]]:
+        """Return vectors that texts with these hashes already have."""
+        ...
+
+    def add(self, identity: VectorIdentity, vectors: Mapping[int, NDArray[np.int32]]) -> CommitSummary:
+        """Make vectors durable and visible at once as a new version; chunks that are gone by now are passed over."""
+        ...
+
+
+class ReceiptLog(Protocol):
+    """Keeps receipts, append-only, durable before they are handed out."""
+
+    def append(self, receipt: Receipt) -> ReceiptId:
+        """Store a receipt durably and return its id."""
+        ...
+
+    def read(self, receipt_id: ReceiptId) -> Receipt:
+        """Return a receipt, or raise NotFoundError."""
+        ...
+
+
+class LayoutCatalogue(Protocol):
+    """Lists the tables of live documents and opens tables and images, within what a scope shows; None is the owner's."""
+
+    def cards(self, scope: AccessScope | None) -> Sequence[TableCard]:
+        """Return the tables that a scope shows, ordered by document; no cell is read for it."""
+        ...
+
+    def table(self, table_id: TableId, scope: AccessScope | None) -> OpenTable:
+        """Return a table with its cells, or raise NotFoundError."""
+        ...
+
+    def image(self, image_hash: Sha256, scope: AccessScope | None) -> tuple[str, bytes]:
+        """Return the media type and the bytes of an image, or raise NotFoundError."""
+        ...
+
+
+class VersionHistory(Protocol):
+    """Knows the versions of a base and their differences, within what a scope shows; None is the owner's."""
+
+    def versions(self, *, limit: int, scope: AccessScope | None) -> list[VersionSummary]:
+        """Return the newest versions with what each holds, newest first."""
+        ...
+
+    def diff(self, older: int | str, newer: int | str, *, limit: int, scope: AccessScope | None) -> VersionDiff:
+        """Return what differs between two versions, or raise NotFoundError."""
+        ...
+
+
+class KeyValueStore(Protocol):
+    """Keeps bytes under names for a while; what was measured or can be fetched again lives here, and may be lost."""
+
+    def get(self, key: str) -> bytes | None:
+        """Return what is kept under a name and has not expired."""
+        ...
+
+    def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
+        """Keep a value under a name, in place of what was there."""
+        ...
+
+    def delete(self, prefix: str) -> int:
+        """Forget every name that begins so, and return how many there were."""
+        ...
+
+    def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
+        """Yield every name that begins so, with its value, ordered by name."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held."""
+        ...
+
+
+@runtime_checkable
+class SupportsTransactions(Protocol):
+    """Writes several values as cheaply as one."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return a context: what this thread changes within it is written when it ends, all or nothing."""
+        ...
+
+
+@runtime_checkable
+class SupportsBatchReads(Protocol):
+    """Reads several values more cheaply than one by one."""
+
+    def batch_reads(self) -> AbstractContextManager[None]:
+        """Return a context: what this thread reads within it is at least as new as the beginning of it."""
+        ...
+
+    def preload(self, keys: Sequence[str]) -> None:
+        """Read several values in one go, which this thread is about to ask for within the context."""
+        ...
+
+
+class SupportsKeyScan(Protocol):
+    """Says what is kept without reading it."""
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """Yield every name that begins so, in order."""
+        ...
+
+
+class NoteStore(Protocol):
+    """Keeps what agents write down for themselves."""
+
+    def add(self, note: Note) -> None:
+        """Keep a note, durably."""
+        ...
+
+    def of(self, *, tenant: str, owner: str, agent_name: str | None, session: str | None, now: datetime) -> Sequence[Note]:
+        """Return the notes of one owner that have not expired, ordered by id; of any agent or session where that is None.
+
+        Notes for every session of an agent are among those of each of them.
+        """
+        ...
+
+    def remove(self, note_ids: Sequence[str], *, tenant: str, owner: str) -> int:
+        """Forget notes of one owner, and return how many there were."""
+        ...
+
+    def revision(self) -> str:
+        """Return a word that is another one after every change."""
+        ...
+
+    def clean(self) -> int:
+        """Delete what has expired, and return how much that was."""
+        ...

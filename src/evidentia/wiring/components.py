@@ -1,0 +1,120 @@
+"""What a base is made of: the parts that `base` works with, as ports and as what makes them, whichever store is behind them.
+
+A store fills this struct (`wiring.embedded` does it for a directory). What is a function here is made when it is first called, so
+that opening a base stays cheap; whoever fills the struct keeps what it made, and closes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from evidentia.contracts.access import Principal
+    from evidentia.contracts.backups import BackupProgress, BackupReport
+    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, StreamEvent
+    from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.ports import (
+        BaseReader,
+        Clock,
+        Collector,
+        CustodyArchive,
+        Encoder,
+        Entropy,
+        EvidenceIndex,
+        Governor,
+        LayoutCatalogue,
+        NoteStore,
+        PolicyStore,
+        ReceiptLog,
+        SourceAttachments,
+        SourceRegistry,
+        SourceWriter,
+        VectorStore,
+        VersionHistory,
+    )
+    from evidentia.contracts.search import AccessScope
+    from evidentia.contracts.settings import Settings
+    from evidentia.contracts.sources import SourceCount
+    from evidentia.contracts.telemetry import RequestTrace
+    from evidentia.contracts.vocabulary import AuthorityTier
+    from evidentia.engine.receipt_replay import Replayer
+    from evidentia.federation.federated_search import Federation
+    from evidentia.tables.asker import TableAsker
+
+
+class Retrieval(Protocol):
+    """Answers a request from the base and its sources."""
+
+    def __call__(
+        self,
+        request: EvidenceRequest,
+        *,
+        principal: Principal,
+        watch: Callable[[StreamEvent], None] | None = None,
+        prefetch: bool = False,
+    ) -> Awaitable[EvidenceResponse]:
+        """Return the answer as a principal may have it; `watch` is told what happens meanwhile."""
+        ...
+
+
+class Backup(Protocol):
+    """Copies a base as it stands at one moment."""
+
+    def __call__(
+        self, destination: Path, *, watch: Callable[[BackupProgress], None] | None, is_stopped: Callable[[], bool]
+    ) -> BackupReport:
+        """Return what was copied."""
+        ...
+
+
+class OpenGovernor(Protocol):
+    """Opens what governs agents' runs by a base's policies."""
+
+    def __call__(self, *, is_durable: bool) -> Governor:
+        """Return it; the durable one has every decision on disk before a call goes on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseComponents:
+    """The parts of one open base."""
+
+    directory: Path
+    settings: Settings
+    clock: Clock
+    entropy: Entropy
+    # What is stored.
+    reader: BaseReader
+    receipts: ReceiptLog
+    index: Callable[[], EvidenceIndex]
+    history: Callable[[], VersionHistory]
+    layouts: Callable[[], LayoutCatalogue]
+    registry: Callable[[], SourceRegistry]
+    notes: Callable[[], NoteStore]
+    policies: Callable[[], PolicyStore]
+    counts: Callable[[], Mapping[SourceId, SourceCount]]
+    visible_sources: Callable[[AccessScope], Mapping[SourceId, AuthorityTier]]
+    # What changes it; whoever asks for one of these closes it.
+    writer: Callable[[], SourceWriter]
+    vectors: Callable[[], AbstractContextManager[VectorStore]]
+    archive: Callable[[], AbstractContextManager[CustodyArchive]]
+    collector: Callable[[], Collector]
+    back_up: Backup
+    # What answers.
+    encoder: Callable[[], Encoder | None]
+    retrieve: Retrieval
+    replayer: Callable[[], Replayer]
+    tables: Callable[[], TableAsker]
+    federation: Callable[[], Federation]
+    sources: Callable[[], SourceAttachments]
+    governor: OpenGovernor
+    recent_traces: Callable[[int], list[RequestTrace]]
+    find_trace: Callable[[str], RequestTrace]
+    close_sources: Callable[[], Awaitable[None]]
+    """Stops asking sources and gives back their connections; `close` comes after it."""
+    close: Callable[[], None]
