@@ -128,12 +128,8 @@ bench-hybrid: $(STAMP)
 	$(VENV)/peers/bin/python benchmarks/hybrid.py
 
 docs: $(STAMP)
-<<<<<<< HEAD
+	PYTHONHASHSEED=0 $(BIN)/python tools/write_sync_base.py
 	PYTHONHASHSEED=0 $(BIN)/python tools/write_reference.py
-=======
-	$(BIN)/python tools/write_sync_base.py
-	$(BIN)/python tools/write_reference.py
->>>>>>> h/wt-decl
 
 clean:
 	rm -rf $(VENV) .evidentia .demo .mypy_cache .ruff_cache .hypothesis

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from evidentia.base.async_base import AsyncBase, aconnect
-from evidentia.base.portal import Portal
+from evidentia.foundation.loop_thread import LoopThread
 {imports}
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def connect({connect}) -> Base:
     """{connect_words}"""
-    portal = Portal()
+    portal = LoopThread("evidentia")
     try:
         return Base(portal.run(aconnect({connect_given})), portal)
     except BaseException:
@@ -43,7 +43,7 @@ def connect({connect}) -> Base:
 class Base:
     """{words}"""
 
-    def __init__(self, inner: AsyncBase, portal: Portal) -> None:
+    def __init__(self, inner: AsyncBase, portal: LoopThread) -> None:
         self._inner = inner
         self._portal = portal
 '''

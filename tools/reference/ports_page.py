@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-<<<<<<< HEAD
-from functools import cache
-from typing import Protocol
-=======
 import pkgutil
 from typing import TYPE_CHECKING, Protocol
->>>>>>> h/wt-decl
 
 from evidentia.contracts import ports
 from reference import sources
 from reference.markdown import code, page, prose, table
 from reference.sources import Function, class_node, is_property, methods_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 INTRODUCTION = """\
 A part that can be replaced is a `Protocol` in `evidentia.contracts.ports`. A class of the package inherits the ports it implements;
@@ -37,14 +35,6 @@ def port_classes() -> list[type]:
 
 
 def implementers(port: type) -> list[str]:
-<<<<<<< HEAD
-    """Return the full names of the classes that have every method of a port with its very parameters, sorted.
-
-    Types are left to mypy, which checks them where `wiring` hands a class over as the port.
-    """
-    wanted = _demands(port)
-    return sorted(name for name, offered in _classes() if wanted.items() <= offered.items())
-=======
     """Return the full names of the classes that inherit a port, by its name or through another class or port, sorted."""
     heirs = {each.__name__ for each in port_classes() if port in each.__mro__}
     found: set[str] = set()
@@ -54,7 +44,6 @@ def implementers(port: type) -> list[str]:
         if wider == found:
             return sorted(found)
         found = wider
->>>>>>> h/wt-decl
 
 
 def _section(port: type) -> str:
@@ -78,38 +67,6 @@ def _signature(function: Function) -> str:
     return f"{waiting}{function.name}({arguments}){answer}"
 
 
-<<<<<<< HEAD
-def _demands(port: type) -> dict[str, str]:
-    demands: dict[str, str] = {}
-    for each in reversed(port.__mro__):
-        if each.__module__ == ports.__name__:
-            demands |= _offers(class_node(each))
-    return demands
-
-
-def _offers(node: ast.ClassDef) -> dict[str, str]:
-    return {name: _shape(function) for name, function in methods_of(node).items()}
-
-
-def _shape(function: Function) -> str:
-    arguments = function.args
-    positional, named = (
-        ", ".join(each.arg for each in group) for group in ([*arguments.posonlyargs, *arguments.args], arguments.kwonlyargs)
-    )
-    return f"{type(function).__name__} {is_property(function)} ({positional}; {named})"
-
-
-@cache
-def _classes() -> list[tuple[str, dict[str, str]]]:
-    """Return every class with what it offers."""
-    modules = [path for path in sorted(sources.PACKAGE.rglob("*.py")) if not {"contracts", "demo_corpus"} & set(path.parts)]
-    return [
-        (f"{sources.module_name(path)}.{node.name}", _offers(node))
-        for path in modules
-        for node in sources.tree_of(path).body
-        if isinstance(node, ast.ClassDef)
-    ]
-=======
 def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
     for path in sorted(sources.PACKAGE.rglob("*.py")):
         if "contracts" in path.parts or "demo_corpus" in path.parts:
@@ -117,4 +74,3 @@ def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
         for node in sources.tree_of(path).body:
             if isinstance(node, ast.ClassDef):
                 yield sources.module_name(path), node
->>>>>>> h/wt-decl

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from evidentia.base.async_base import AsyncBase, aconnect
-from evidentia.base.portal import Portal
 from evidentia.contracts.documents import DEFAULT_SOURCE
+from evidentia.foundation.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ def connect(path: str | Path, *, init: bool = False, principal: Principal | None
     In a directory, `init=True` makes it when it is missing, and it acts as its owner unless `principal` says otherwise.
     At an address, `token` says who asks; the default is the environment variable `EVIDENTIA_TOKEN`.
     """
-    portal = Portal()
+    portal = LoopThread("evidentia")
     try:
         return Base(portal.run(aconnect(path, init=init, principal=principal, token=token)), portal)
     except BaseException:
@@ -53,7 +53,7 @@ def connect(path: str | Path, *, init: bool = False, principal: Principal | None
 class Base:
     """A base in use. Any number may read; one at a time may write. Close it, or use it as a context manager."""
 
-    def __init__(self, inner: AsyncBase, portal: Portal) -> None:
+    def __init__(self, inner: AsyncBase, portal: LoopThread) -> None:
         self._inner = inner
         self._portal = portal
 
