@@ -24,5 +24,5 @@ def violation_of(work: Callable[[Context], object], **fields: Any) -> tuple[Poli
 
 def calls_of(ctx: Context) -> list[AnyCall]:
     """Return what stands in the log of a run in memory, after its beginning."""
-    log = ctx._run._log  # type: ignore[union-attr]  # a run in memory has a log
+    log = ctx._recorded._run._log  # type: ignore[union-attr]  # a run in memory has a log
     return [record.entry.call for record in log.records()][2:]

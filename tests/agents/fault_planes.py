@@ -198,7 +198,7 @@ def judged_plane_world(plane: ServerContext, posture: Posture) -> Iterator[World
 
 
 def _own_log(ctx: Context) -> KeptLogs:
-    log: KeptLogs = ctx._run._local._log  # type: ignore[union-attr]  # a run that goes on here has a log in memory
+    log: KeptLogs = ctx._recorded._run._local._log  # type: ignore[union-attr]  # a run that goes on here has a log in memory
     return log
 
 

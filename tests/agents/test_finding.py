@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.agents import Context, get_current_context
-from evidentia.agents.governors import BASE_VARIABLE, find_governor
+from evidentia.agents.governors import BASE_VARIABLE, resolve_governor
 from evidentia.contracts.errors import BaseMissingError
 from evidentia.governance.governor import LocalGovernor
 from evidentia.governance.memory import MemoryLog
@@ -42,7 +42,7 @@ def test_without_a_base_a_run_has_a_log_of_its_own(monkeypatch: pytest.MonkeyPat
         pass
 
     assert [1, 2] == [len({each.run_id for each in ctx.decisions}) + place for place, ctx in enumerate((first, second))]
-    assert find_governor(None, durable=False).is_quick
+    assert resolve_governor(None, durable=False).is_quick
 
 
 def test_an_open_base_governs_and_is_told_whether_decisions_must_be_on_disk() -> None:

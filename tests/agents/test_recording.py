@@ -13,7 +13,7 @@ from contexts_at_work import calls_of, violation_of
 
 from evidentia.agents import Context
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.agents.record_checks import RETRIEVAL_TOOLS, plain, retrieves
+from evidentia.agents.record_values import RETRIEVAL_TOOLS, plain, retrieves
 from evidentia.contracts.runs import GroundingEntry, LlmCall, RetrievedDocument, RunEnded, SpanClosed, SpanOpened, StepCall, ToolCall
 
 if TYPE_CHECKING:

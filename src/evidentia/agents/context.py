@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from functools import lru_cache
-from hashlib import sha256
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
 from evidentia.agents.current_context import Span, current_span, enter, get_current_context, innermost_span, leave, open_span
-from evidentia.agents.enforcement import HasAlerts, Heeding
+from evidentia.agents.enforcement import VerdictEnforcer
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.agents.governors import checked_bodies, find_governor
-from evidentia.agents.record_checks import (
+from evidentia.agents.governors import new_run_id
+from evidentia.agents.record_values import (
     LARGEST,
     MAX_AGE_DAYS,
     age_since,
@@ -25,11 +22,15 @@ from evidentia.agents.record_checks import (
     checked_numbers,
     checked_text,
     checked_texts,
+    document_fields,
+    filled,
+    hash_of,
+    output_text,
     plain,
     retrieves,
+    source_count,
 )
-from evidentia.contracts.errors import InvalidFieldError, PolicyViolationError
-from evidentia.contracts.ids import Sha256
+from evidentia.agents.recorded_run import RecordedRun
 from evidentia.contracts.policies import DEFAULT_TENANT, PolicyAction
 from evidentia.contracts.runs import (
     BatchClosed,
@@ -40,13 +41,12 @@ from evidentia.contracts.runs import (
     RetrievedDocument,
     RunEnded,
     RunFacts,
-    RunId,
     RunStatus,
     StepCall,
     ToolCall,
 )
 from evidentia.engine.answer_governance import recorded
-from evidentia.wiring.system import SystemClock, SystemEntropy
+from evidentia.wiring.system import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,721 +55,19 @@ if TYPE_CHECKING:
 
     from evidentia.agents.current_context import Entered
     from evidentia.agents.enforcement import OnPolicyBlock, PolicyCheck
-    from evidentia.agents.governors import AnyBase, Found
+    from evidentia.agents.governors import AnyBase
+    from evidentia.contracts.protocol import SpanId
     from evidentia.contracts.decisions import Evaluation, PolicyDecision, Verdict
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
     from evidentia.contracts.grounding import GroundingReport
     from evidentia.contracts.policies import PolicyBody
-    from evidentia.contracts.ports import Clock, GovernedRun
-    from evidentia.contracts.protocol import SpanId
+    from evidentia.contracts.ports import Clock
     from evidentia.contracts.runs import AnyCall
 
-
-# --- recording ---
-# What an agent records besides documents: grounding, tools, models and steps; and how a call reaches the run.
-
 _MICRO: Final = 1_000_000
-_NOT_RUNNING: Final = "nothing is recorded outside of it; use it with `with` or `async with`, and record inside"
 
 
-class Recorder:
-    """The recording half of a context; every method decides at the call and raises there."""
-
-    _run: GovernedRun | None
-    _live: GovernedRun | None
-    """The run while calls are decided about at once; None before, after, and while they are deferred."""
-    _deferred: list[tuple[AnyCall, str]] | None
-    _heeding: Heeding
-    _is_capturing: bool
-    _is_over: bool
-
-    def __init__(self) -> None:
-        self._notes: list[StepCall] = []
-        self._span_numbers = count(1)
-
-    def record_grounding(
-        self,
-        *,
-        grounding_scores: Iterable[float] | None = None,
-        citations: Iterable[str] | None = None,
-        unsupported_claims: Iterable[str] | None = None,
-        output_confidence: float | None = None,
-    ) -> None:
-        """Say what the output rests on; several calls add up, and the scores of each are decided about at the call.
-
-        One score that fails rejects the whole call; what it said is in the log all the same. Where a policy has a judge read the
-        latest response, this waits for it.
-        """
-        confidence = None if output_confidence is None else checked_number(output_confidence, "output_confidence")
-        entry = GroundingEntry(
-            span=self._span(),
-            grounding_scores=checked_numbers(grounding_scores, "grounding_scores"),
-            citations=checked_texts(citations, "citations"),
-            unsupported_claims=checked_texts(unsupported_claims, "unsupported_claims"),
-            output_confidence=confidence,
-        )
-        self._record_step(entry)
-
-    def record_tool_call(
-        self,
-        name: str,
-        inputs: object = None,
-        output: object = None,
-        duration_ms: float = 0,
-        *,
-        sources: int | Sequence[object] | None = None,
-        error: str = "",
-        retrieval: bool | None = None,
-    ) -> None:
-        """Record a tool that was called; `sources` is how many it found, or the list of them.
-
-        A tool that retrieves, by its name or by `retrieval`, leaves the counts of documents open.
-        """
-        call = ToolCall(
-            span=self._span(),
-            name=checked_text(name, "name"),
-            is_retrieval=retrieves(name, retrieval),
-            duration_ms=checked_number(duration_ms, "duration_ms"),
-            sources=_number_of(sources),
-            error=checked_text(error, "error"),
-            attributes=self._content(inputs=inputs, output=output),
-        )
-        if call.is_retrieval:
-            self._record(call)
-        else:
-            self._record_step(call)
-
-    def record_llm_call(
-        self,
-        model: str = "",
-        *,
-        prompt: object = None,
-        response: object = None,
-        input_tokens: int = 0,
-        output_tokens: int = 0,
-        cost: float = 0.0,
-        duration_ms: float = 0,
-        attributes: Mapping[str, object] | None = None,
-    ) -> None:
-        """Record a model that was called. Its response stays in memory for a judge; the log keeps its hash, or all when capturing."""
-        text = response if isinstance(response, str) else ""
-        call = LlmCall(
-            span=self._span(),
-            model=checked_text(model, "model"),
-            input_tokens=checked_count(input_tokens, "input_tokens"),
-            output_tokens=checked_count(output_tokens, "output_tokens"),
-            cost_micro=checked_count(round(checked_number(cost, "cost") * _MICRO), "cost"),
-            duration_ms=checked_number(duration_ms, "duration_ms"),
-            response_hash=hash_of(response),
-            attributes={**plain(attributes or {}), **self._content(prompt=prompt, response=response)},
-        )
-        self._record_step(call, text)
-
-    def record_step(self, name: str, output: object = None, *, kind: str = "", attributes: Mapping[str, object] | None = None) -> None:
-        """Record a step of the agent's work; counts of documents are settled by it."""
-        described = {**plain(attributes or {}), **self._content(output=output)}
-        self._step(name, {**described, **({"kind": kind} if kind else {})})
-
-    def tool(self, name: str, *, retrieval: bool | None = None) -> Span:
-        """Return a span for a tool, to be used with `with`: what is recorded inside belongs under it."""
-        return Span(self._owner(), name, is_retrieval=retrieves(name, retrieval))
-
-    def enter_span(self, name: str, *, retrieval: bool | None = None) -> Span:
-        """Open a span that is not a block of code; give it to `exit_span`."""
-        return open_span(self._owner(), name, is_retrieval=retrieves(name, retrieval))
-
-    def exit_span(self, span: Span | None, *, sources: int | None = None, error: str = "") -> None:
-        """Close a span; closing it twice, or None, does nothing."""
-        if span is not None:
-            span.close(sources=sources, error=error)
-
-    def take_feedback(self) -> list[Evaluation]:
-        """Return the warnings that came since the last call, each once; provisional counts are not among them."""
-        return self._heeding.take_feedback()
-
-    def feedback_text(self) -> str:
-        """Return the warnings that came since, for the agent's next prompt; empty when there are none."""
-        taken = self.take_feedback()
-        return "\n".join(
-            f"- {warning.policy_name}: {warning.reason}" if warning.policy_name else f"- {warning.reason}" for warning in taken
-        )
-
-    def check_policy(self) -> PolicyCheck:
-        """Return where the run stands: the strongest action that takes effect so far, and why."""
-        return self._heeding.check()
-
-    def _record(self, call: AnyCall, text: str = "") -> None:
-        run = self._live
-        if run is None:
-            self._defer(call, text)
-            return
-        verdicts = run.record(call, text=text)
-        if verdicts:
-            self._heeding.heed(run, verdicts, is_ahead=call.is_ahead)
-
-    def _defer(self, call: AnyCall, text: str) -> None:
-        if self._run is None or self._is_over or self._deferred is None:
-            raise InvalidRecordError("context", _NOT_RUNNING)
-        self._deferred.append((call, text))
-
-    def _record_step(self, call: AnyCall, text: str = "") -> None:
-        """Record a call that settles counts, after what was noted since the last one."""
-        notes, self._notes = self._notes, []
-        for note in notes:
-            self._record(note)
-        self._record(call, text)
-
-    def _step(self, name: str, attributes: Mapping[str, object]) -> None:
-        self._record_step(StepCall(span=self._span(), name=checked_text(name, "name"), attributes=attributes))
-
-    def _note(self, name: str, attributes: Mapping[str, object]) -> None:
-        """Keep what belongs to the run as a whole until the next step: a step would settle the counts of documents too early."""
-        if self._run is None or self._is_over:
-            raise InvalidRecordError("context", _NOT_RUNNING)
-        self._notes.append(StepCall(span=self._span(), name=name, attributes=attributes))
-
-    def _content(self, **said: object) -> dict[str, Any]:
-        """Return what was said as it may stand in the log: itself when capturing, else its hash."""
-        given = {name: value for name, value in said.items() if value is not None}
-        if self._is_capturing:
-            return {name: plain(value) for name, value in given.items()}
-        return {f"{name}_hash": hash_of(value) for name, value in given.items()}
-
-    def _span(self) -> SpanId | None:
-        return innermost_span(self._owner())
-
-    def _owner(self) -> Context:
-        return self  # type: ignore[return-value]  # the only class that records is the context
-
-
-def hash_of(value: object) -> Sha256 | None:
-    """Return the hash of a text, or of the JSON of anything else; None for nothing."""
-    if value is None:
-        return None
-    content = value.encode("utf-8", "backslashreplace") if isinstance(value, str) else _encode(plain(value))
-    return Sha256(sha256(content).hexdigest())
-
-
-_encode = msgspec.json.Encoder(order="deterministic").encode
-
-
-def _number_of(sources: int | Sequence[object] | None) -> int | None:
-    if sources is None:
-        return None
-    return checked_count(sources, "sources") if isinstance(sources, int) else len(sources)
-
-
-# --- telling ---
-# What an agent says about its own work: choices, thoughts, retries, what it read, and scores and tags of the run as a whole.
-
-
-class Teller(Recorder):
-    """The part of a context that records what is told, not decided about."""
-
-    def record_decision(
-        self,
-        name: str,
-        *,
-        options: Sequence[str] = (),
-        chosen: str = "",
-        reasoning: str = "",
-        confidence: float | None = None,
-        metadata: Mapping[str, object] | None = None,
-    ) -> None:
-        """Record a choice that the agent made."""
-        known = None if confidence is None else checked_number(confidence, "confidence")
-        said = self._content(reasoning=reasoning or None)
-        self._step(name, _filled(kind="decision", options=list(options), chosen=chosen, confidence=known, metadata=metadata, **said))
-
-    def record_reasoning(self, step: str, *, thought: str = "", evidence: Sequence[str] = (), conclusion: str = "") -> None:
-        """Record a thought; its words are kept when capturing, else their hash."""
-        said = self._content(thought=thought or None, conclusion=conclusion or None)
-        self._step(step, _filled(kind="reasoning", evidence=list(evidence), **said))
-
-    def record_retry(
-        self,
-        attempt: int,
-        *,
-        reason: str = "",
-        strategy: str = "retry",
-        original_error: str = "",
-        fallback_to: str = "",
-        max_attempts: int | None = None,
-    ) -> None:
-        """Record that something is tried again, or something else instead."""
-        self._step(
-            "retry",
-            _filled(
-                kind="retry",
-                attempt=checked_count(attempt, "attempt"),
-                reason=reason,
-                strategy=strategy,
-                original_error=original_error,
-                fallback_to=fallback_to,
-                max_attempts=max_attempts,
-            ),
-        )
-
-    def record_data_access(self, source: str, *, operation: str = "read", records: int = 0) -> None:
-        """Record that a store was read or written."""
-        self._step("data_access", _filled(source=source, operation=operation, records=checked_count(records, "records")))
-
-    def record_policy_check(
-        self,
-        policy_name: str,
-        action: str = "allow",
-        *,
-        category: str = "",
-        reason: str = "",
-        duration_ms: float = 0,
-        phase: str = "pre_execution",
-        priority: int = 100,
-    ) -> None:
-        """Record what a policy outside of this system decided; it stands in the log and stops nothing here."""
-        try:
-            known = Phase(phase)
-            what = PolicyAction(action)
-        except ValueError as error:
-            raise InvalidRecordError("phase" if action in PolicyAction.words() else "action", str(error)) from error
-        described = _filled(policy_name=policy_name, category=category, reason=reason, duration_ms=duration_ms, priority=priority)
-        self._note("policy_check", {**described, "action": what.value, "phase": known.value})
-
-    def record_score(self, name: str, value: float | str | bool, data_type: str = "", comment: str = "") -> None:  # noqa: FBT001 - a score may be yes or no
-        """Record a score that somebody gave the run."""
-        self._note("score", _filled(name=checked_text(name, "name"), value=value, data_type=data_type, comment=comment))
-
-    def set_tag(self, key: str, value: object) -> None:
-        """Put a tag on the run."""
-        self._note("tag", {checked_text(key, "key"): plain(value)})
-
-    def set_metadata(self, key: str, value: object) -> None:
-        """Put a value on the run."""
-        self._note("metadata", {checked_text(key, "key"): plain(value)})
-
-
-def _filled(**described: object) -> dict[str, Any]:
-    """Return what says something, as JSON can hold it."""
-    return {name: plain(value) for name, value in described.items() if value not in (None, "", [], {}, ())}
-
-
-# --- retrieving ---
-# What an agent records about documents: one by one, in batches, or as the evidence that the engine answered with.
-
-_FIELDS: Final = ("relevance_score", "source", "collection", "age_days", "created_at", "chunk_id")
-_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "relevance_score": ("score", "similarity"),
-    "source": ("id", "document_id", "source_id"),
-    "chunk_id": (),
-}
-"""What documents of other libraries call the same."""
-
-
-class RetrievalRecorder(Teller):
-    """The half of a context that records documents."""
-
-    _clock: Clock
-    _is_auto_grounding: bool
-    _next_batch: int = 0
-
-    def record_retrieval_result(
-        self,
-        *,
-        relevance_score: float = 0.0,
-        source: str = "",
-        collection: str = "",
-        age_days: float | None = None,
-        created_at: datetime | date | None = None,
-        batch_id: str | None = None,
-        query_id: str | None = None,
-        chunk_id: str = "",
-    ) -> None:
-        """Record one document that was retrieved; the policies decide here, and a block is raised here.
-
-        Without `age_days` or `created_at` the age is unknown, and recorded as such. With `batch_id` (or `query_id`, the same) the
-        document counts in that batch, else in the run. Raises InvalidRecordError, a ValueError, for what cannot be compared.
-        """
-        # Each check is a comparison that a good value passes at once; what fails one is looked at again, and refused by name.
-        if relevance_score.__class__ is not float or not -LARGEST <= relevance_score <= LARGEST:
-            relevance_score = checked_number(relevance_score, "relevance_score")
-        if source.__class__ is not str or not source.isascii():
-            source = checked_text(source, "source")
-        if collection.__class__ is not str or not collection.isascii():
-            collection = checked_text(collection, "collection")
-        if chunk_id.__class__ is not str or not chunk_id.isascii():
-            chunk_id = checked_text(chunk_id, "chunk_id")
-        if created_at is not None:
-            age_days = self._age(age_days, created_at)
-        elif age_days is not None and (type(age_days) is not int or not 0 <= age_days <= MAX_AGE_DAYS):
-            age_days = checked_age(age_days)
-        batch = query_id if batch_id is None else batch_id
-        call = RetrievedDocument(
-            span=None if current_span.get() is None else self._retrieval_span(),
-            relevance_score=relevance_score,
-            source=source,
-            collection=collection,
-            age_days=age_days,
-            batch=None if batch is None else BatchId(checked_text(batch, "batch_id")),
-            chunk_id=chunk_id,
-        )
-        run = self._live
-        if run is None:
-            self._record(call)
-            return
-        verdicts = run.record(call)
-        if verdicts:
-            self._heeding.heed(run, verdicts)
-
-    def record_retrieval_results(self, documents: Iterable[object], batch_id: str | None = None) -> None:
-        """Record documents as one batch, whose count is settled when all are in.
-
-        A document is a mapping with the names of `record_retrieval_result`, or an object with such attributes.
-        """
-        with self.retrieval_batch(batch_id=batch_id) as batch:
-            for document in documents:
-                batch.record(**_described(document))
-
-    def retrieval_batch(self, query: str = "", *, batch_id: str | None = None) -> RetrievalBatch:
-        """Return a batch for `with`: documents recorded in it are counted together, and the count is settled at its end."""
-        if batch_id is None:
-            self._next_batch += 1
-            batch_id = f"batch-{self._next_batch}"
-        return RetrievalBatch(self, BatchId(checked_text(batch_id, "batch_id")), query=query)
-
-    def record_retrieval(
-        self,
-        response: EvidenceResponse | None = None,
-        *,
-        query: str = "",
-        documents: Iterable[object] = (),
-        source: str = "",
-        duration_ms: float = 0,
-        top_k: int | None = None,
-        scores: Iterable[float] | None = None,
-    ) -> None:
-        """Record what a retrieval gave: an answer of the engine, or documents with their scores.
-
-        Of an answer each fragment is recorded: its confidence, document, source and age at `as_of`. What the engine has judged says by
-        which policies, so that these do not judge it twice. `source` is for documents that do not name their own.
-        """
-        if response is not None:
-            self._record_response(response)
-            return
-        given = [_described(document) for document in documents]
-        ranked = checked_numbers(scores, "scores")
-        if ranked and len(ranked) != len(given):
-            raise InvalidRecordError("scores", f"there are {len(ranked)} for {len(given)} documents; give one for each")
-        described = [
-            {"source": source, **each, **({"relevance_score": ranked[place]} if ranked else {})} for place, each in enumerate(given)
-        ]
-        attributes = self._content(query=query or None) | ({} if top_k is None else {"top_k": top_k})
-        length = checked_number(duration_ms, "duration_ms")
-        self._record(
-            ToolCall(span=self._span(), name="retrieval", is_retrieval=True, duration_ms=length, sources=len(given), attributes=attributes)
-        )
-        with self.retrieval_batch(query) as batch:
-            for each in described:
-                batch.record(**each)
-        if self._is_auto_grounding:
-            self.record_grounding(
-                grounding_scores=[each.get("relevance_score", 0.0) for each in described], citations=[each["source"] for each in described]
-            )
-
-    def _record_response(self, response: EvidenceResponse) -> None:
-        span = self._retrieval_span()
-        batch = BatchId(f"request-{response.request_id}")
-        for fragment in response.fragments:
-            judged_by = response.policies if _is_judged(fragment, response) else ""
-            document = recorded(fragment, as_of=response.as_of)
-            self._record(msgspec.structs.replace(document, span=span, batch=batch, judged_by=judged_by))
-        self._record(BatchClosed(span=span, batch=batch))
-
-    def _age(self, age_days: object, created_at: object) -> int:
-        if age_days is not None:
-            raise InvalidRecordError("created_at", "age_days is given as well; give one of the two")
-        return age_since(created_at, now=self._clock.now())
-
-    def _retrieval_span(self) -> SpanId | None:
-        return innermost_span(self._owner(), is_retrieval=True)
-
-    def close_batch(self, batch: BatchId) -> None:
-        """Say that a batch gets no more documents; its count is settled."""
-        self._record(BatchClosed(span=self._retrieval_span(), batch=batch))
-
-
-class RetrievalBatch:
-    """Documents that are counted together. Left by an exception it stays open, and is settled with the run."""
-
-    def __init__(self, recorder: RetrievalRecorder, batch_id: BatchId, *, query: str) -> None:
-        self._recorder = recorder
-        self.batch_id = batch_id
-        self.query = query
-
-    def record(self, **document: Any) -> None:  # noqa: ANN401 - the arguments of record_retrieval_result
-        """Record one document of the batch, by the names of `record_retrieval_result`."""
-        self._recorder.record_retrieval_result(**document, batch_id=self.batch_id)
-
-    def close(self) -> None:
-        """Settle the count."""
-        self._recorder.close_batch(self.batch_id)
-
-    def __enter__(self) -> Self:
-        """Begin it."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Settle it, unless something went wrong on the way."""
-        if kind is None:
-            self.close()
-
-    async def __aenter__(self) -> Self:
-        """Begin it."""
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Settle it, unless something went wrong on the way."""
-        self.__exit__(kind, error, trace)
-
-
-def _is_judged(fragment: EvidenceFragment, response: EvidenceResponse) -> bool:
-    """Tell whether the engine's word holds; what policies would have stopped, and only flagged, is for the run to decide."""
-    return not any(remark.chunk_id == fragment.chunk_id and remark.action.stops for remark in response.governance)
-
-
-def _described(document: object) -> dict[str, Any]:
-    """Return a document in the names of `record_retrieval_result`; a bare text is its source."""
-    if isinstance(document, str):
-        return {"source": document}
-    described: dict[str, Any] = {}
-    for field in _FIELDS:
-        for name in (field, *_OTHER_NAMES.get(field, ())):
-            value = document.get(name) if hasattr(document, "get") else getattr(document, name, None)
-            if value is not None:
-                described[field] = value
-                break
-    return described
-
-
-# --- lifecycle ---
-# How a run begins and ends: entered once, left once, and never hiding the exception that is on its way.
-
-_RUN_ID_BYTES: Final = 12
-_ANSWERS: Final = ("answer", "output", "text", "response")
-"""Where the words of a result are looked for."""
-
-
-@runtime_checkable
-class SupportsFlush(Protocol):
-    """A run whose records can be waited for."""
-
-    def flush(self) -> None:
-        """Wait until everything recorded so far is written."""
-        ...
-
-
-class RunLifecycle(RetrievalRecorder):
-    """The half of a context that begins and ends a run."""
-
-    result: object
-    inputs: object
-    _facts: RunFacts
-    _base: AnyBase | None
-    _policies: tuple[PolicyBody | Mapping[str, Any], ...]  # Any: bodies as an author writes them
-    _is_enforced: bool
-    _is_durable: bool
-    _replaces: bool
-    _found: Found
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._run: GovernedRun | None = None
-        self._live: GovernedRun | None = None
-        self._deferred: list[tuple[AnyCall, str]] | None = None
-        self._entered: Entered | None = None
-        self._output_text = ""
-        self._asked_to_stop = False
-        self._is_over = False
-        self._status = RunStatus.RUNNING
-
-    @property
-    def is_over(self) -> bool:
-        """Tell whether the run has ended."""
-        return self._is_over
-
-    @property
-    def is_replaced(self) -> bool:
-        """Tell whether an abstention response has taken the place of the result."""
-        return self._is_over and self._replaces and self._heeding.abstention_response is not None
-
-    def __enter__(self) -> Self:
-        """Begin the run: the policies of this moment are in force until it ends."""
-        self._prepare()
-        self._start()
-        self._entered = enter(self._owner())
-        return self
-
-    async def __aenter__(self) -> Self:
-        """Begin the run; what has to be opened, read or asked for does not hold up the event loop."""
-        self._prepare()
-        if self._is_quick():
-            self._start()
-        else:
-            await asyncio.to_thread(self._start)
-        self._entered = enter(self._owner())
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End the run and audit it; a block is raised unless an exception is on its way or something was blocked before."""
-        self._leave()
-        try:
-            stopping = self._conclude(error)
-        except BaseException as problem:
-            self._close(error or problem)
-            raise
-        self._close(error)
-        self._raise_at_the_end(stopping, error)
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End the run and audit it; a judge or a control plane does not hold up the event loop."""
-        self._leave()
-        try:
-            stopping = self._conclude(error) if self._is_quick() else await asyncio.to_thread(self._conclude, error)
-        except BaseException as problem:
-            self._close(error or problem)
-            raise
-        self._close(error)
-        self._raise_at_the_end(stopping, error)
-
-    def flush(self) -> None:
-        """Wait until everything recorded so far is written; where calls are decided about at the end, that stays so."""
-        run: object = self._run
-        if isinstance(run, SupportsFlush):
-            run.flush()
-
-    def next_span_number(self) -> int:
-        """Return the number of the next span of this run."""
-        return next(self._span_numbers)
-
-    def _is_quick(self) -> bool:
-        """Tell whether beginning and ending wait for nothing outside of this process."""
-        return self._found.is_quick
-
-    def _prepare(self) -> None:
-        if self._run is not None:
-            raise InvalidRecordError("context", "it was entered before; make a new one for each run")
-        around = get_current_context()
-        if around is not None:
-            self._facts = msgspec.structs.replace(self._facts, parent_run_id=around.facts.run_id)
-        self._found = find_governor(self._base, durable=self._is_durable)
-
-    def _start(self) -> None:
-        bodies = checked_bodies(self._policies, tenant=self._facts.tenant) if self._policies else ()
-        self._run = self._found.governor().start(self._facts, policies=bodies, is_enforced=self._is_enforced)
-        self._heed_alerts(self._run)
-        self._live = self._run if self._deferred is None else None
-        if self.inputs is not None:
-            self._notes.append(StepCall(name="inputs", attributes=self._content(inputs=self.inputs)))
-
-    def _heed_alerts(self, run: GovernedRun) -> None:
-        """Heed what was met at the beginning; a run that is stopped there ends there."""
-        met: object = run
-        if not isinstance(met, HasAlerts) or not met.alerts:
-            return
-        try:
-            self._heeding.heed(run, met.alerts)
-        except PolicyViolationError as error:
-            run.finish(RunEnded(status=RunStatus.BLOCKED, error_type=type(error).__name__))
-            raise
-
-    def _leave(self) -> None:
-        if self._run is None or self._entered is None or self._is_over:
-            raise InvalidRecordError("context", "it is not entered")
-        leave(self._entered)
-
-    def _conclude(self, error: BaseException | None) -> Verdict | None:
-        """Decide about what was deferred and about the run as a whole, and return what stops it; never hides an exception."""
-        try:
-            return self._finish(error)
-        except Exception as problem:
-            if error is None:
-                raise
-            error.add_note(f"the run '{self._facts.run_id}' could not be closed: {problem}")
-            return None
-
-    def _finish(self, error: BaseException | None) -> Verdict | None:
-        run = self._running()
-        self._live = None
-        stopping = self._decide_deferred(run)
-        status = RunStatus.BLOCKED if stopping is not None else self._status_after(error)
-        end = RunEnded(
-            status=status,
-            error_type="" if error is None else type(error).__name__,
-            result_hash=hash_of(self.result),
-        )
-        verdicts = run.finish(end, text=self._output_text or _words_of(self.result))
-        late = self._heeding.note(verdicts)
-        return stopping or late
-
-    def _decide_deferred(self, run: GovernedRun) -> Verdict | None:
-        """Record what waits for the end, in order, and return the first verdict that stops."""
-        deferred = self._deferred or []
-        notes, self._notes = self._notes, []
-        stopping: Verdict | None = None
-        for call, text in (*deferred, *((note, "") for note in notes)):
-            found = self._heeding.note(run.record(call, text=text), is_ahead=call.is_ahead)
-            stopping = stopping or found
-        return stopping
-
-    def _close(self, error: BaseException | None) -> None:
-        self._live = None
-        self._is_over = True
-        self._status = self._status_after(error)
-        if self.is_replaced:
-            self.result = self._heeding.abstention_response
-
-    def _raise_at_the_end(self, stopping: Verdict | None, error: BaseException | None) -> None:
-        if stopping is not None and error is None and self._heeding.violation is None:
-            self._heeding.stop(self._running(), stopping, is_over=True)
-
-    def _status_after(self, error: BaseException | None) -> RunStatus:
-        is_prevented = error is not None and error is self._heeding.prevention  # the agent did not do otherwise
-        if self._heeding.violation is not None or is_prevented:
-            return RunStatus.BLOCKED
-        # A generator that its consumer leaves early has not failed.
-        return RunStatus.SUCCESS if error is None or isinstance(error, GeneratorExit) else RunStatus.ERROR
-
-    def _running(self) -> GovernedRun:
-        if self._run is None:
-            raise InvalidFieldError("context", "it is not entered")
-        return self._run
-
-
-def new_run_id() -> RunId:
-    """Return an id that no other run has."""
-    return RunId("run-" + _entropy_of(os.getpid()).take(_RUN_ID_BYTES).hex())
-
-
-@lru_cache(maxsize=1)
-def _entropy_of(process: int) -> SystemEntropy:
-    """Return the source of randomness of a process: a forked one must not go on with its parent's bytes."""
-    del process
-    return SystemEntropy()
-
-
-def _words_of(result: object) -> str:
-    """Return what a result says: itself, its answer, or the JSON of it; empty for none."""
-    if result is None or isinstance(result, str):
-        return result or ""
-    if isinstance(result, dict):
-        said = next((result[name] for name in _ANSWERS if isinstance(result.get(name), str)), None)
-        if said is not None:
-            return str(said)
-    return msgspec.json.encode(plain(result)).decode()
-
-
-# --- context ---
-
-
-class Context(RunLifecycle):
+class Context:
     """One run of an agent, for `with` and `async with`. Thread safe while it is open; it is entered once.
 
     `base` is a path, a URL of a control plane, or an open base; without it EVIDENTIA_BASE counts, and without that only `policies`
@@ -777,6 +75,7 @@ class Context(RunLifecycle):
     `mid_execution_governance=False` keeps what is recorded, and decides about it when the run ends.
     `on_abstain="replace"` puts the abstention response of a policy in the place of the result.
     `capture_content` keeps prompts, responses, inputs and outputs in the log; else their hashes.
+    Every record method decides at the call and raises there.
     """
 
     def __init__(
@@ -806,12 +105,11 @@ class Context(RunLifecycle):
         capture_content: bool = False,
         _clock: Clock | None = None,
     ) -> None:
-        super().__init__()
         if on_abstain not in {"keep", "replace"}:
             raise InvalidRecordError("on_abstain", f"'{on_abstain}' is neither 'keep' nor 'replace'")
         self.inputs = inputs
         self.result: object = None
-        self._facts = RunFacts(
+        facts = RunFacts(
             run_id=new_run_id(),
             agent_name=checked_text(agent_name, "agent_name"),
             workflow_name=checked_text(workflow_name, "workflow_name"),
@@ -826,63 +124,125 @@ class Context(RunLifecycle):
             session_id=checked_text(session_id, "session_id"),
             metadata=plain(metadata or {}),
         )
-        self._base = base
-        self._policies = tuple(policies)
-        self._is_enforced = enforce_policy
         self._replaces = on_abstain == "replace"
         self._is_auto_grounding = auto_grounding
-        self._is_durable = durable
         self._is_capturing = capture_content
         self._clock = _clock or SystemClock()
-        self._heeding = Heeding(is_enforced=enforce_policy, on_policy_block=on_policy_block)
-        self._deferred = [] if mid_execution_governance is False else None
+        self._enforcement = VerdictEnforcer(is_enforced=enforce_policy, on_policy_block=on_policy_block)
+        self._recorded = RecordedRun(
+            facts,
+            base=base,
+            policies=tuple(policies),
+            enforcement=self._enforcement,
+            is_durable=durable,
+            is_deferred=mid_execution_governance is False,
+        )
+        self._entered: Entered | None = None
+        self._status = RunStatus.RUNNING
+        self._output_text = ""
+        self._asked_to_stop = False
+        self._next_batch = 0
+        self._span_numbers = count(1)
 
     @property
     def run_id(self) -> str:
         """Return the id of the run."""
-        return self._facts.run_id
+        return self._recorded.facts.run_id
 
     @property
     def facts(self) -> RunFacts:
         """Return who runs."""
-        return self._facts
+        return self._recorded.facts
 
     @property
     def status(self) -> RunStatus:
         """Return `running`, `success`, `blocked` or `error`; a block that the agent caught stays a block."""
-        if self._heeding.violation is not None:
+        if self._enforcement.violation is not None:
             return RunStatus.BLOCKED
         return self._status
 
     @property
     def decisions(self) -> Sequence[PolicyDecision]:
         """Return what was decided so far, in order, as the log tells it."""
-        return () if self._run is None else self._run.decisions()
+        return self._recorded.decisions()
 
     @property
     def should_stop(self) -> bool:
         """Tell whether the agent should come to an end: something was blocked, or somebody asked for it."""
-        return self._asked_to_stop or self._heeding.violation is not None
+        return self._asked_to_stop or self._enforcement.violation is not None
 
     @property
     def stop_reason(self) -> str:
         """Return why it should; empty when it should not."""
-        return self._heeding.stop_reason
+        return self._enforcement.stop_reason
 
     @property
     def retry_feedback(self) -> str:
         """Return what policies want tried again, one reason per line; nothing is tried again by itself."""
-        return "\n".join(self._heeding.retry_reasons)
+        return "\n".join(self._enforcement.retry_reasons)
 
     @property
     def abstention_response(self) -> str | None:
         """Return what a policy wants said instead of an answer; None when none does."""
-        return self._heeding.abstention_response
+        return self._enforcement.abstention_response
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the run has ended."""
+        return self._recorded.is_over
+
+    @property
+    def is_replaced(self) -> bool:
+        """Tell whether an abstention response has taken the place of the result."""
+        return self.is_over and self._replaces and self._enforcement.abstention_response is not None
+
+    def __enter__(self) -> Self:
+        """Begin the run: the policies of this moment are in force until it ends."""
+        self._prepare()
+        self._begin()
+        self._entered = enter(self)
+        return self
+
+    async def __aenter__(self) -> Self:
+        """Begin the run; what has to be opened, read or asked for does not hold up the event loop."""
+        self._prepare()
+        if self._recorded.is_quick:
+            self._begin()
+        else:
+            await asyncio.to_thread(self._begin)
+        self._entered = enter(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """End the run and audit it; a block is raised unless an exception is on its way or something was blocked before."""
+        self._leave()
+        try:
+            stopping = self._finish(error)
+        except BaseException as problem:
+            self._close(error or problem)
+            raise
+        self._close(error)
+        self._raise_at_the_end(stopping, error)
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """End the run and audit it; a judge or a control plane does not hold up the event loop."""
+        self._leave()
+        try:
+            stopping = self._finish(error) if self._recorded.is_quick else await asyncio.to_thread(self._finish, error)
+        except BaseException as problem:
+            self._close(error or problem)
+            raise
+        self._close(error)
+        self._raise_at_the_end(stopping, error)
+
+    def flush(self) -> None:
+        """Wait until everything recorded so far is written; where calls are decided about at the end, that stays so."""
+        self._recorded.flush()
 
     def request_stop(self, reason: str = "") -> None:
         """Ask the agent to come to an end; it looks at `should_stop`."""
         self._asked_to_stop = True
-        self._heeding.stop_reason = self._heeding.stop_reason or reason
+        self._enforcement.stop_reason = self._enforcement.stop_reason or reason
 
     def set_result(self, result: object) -> None:
         """Say what the run gives back; the log keeps its hash."""
@@ -892,9 +252,136 @@ class Context(RunLifecycle):
         """Say what the run tells its user, for a judge to read; without it the result is read."""
         self._output_text = checked_text(text, "text")
 
-    def record_call(self, call: AnyCall) -> None:
-        """Record a call of the contract as it is."""
-        self._record(call)
+    def record_retrieval_result(
+        self,
+        *,
+        relevance_score: float = 0.0,
+        source: str = "",
+        collection: str = "",
+        age_days: float | None = None,
+        created_at: datetime | date | None = None,
+        batch_id: str | None = None,
+        query_id: str | None = None,
+        chunk_id: str = "",
+    ) -> None:
+        """Record one document that was retrieved; the policies decide here, and a block is raised here.
+
+        Without `age_days` or `created_at` the age is unknown, and recorded as such. With `batch_id` (or `query_id`, the same) the
+        document counts in that batch, else in the run. Raises InvalidRecordError, a ValueError, for what cannot be compared.
+        """
+        # Each check is a comparison that a good value passes at once; what fails one is looked at again, and refused by name.
+        if relevance_score.__class__ is not float or not -LARGEST <= relevance_score <= LARGEST:
+            relevance_score = checked_number(relevance_score, "relevance_score")
+        if source.__class__ is not str or not source.isascii():
+            source = checked_text(source, "source")
+        if collection.__class__ is not str or not collection.isascii():
+            collection = checked_text(collection, "collection")
+        if chunk_id.__class__ is not str or not chunk_id.isascii():
+            chunk_id = checked_text(chunk_id, "chunk_id")
+        if created_at is not None:
+            age_days = _age_of(age_days, created_at, self._clock)
+        elif age_days is not None and (type(age_days) is not int or not 0 <= age_days <= MAX_AGE_DAYS):
+            age_days = checked_age(age_days)
+        batch = query_id if batch_id is None else batch_id
+        call = RetrievedDocument(
+            span=None if current_span.get() is None else self._retrieval_span(),
+            relevance_score=relevance_score,
+            source=source,
+            collection=collection,
+            age_days=age_days,
+            batch=None if batch is None else BatchId(checked_text(batch, "batch_id")),
+            chunk_id=chunk_id,
+        )
+        run = self._recorded.live
+        if run is None:
+            self._recorded.record(call)
+            return
+        # As `RecordedRun.record` does it, without the call: documents are what an agent records most.
+        verdicts = run.record(call)
+        if verdicts:
+            self._enforcement.enforce(run, verdicts)
+
+    def record_retrieval_results(self, documents: Iterable[object], batch_id: str | None = None) -> None:
+        """Record documents as one batch, whose count is settled when all are in.
+
+        A document is a mapping with the names of `record_retrieval_result`, or an object with such attributes.
+        """
+        with self.retrieval_batch(batch_id=batch_id) as batch:
+            for document in documents:
+                batch.record(**document_fields(document))
+
+    def retrieval_batch(self, query: str = "", *, batch_id: str | None = None) -> RetrievalBatch:
+        """Return a batch for `with`: documents recorded in it are counted together, and the count is settled at its end."""
+        if batch_id is None:
+            self._next_batch += 1
+            batch_id = f"batch-{self._next_batch}"
+        return RetrievalBatch(self, BatchId(checked_text(batch_id, "batch_id")), query=query)
+
+    def close_batch(self, batch: BatchId) -> None:
+        """Say that a batch gets no more documents; its count is settled."""
+        self._recorded.record(BatchClosed(span=self._retrieval_span(), batch=batch))
+
+    def record_retrieval(
+        self,
+        response: EvidenceResponse | None = None,
+        *,
+        query: str = "",
+        documents: Iterable[object] = (),
+        source: str = "",
+        duration_ms: float = 0,
+        top_k: int | None = None,
+        scores: Iterable[float] | None = None,
+    ) -> None:
+        """Record what a retrieval gave: an answer of the engine, or documents with their scores.
+
+        Of an answer each fragment is recorded: its confidence, document, source and age at `as_of`. What the engine has judged says by
+        which policies, so that these do not judge it twice. `source` is for documents that do not name their own.
+        """
+        if response is not None:
+            self._record_response(response)
+            return
+        given = [document_fields(document) for document in documents]
+        ranked = checked_numbers(scores, "scores")
+        if ranked and len(ranked) != len(given):
+            raise InvalidRecordError("scores", f"there are {len(ranked)} for {len(given)} documents; give one for each")
+        described = [
+            {"source": source, **each, **({"relevance_score": ranked[place]} if ranked else {})} for place, each in enumerate(given)
+        ]
+        attributes = self._content(query=query or None) | ({} if top_k is None else {"top_k": top_k})
+        length = checked_number(duration_ms, "duration_ms")
+        self._recorded.record(
+            ToolCall(span=self._span(), name="retrieval", is_retrieval=True, duration_ms=length, sources=len(given), attributes=attributes)
+        )
+        with self.retrieval_batch(query) as batch:
+            for each in described:
+                batch.record(**each)
+        if self._is_auto_grounding:
+            self.record_grounding(
+                grounding_scores=[each.get("relevance_score", 0.0) for each in described], citations=[each["source"] for each in described]
+            )
+
+    def record_grounding(
+        self,
+        *,
+        grounding_scores: Iterable[float] | None = None,
+        citations: Iterable[str] | None = None,
+        unsupported_claims: Iterable[str] | None = None,
+        output_confidence: float | None = None,
+    ) -> None:
+        """Say what the output rests on; several calls add up, and the scores of each are decided about at the call.
+
+        One score that fails rejects the whole call; what it said is in the log all the same. Where a policy has a judge read the
+        latest response, this waits for it.
+        """
+        confidence = None if output_confidence is None else checked_number(output_confidence, "output_confidence")
+        entry = GroundingEntry(
+            span=self._span(),
+            grounding_scores=checked_numbers(grounding_scores, "grounding_scores"),
+            citations=checked_texts(citations, "citations"),
+            unsupported_claims=checked_texts(unsupported_claims, "unsupported_claims"),
+            output_confidence=confidence,
+        )
+        self._recorded.record_step(entry)
 
     def ground(self, answer: str, response: EvidenceResponse) -> GroundingReport:
         """Check an answer claim by claim against the evidence, record the outcome, and return it; the policies decide here."""
@@ -909,3 +396,294 @@ class Context(RunLifecycle):
             output_confidence=report.confidence_milli / 1_000,
         )
         return report
+
+    def record_tool_call(
+        self,
+        name: str,
+        inputs: object = None,
+        output: object = None,
+        duration_ms: float = 0,
+        *,
+        sources: int | Sequence[object] | None = None,
+        error: str = "",
+        retrieval: bool | None = None,
+    ) -> None:
+        """Record a tool that was called; `sources` is how many it found, or the list of them.
+
+        A tool that retrieves, by its name or by `retrieval`, leaves the counts of documents open.
+        """
+        call = ToolCall(
+            span=self._span(),
+            name=checked_text(name, "name"),
+            is_retrieval=retrieves(name, retrieval),
+            duration_ms=checked_number(duration_ms, "duration_ms"),
+            sources=source_count(sources),
+            error=checked_text(error, "error"),
+            attributes=self._content(inputs=inputs, output=output),
+        )
+        record = self._recorded.record if call.is_retrieval else self._recorded.record_step
+        record(call)
+
+    def record_llm_call(
+        self,
+        model: str = "",
+        *,
+        prompt: object = None,
+        response: object = None,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cost: float = 0.0,
+        duration_ms: float = 0,
+        attributes: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record a model that was called. Its response stays in memory for a judge; the log keeps its hash, or all when capturing."""
+        text = response if isinstance(response, str) else ""
+        call = LlmCall(
+            span=self._span(),
+            model=checked_text(model, "model"),
+            input_tokens=checked_count(input_tokens, "input_tokens"),
+            output_tokens=checked_count(output_tokens, "output_tokens"),
+            cost_micro=checked_count(round(checked_number(cost, "cost") * _MICRO), "cost"),
+            duration_ms=checked_number(duration_ms, "duration_ms"),
+            response_hash=hash_of(response),
+            attributes={**plain(attributes or {}), **self._content(prompt=prompt, response=response)},
+        )
+        self._recorded.record_step(call, text)
+
+    def record_step(self, name: str, output: object = None, *, kind: str = "", attributes: Mapping[str, object] | None = None) -> None:
+        """Record a step of the agent's work; counts of documents are settled by it."""
+        described = {**plain(attributes or {}), **self._content(output=output)}
+        self._step(name, {**described, **({"kind": kind} if kind else {})})
+
+    def record_call(self, call: AnyCall) -> None:
+        """Record a call of the contract as it is."""
+        self._recorded.record(call)
+
+    def record_decision(
+        self,
+        name: str,
+        *,
+        options: Sequence[str] = (),
+        chosen: str = "",
+        reasoning: str = "",
+        confidence: float | None = None,
+        metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record a choice that the agent made."""
+        known = None if confidence is None else checked_number(confidence, "confidence")
+        said = self._content(reasoning=reasoning or None)
+        self._step(name, filled(kind="decision", options=list(options), chosen=chosen, confidence=known, metadata=metadata, **said))
+
+    def record_reasoning(self, step: str, *, thought: str = "", evidence: Sequence[str] = (), conclusion: str = "") -> None:
+        """Record a thought; its words are kept when capturing, else their hash."""
+        said = self._content(thought=thought or None, conclusion=conclusion or None)
+        self._step(step, filled(kind="reasoning", evidence=list(evidence), **said))
+
+    def record_retry(
+        self,
+        attempt: int,
+        *,
+        reason: str = "",
+        strategy: str = "retry",
+        original_error: str = "",
+        fallback_to: str = "",
+        max_attempts: int | None = None,
+    ) -> None:
+        """Record that something is tried again, or something else instead."""
+        self._step(
+            "retry",
+            filled(
+                kind="retry",
+                attempt=checked_count(attempt, "attempt"),
+                reason=reason,
+                strategy=strategy,
+                original_error=original_error,
+                fallback_to=fallback_to,
+                max_attempts=max_attempts,
+            ),
+        )
+
+    def record_data_access(self, source: str, *, operation: str = "read", records: int = 0) -> None:
+        """Record that a store was read or written."""
+        self._step("data_access", filled(source=source, operation=operation, records=checked_count(records, "records")))
+
+    def record_policy_check(
+        self,
+        policy_name: str,
+        action: str = "allow",
+        *,
+        category: str = "",
+        reason: str = "",
+        duration_ms: float = 0,
+        phase: str = "pre_execution",
+        priority: int = 100,
+    ) -> None:
+        """Record what a policy outside of this system decided; it stands in the log and stops nothing here."""
+        try:
+            known = Phase(phase)
+            what = PolicyAction(action)
+        except ValueError as error:
+            raise InvalidRecordError("phase" if action in PolicyAction.words() else "action", str(error)) from error
+        described = filled(policy_name=policy_name, category=category, reason=reason, duration_ms=duration_ms, priority=priority)
+        self._note("policy_check", {**described, "action": what.value, "phase": known.value})
+
+    def record_score(self, name: str, value: float | str | bool, data_type: str = "", comment: str = "") -> None:  # noqa: FBT001 - a score may be yes or no
+        """Record a score that somebody gave the run."""
+        self._note("score", filled(name=checked_text(name, "name"), value=value, data_type=data_type, comment=comment))
+
+    def set_tag(self, key: str, value: object) -> None:
+        """Put a tag on the run."""
+        self._note("tag", {checked_text(key, "key"): plain(value)})
+
+    def set_metadata(self, key: str, value: object) -> None:
+        """Put a value on the run."""
+        self._note("metadata", {checked_text(key, "key"): plain(value)})
+
+    def tool(self, name: str, *, retrieval: bool | None = None) -> Span:
+        """Return a span for a tool, to be used with `with`: what is recorded inside belongs under it."""
+        return Span(self, name, is_retrieval=retrieves(name, retrieval))
+
+    def enter_span(self, name: str, *, retrieval: bool | None = None) -> Span:
+        """Open a span that is not a block of code; give it to `exit_span`."""
+        return open_span(self, name, is_retrieval=retrieves(name, retrieval))
+
+    def exit_span(self, span: Span | None, *, sources: int | None = None, error: str = "") -> None:
+        """Close a span; closing it twice, or None, does nothing."""
+        if span is not None:
+            span.close(sources=sources, error=error)
+
+    def next_span_number(self) -> int:
+        """Return the number of the next span of this run."""
+        return next(self._span_numbers)
+
+    def take_feedback(self) -> list[Evaluation]:
+        """Return the warnings that came since the last call, each once; provisional counts are not among them."""
+        return self._enforcement.take_feedback()
+
+    def feedback_text(self) -> str:
+        """Return the warnings that came since, for the agent's next prompt; empty when there are none."""
+        taken = self.take_feedback()
+        return "\n".join(
+            f"- {warning.policy_name}: {warning.reason}" if warning.policy_name else f"- {warning.reason}" for warning in taken
+        )
+
+    def check_policy(self) -> PolicyCheck:
+        """Return where the run stands: the strongest action that takes effect so far, and why."""
+        return self._enforcement.check()
+
+    def _prepare(self) -> None:
+        around = get_current_context()
+        self._recorded.prepare(parent=None if around is None else around.facts.run_id)
+
+    def _begin(self) -> None:
+        self._recorded.begin()
+        if self.inputs is not None:
+            self._note("inputs", self._content(inputs=self.inputs))
+
+    def _leave(self) -> None:
+        if self._entered is None or self.is_over:
+            raise InvalidRecordError("context", "it is not entered")
+        leave(self._entered)
+
+    def _finish(self, error: BaseException | None) -> Verdict | None:
+        """Decide about the run as a whole and return what stops it; never hides an exception that is on its way."""
+        try:
+            end = RunEnded(
+                status=self._status_after(error), error_type="" if error is None else type(error).__name__, result_hash=hash_of(self.result)
+            )
+            return self._recorded.finish(end, text=self._output_text or output_text(self.result))
+        except Exception as problem:
+            if error is None:
+                raise
+            error.add_note(f"the run '{self.run_id}' could not be closed: {problem}")
+            return None
+
+    def _close(self, error: BaseException | None) -> None:
+        self._recorded.close()
+        self._status = self._status_after(error)
+        if self.is_replaced:
+            self.result = self._enforcement.abstention_response
+
+    def _raise_at_the_end(self, stopping: Verdict | None, error: BaseException | None) -> None:
+        if stopping is not None and error is None and self._enforcement.violation is None:
+            self._recorded.stop(stopping)
+
+    def _status_after(self, error: BaseException | None) -> RunStatus:
+        is_prevented = error is not None and error is self._enforcement.prevention  # the agent did not do otherwise
+        if self._enforcement.violation is not None or is_prevented:
+            return RunStatus.BLOCKED
+        # A generator that its consumer leaves early has not failed.
+        return RunStatus.SUCCESS if error is None or isinstance(error, GeneratorExit) else RunStatus.ERROR
+
+    def _step(self, name: str, attributes: Mapping[str, object]) -> None:
+        self._recorded.record_step(StepCall(span=self._span(), name=checked_text(name, "name"), attributes=attributes))
+
+    def _note(self, name: str, attributes: Mapping[str, object]) -> None:
+        self._recorded.note(StepCall(span=self._span(), name=name, attributes=attributes))
+
+    def _record_response(self, response: EvidenceResponse) -> None:
+        span = self._retrieval_span()
+        batch = BatchId(f"request-{response.request_id}")
+        for fragment in response.fragments:
+            judged_by = response.policies if _is_judged(fragment, response) else ""
+            document = recorded(fragment, as_of=response.as_of)
+            self._recorded.record(msgspec.structs.replace(document, span=span, batch=batch, judged_by=judged_by))
+        self._recorded.record(BatchClosed(span=span, batch=batch))
+
+    def _content(self, **said: object) -> dict[str, Any]:
+        """Return what was said as it may stand in the log: itself when capturing, else its hash."""
+        given = {name: value for name, value in said.items() if value is not None}
+        if self._is_capturing:
+            return {name: plain(value) for name, value in given.items()}
+        return {f"{name}_hash": hash_of(value) for name, value in given.items()}
+
+    def _span(self) -> SpanId | None:
+        return innermost_span(self)
+
+    def _retrieval_span(self) -> SpanId | None:
+        return innermost_span(self, is_retrieval=True)
+
+
+class RetrievalBatch:
+    """Documents that are counted together. Left by an exception it stays open, and is settled with the run."""
+
+    def __init__(self, context: Context, batch_id: BatchId, *, query: str) -> None:
+        self._context = context
+        self.batch_id = batch_id
+        self.query = query
+
+    def record(self, **document: Any) -> None:  # noqa: ANN401 - the arguments of record_retrieval_result
+        """Record one document of the batch, by the names of `record_retrieval_result`."""
+        self._context.record_retrieval_result(**document, batch_id=self.batch_id)
+
+    def close(self) -> None:
+        """Settle the count."""
+        self._context.close_batch(self.batch_id)
+
+    def __enter__(self) -> Self:
+        """Begin it."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Settle it, unless something went wrong on the way."""
+        if kind is None:
+            self.close()
+
+    async def __aenter__(self) -> Self:
+        """Begin it."""
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Settle it, unless something went wrong on the way."""
+        self.__exit__(kind, error, trace)
+
+
+def _is_judged(fragment: EvidenceFragment, response: EvidenceResponse) -> bool:
+    """Tell whether the engine's word holds; what policies would have stopped, and only flagged, is for the run to decide."""
+    return not any(remark.chunk_id == fragment.chunk_id and remark.action.stops for remark in response.governance)
+
+
+def _age_of(age_days: object, created_at: object, clock: Clock) -> int:
+    if age_days is not None:
+        raise InvalidRecordError("created_at", "age_days is given as well; give one of the two")
+    return age_since(created_at, now=clock.now())

@@ -14,7 +14,7 @@ import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Self
 
-from evidentia.agents.record_checks import checked_text
+from evidentia.agents.record_values import checked_text
 from evidentia.contracts.protocol import SpanId
 from evidentia.contracts.runs import SpanClosed, SpanOpened
 

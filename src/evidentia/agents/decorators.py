@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
 from evidentia.agents.current_context import get_current_context
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.agents.record_checks import plain, retrieves
+from evidentia.agents.record_values import plain, retrieves
 from evidentia.contracts.errors import PolicyViolationError
 from evidentia.contracts.evidence import EvidenceResponse
 from evidentia.wiring.system import SystemClock

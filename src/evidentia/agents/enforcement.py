@@ -52,7 +52,7 @@ class HasAlerts(Protocol):
 
     @property
     def alerts(self) -> Sequence[Verdict]:
-        """Return what is to be heeded before anything is recorded."""
+        """Return the verdicts that are enforced before anything is recorded."""
         ...
 
 
@@ -65,11 +65,11 @@ class SupportsDecisionOf(Protocol):
         ...
 
 
-class Heeding:
-    """What one context has heard so far. Thread safe in the sense that every warning is offered to one taker."""
+class VerdictEnforcer:
+    """The verdicts of one run and what came of them. Thread safe in the sense that every warning is offered to one taker."""
 
     def __init__(self, *, is_enforced: bool, on_policy_block: OnPolicyBlock | None) -> None:
-        self._is_enforced = is_enforced
+        self.is_enforced = is_enforced
         self._on_policy_block = on_policy_block
         self._offered: list[Evaluation] = []
         self.strongest: Verdict | None = None
@@ -80,34 +80,34 @@ class Heeding:
         self.retry_reasons: list[str] = []
         self.abstention_response: str | None = None
 
-    def heed(self, run: GovernedRun, verdicts: Sequence[Verdict], *, is_ahead: bool = False) -> None:
+    def enforce(self, run: GovernedRun, verdicts: Sequence[Verdict], *, is_announced: bool = False) -> None:
         """Take verdicts in, and raise the first of the strongest that stop, unless somebody lets the call go on.
 
         A call that is only announced is prevented by it: the run goes on, and whoever catches the error may do otherwise.
         """
-        stopping = self.note(verdicts, is_ahead=is_ahead)
+        stopping = self.take(verdicts, is_announced=is_announced)
         if stopping is not None:
-            self.stop(run, stopping, is_ahead=is_ahead)
+            self.stop(run, stopping, is_announced=is_announced)
 
-    def note(self, verdicts: Sequence[Verdict], *, is_ahead: bool = False) -> Verdict | None:
+    def take(self, verdicts: Sequence[Verdict], *, is_announced: bool = False) -> Verdict | None:
         """Take verdicts in, and return the first of the strongest that stop."""
         stopping: Verdict | None = None
         for verdict in verdicts:
-            if self._is_enforced:
+            if self.is_enforced:
                 self._offer(verdict)
             if verdict.stops and (stopping is None or verdict.decisive.action.rank > stopping.decisive.action.rank):
                 stopping = verdict
-            counts = verdict.is_enforced and not (is_ahead and verdict.stops)
+            counts = verdict.is_enforced and not (is_announced and verdict.stops)
             if counts and (self.strongest is None or _rank(verdict) > _rank(self.strongest)):
                 self.strongest = verdict
         return stopping
 
-    def stop(self, run: GovernedRun, verdict: Verdict, *, is_over: bool = False, is_ahead: bool = False) -> None:
+    def stop(self, run: GovernedRun, verdict: Verdict, *, is_over: bool = False, is_announced: bool = False) -> None:
         """Raise the violation, after asking whoever may let the call go on; a run that is over only notes that it was let pass."""
         error = PolicyViolationError(verdict.decisive.reason, decision_for(run, verdict))
         before = (self.violation, self.stop_reason)
         # Set before anybody is asked, so that it holds as well when asking fails.
-        if is_ahead:
+        if is_announced:
             self.prevention = error
         else:
             self.violation, self.stop_reason = self.violation or error, self.stop_reason or str(error)

@@ -18,7 +18,7 @@ from evidentia.agents.errors import InvalidRecordError
 from evidentia.contracts.errors import EvidentiaError, RunForgottenError, ServiceUnavailableError
 from evidentia.contracts.policies import Posture
 from evidentia.contracts.ports import GovernedRun, Governor
-from evidentia.contracts.runs import CheckBypassed
+from evidentia.contracts.runs import CheckBypassed, RunId
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor
 from evidentia.governance.memory import MemoryLog
 from evidentia.governance.run_journal import bypass_verdict
@@ -337,6 +337,7 @@ def _keep(kept: list[tuple[AnyCall, str]], call: tuple[AnyCall, str]) -> int:
 BASE_VARIABLE: Final = "EVIDENTIA_BASE"
 TOKEN_VARIABLE: Final = "EVIDENTIA_TOKEN"  # noqa: S105 - the name of a variable, not a token
 _WEB: Final = ("http://", "https://")
+_RUN_ID_BYTES: Final = 12
 
 
 @runtime_checkable
@@ -351,24 +352,24 @@ class HasGovernor(Protocol):
 AnyBase = str | Path | HasGovernor
 
 
-class Found(NamedTuple):
+class GovernorSource(NamedTuple):
     """Who governs, and whether beginning and ending a run waits for nothing outside of this process."""
 
-    governor: Callable[[], Governor]
+    open: Callable[[], Governor]
     is_quick: bool = False
 
 
-def find_governor(base: AnyBase | None, *, durable: bool) -> Found:
+def resolve_governor(base: AnyBase | None, *, durable: bool) -> GovernorSource:
     """Return who governs the runs under a base; without one, EVIDENTIA_BASE counts, and without that memory alone."""
     named = os.environ.get(BASE_VARIABLE, "") or None if base is None else base
     if named is None:
-        return Found(_in_memory, is_quick=True)
+        return GovernorSource(_in_memory, is_quick=True)
     if isinstance(named, HasGovernor):
-        return Found(lambda: named.governor(durable=durable))
+        return GovernorSource(lambda: named.governor(durable=durable))
     if isinstance(named, str) and named.lower().startswith(_WEB):
-        return Found(lambda: _control_plane(named))
+        return GovernorSource(lambda: _control_plane(named))
     if isinstance(named, str | Path):
-        return Found(lambda: _directory(Path(named), durable=durable))
+        return GovernorSource(lambda: _directory(Path(named), durable=durable))
     raise InvalidRecordError("base", f"expected a path, a URL or an open base, not {type(named).__name__}")
 
 
@@ -387,8 +388,14 @@ def _in_memory() -> Governor:
     return LocalGovernor(None, MemoryLog(entropy=entropy), clock=clock, entropy=entropy, compiled=compiled)
 
 
+def new_run_id() -> RunId:
+    """Return an id that no other run has."""
+    return RunId("run-" + _parts(os.getpid())[1].take(_RUN_ID_BYTES).hex())
+
+
 @lru_cache(maxsize=1)
 def _parts(process: int) -> tuple[SystemClock, SystemEntropy, CompiledPolicies]:
+    # One per process: a forked one must not go on with its parent's bytes.
     del process
     return SystemClock(), SystemEntropy(), CompiledPolicies()
 

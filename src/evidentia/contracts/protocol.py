@@ -260,7 +260,7 @@ class TaskOpened(RunCall, frozen=True, kw_only=True, tag="task"):
 class ToolAsked(RunCall, frozen=True, kw_only=True, tag="ask"):
     """A tool is about to be called; said before it runs, so that it can be stopped."""
 
-    is_ahead = True
+    is_announced = True
 
     call: int = 0
     """Counts the calls of the run from 1."""
@@ -311,7 +311,7 @@ class ReplyFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class ReplyDrafted(RunCall, frozen=True, kw_only=True, tag="reply"):
     """The reply as it would go out, and what was found in it."""
 
-    is_ahead = True
+    is_announced = True
 
     reply_hash: Sha256 | None = None
     says_not_found: bool = False

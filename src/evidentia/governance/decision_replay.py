@@ -98,7 +98,7 @@ class _Run:
 
     def note(self, call: RunCall, verdicts: Sequence[Verdict]) -> None:
         """Count a call that was stopped; one that was prevented stopped nothing else."""
-        self.stops += not call.is_ahead and any(verdict.stops for verdict in verdicts)
+        self.stops += not call.is_announced and any(verdict.stops for verdict in verdicts)
 
     def lift_stop(self) -> None:
         """Take one stop back, since somebody let the call go on; once all are, what comes is enforced again."""

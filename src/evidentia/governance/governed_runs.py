@@ -122,7 +122,7 @@ class LocalRun(GovernedRun):
                 call = self._prepared(call, text)
             verdicts = self._evaluate(call)
             if verdicts:
-                self._stopped_calls += not call.is_ahead and any(verdict.stops for verdict in verdicts)
+                self._stopped_calls += not call.is_announced and any(verdict.stops for verdict in verdicts)
             self._add(
                 LogEntry(
                     at_us=self._zero_us + began // 1_000,

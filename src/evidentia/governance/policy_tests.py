@@ -82,7 +82,7 @@ def run_case(case: PolicyCase) -> CaseResult:
         verdicts: Sequence[Verdict] = ()
         for _ in range(given.times):
             verdicts = evaluator.record(given.call) or evaluator.passed(given.call, count=evaluator.count)
-            is_stopped = is_stopped or (not given.call.is_ahead and any(verdict.stops for verdict in verdicts))
+            is_stopped = is_stopped or (not given.call.is_announced and any(verdict.stops for verdict in verdicts))
         expected = case.calls_expected[number] if number < len(case.calls_expected) else None
         found.extend(_differences(f"call {number + 1}, {given.kind}", expected, verdicts))
     verdicts = evaluator.finish(case.end)

@@ -130,7 +130,7 @@ class Backwards:
 
     def beginnings(self, runs: set[RunId], digests: set[Sha256]) -> Iterator[tuple[RunId, LogRecord | None]]:
         """Yield where runs begin among what was not looked at yet, None where one ended first; both sets lose what was found."""
-        for _, content in self._blocks(is_ahead=True):
+        for _, content in self._blocks(is_peek=True):
             for line in marked(content, marks_of(runs, digests)):
                 if line.startswith(CHECKPOINT):
                     digests -= self._learn(kept_policies(decode_checkpoint(line)))
@@ -149,16 +149,16 @@ class Backwards:
         for each in self._waiting.pop(run_id, ()):
             each.settle(started)
 
-    def _blocks(self, *, is_ahead: bool = False) -> Iterator[Block]:
+    def _blocks(self, *, is_peek: bool = False) -> Iterator[Block]:
         """Yield what was not looked at yet; looking ahead leaves the place where it is."""
         place, end = self._at
         for number in range(place, len(self._parts)):
             for block in _backwards(self._logs, self._parts[number], end=end):
-                if not is_ahead:
+                if not is_peek:
                     self._at = (number, block[0])
                 yield block
             end = None
-            if not is_ahead:
+            if not is_peek:
                 self._at = (number + 1, None)
 
     def _taken(self, content: bytes, held: list[tuple[bytes, Header, bytes]]) -> Iterator[Kept]:

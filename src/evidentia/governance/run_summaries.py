@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evidentia.provenance.decision_lines import Header, Outcome
 
 
-_AHEAD = frozenset(call.__struct_config__.tag for call in get_args(RecordableCall) if call.is_ahead)
+_ANNOUNCED = frozenset(call.__struct_config__.tag for call in get_args(RecordableCall) if call.is_announced)
 """Calls that are said before they happen; what stops one prevents it, and the run goes on."""
 _NO_CALLS = frozenset({"policies", "run", "end", "span_end"})
 
@@ -68,7 +68,7 @@ class _Summing:
         self.documents += kind == "retrieval"
         self.bypasses += kind == "bypass"
         for outcome in found.header.outcomes:
-            self._count(outcome, is_ahead=kind in _AHEAD)
+            self._count(outcome, is_announced=kind in _ANNOUNCED)
 
     def summary(self) -> RunSummary:
         """Return the line of the run."""
@@ -85,12 +85,12 @@ class _Summing:
             policies=self.first.policies,
         )
 
-    def _count(self, outcome: Outcome, *, is_ahead: bool) -> None:
+    def _count(self, outcome: Outcome, *, is_announced: bool) -> None:
         self.bypasses += outcome.status is DecisionStatus.BYPASSED
         if outcome.status is DecisionStatus.EVALUATED:
             self.warnings += outcome.action is PolicyAction.WARN
             self.blocks += outcome.action.stops
-            if outcome.is_enforced and outcome.action.stops and self.end_us is None and not is_ahead:
+            if outcome.is_enforced and outcome.action.stops and self.end_us is None and not is_announced:
                 self.status = RunStatus.BLOCKED
 
 

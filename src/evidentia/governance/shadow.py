@@ -229,7 +229,7 @@ class _Shadow:
         after = decided(verdicts, ignored=self._ignored) if verdicts else NOTHING
         source = call.source if isinstance(call, RetrievedDocument) else None
         self._tally.take(before, after, place, agent=run.agent, source=source)
-        if call.is_ahead:  # what is prevented stops nothing but itself
+        if call.is_announced:  # what is prevented stops nothing but itself
             return
         run.was_stopped = run.was_stopped or before.outcome is Outcome.BLOCKED
         run.is_stopped = after.outcome is Outcome.BLOCKED

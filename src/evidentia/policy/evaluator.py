@@ -132,7 +132,7 @@ class RunEvaluator:
                 if passed is not None:
                     outcomes[place] = passed
         verdicts = [self._verdict(place, outcomes[place], is_enforced=True) for place in sorted(outcomes)]
-        return tuple(verdicts) if call.is_ahead else self._noted(verdicts)
+        return tuple(verdicts) if call.is_announced else self._noted(verdicts)
 
     def _verdict(self, place: int, outcome: Outcome, *, is_enforced: bool) -> Verdict:
         return conclude(self._seats[place], outcome, is_enforced=is_enforced and self._is_enforced)

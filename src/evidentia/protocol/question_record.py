@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evidentia.agents.context import hash_of
+from evidentia.agents.record_values import hash_of
 from evidentia.contracts.protocol import TaskKind, TaskOpened, ToolAsked, ToolRole
 from evidentia.protocol.classification import (
     MAX_QUESTION_LENGTH,

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evidentia.agents.context import hash_of
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.agents.record_checks import checked_text, plain
+from evidentia.agents.record_values import checked_text, hash_of, plain
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.errors import InvalidFieldError, PolicyViolationError
 from evidentia.contracts.policies import PolicyAction

@@ -100,7 +100,7 @@ class OpenRun:
         verdicts = tuple(self.run.record(numbered.call, text=numbered.text))
         result = CallResult(seq=numbered.seq, verdicts=verdicts, decisions=decisions_of(self.run, verdicts))
         self.last_seq = numbered.seq
-        self.is_blocked = self.is_blocked or (not numbered.call.is_ahead and any(verdict.stops for verdict in verdicts))
+        self.is_blocked = self.is_blocked or (not numbered.call.is_announced and any(verdict.stops for verdict in verdicts))
         self._said[numbered.seq] = (digest, result)
         while len(self._said) > MAX_REPEATABLE:
             self._said.popitem(last=False)

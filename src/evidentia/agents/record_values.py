@@ -1,22 +1,58 @@
-"""Is a value fit to be recorded? What compares with nothing, or cannot be written down, is refused with the name of its field."""
+"""The values of a record: checked, as JSON can hold them, hashed. What cannot be compared or written down is refused by its field."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
 from numbers import Real
 from typing import Any, Final
 
+import msgspec
+
 from evidentia.agents.errors import InvalidRecordError
+from evidentia.contracts.ids import Sha256
 
 LARGEST: Final = 1.7976931348623157e308
 """The largest finite number; a comparison with it refuses NaN and infinity at once."""
 MAX_AGE_DAYS: Final = 1_000_000_000
+RETRIEVAL_TOOLS: Final = frozenset(
+    {
+        "vector_search",
+        "similarity_search",
+        "semantic_search",
+        "hybrid_search",
+        "keyword_search",
+        "document_search",
+        "knowledge_search",
+        "search",
+        "retrieve",
+        "retrieval",
+        "source_retrieval",
+        "retrieve_documents",
+        "retrieve_sources",
+        "rag_retrieve",
+        "table_rag_retrieve",
+        "evidence",
+    }
+)
+"""A call of one of these opens no settlement: its documents may still be on their way."""
 
 _CLOCK_SKEW: Final = timedelta(days=1)
 _DEEPEST: Final = 12
 _MAX_INTEGER: Final = 2**63
+_FIELDS: Final = ("relevance_score", "source", "collection", "age_days", "created_at", "chunk_id")
+_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "relevance_score": ("score", "similarity"),
+    "source": ("id", "document_id", "source_id"),
+    "chunk_id": (),
+}
+"""What documents of other libraries call the same."""
+_ANSWERS: Final = ("answer", "output", "text", "response")
+"""Where the words of a result are looked for."""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def checked_number(value: object, field: str) -> float:
@@ -96,6 +132,58 @@ def plain(value: Any, *, depth: int = 0) -> Any:  # noqa: ANN401 - whatever an a
     return value.isoformat() if isinstance(value, datetime | date) else f"<{type(value).__qualname__}>"
 
 
+def retrieves(name: str, retrieval: bool | None) -> bool:  # noqa: FBT001 - the caller's word, or None for none
+    """Tell whether a tool retrieves: the caller's word where there is one, else its name, in any case and with any separator."""
+    if retrieval is not None:
+        return retrieval
+    return name.strip().lower().replace("-", "_").replace(" ", "_") in RETRIEVAL_TOOLS
+
+
+def hash_of(value: object) -> Sha256 | None:
+    """Return the hash of a text, or of the JSON of anything else; None for nothing."""
+    if value is None:
+        return None
+    content = value.encode("utf-8", "backslashreplace") if isinstance(value, str) else _encode(plain(value))
+    return Sha256(sha256(content).hexdigest())
+
+
+def source_count(sources: int | Sequence[object] | None) -> int | None:
+    """Return how many sources a tool found, from their number or the list of them."""
+    if sources is None:
+        return None
+    return checked_count(sources, "sources") if isinstance(sources, int) else len(sources)
+
+
+def document_fields(document: object) -> dict[str, Any]:
+    """Return a document in the names of `record_retrieval_result`; a bare text is its source."""
+    if isinstance(document, str):
+        return {"source": document}
+    described: dict[str, Any] = {}
+    for field in _FIELDS:
+        for name in (field, *_OTHER_NAMES.get(field, ())):
+            value = document.get(name) if hasattr(document, "get") else getattr(document, name, None)
+            if value is not None:
+                described[field] = value
+                break
+    return described
+
+
+def filled(**described: object) -> dict[str, Any]:
+    """Return what says something, as JSON can hold it."""
+    return {name: plain(value) for name, value in described.items() if value not in (None, "", [], {}, ())}
+
+
+def output_text(result: object) -> str:
+    """Return what a result says: itself, its answer, or the JSON of it; empty for none."""
+    if result is None or isinstance(result, str):
+        return result or ""
+    if isinstance(result, dict):
+        said = next((result[name] for name in _ANSWERS if isinstance(result.get(name), str)), None)
+        if said is not None:
+            return str(said)
+    return msgspec.json.encode(plain(result)).decode()
+
+
 def _plain_scalar(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
     if value is None or isinstance(value, bool):
         return value
@@ -113,36 +201,3 @@ def _listed(values: object, field: str) -> Iterable[object]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidRecordError(field, f"expected a list, not {type(values).__name__}")
     return values
-
-
-# --- tool names ---
-# Which tools retrieve: the one place that says so for tools whose caller does not.
-
-RETRIEVAL_TOOLS: Final = frozenset(
-    {
-        "vector_search",
-        "similarity_search",
-        "semantic_search",
-        "hybrid_search",
-        "keyword_search",
-        "document_search",
-        "knowledge_search",
-        "search",
-        "retrieve",
-        "retrieval",
-        "source_retrieval",
-        "retrieve_documents",
-        "retrieve_sources",
-        "rag_retrieve",
-        "table_rag_retrieve",
-        "evidence",
-    }
-)
-"""A call of one of these opens no settlement: its documents may still be on their way."""
-
-
-def retrieves(name: str, retrieval: bool | None) -> bool:  # noqa: FBT001 - the caller's word, or None for none
-    """Tell whether a tool retrieves: the caller's word where there is one, else its name, in any case and with any separator."""
-    if retrieval is not None:
-        return retrieval
-    return name.strip().lower().replace("-", "_").replace(" ", "_") in RETRIEVAL_TOOLS
