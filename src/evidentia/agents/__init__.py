@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evidentia.agents.context import Context
     from evidentia.agents.current_context import get_current_context
-    from evidentia.agents.decorators import decision, reasoning, retrieval, retry, step, tool
+    from evidentia.agents.decorators import decision, observe, reasoning, retrieval, retry, step, tool
     from evidentia.agents.enforcement import ApprovalDecision, PolicyCheck, auto_approve, auto_deny, prompt_approval
     from evidentia.agents.errors import InvalidRecordError
-    from evidentia.agents.observation import observe
     from evidentia.contracts.errors import PolicyInvalidError, PolicyViolationError
 
 __all__ = [
@@ -49,7 +48,7 @@ _EXPORTS = {
     "auto_deny": "evidentia.agents.enforcement",
     "decision": "evidentia.agents.decorators",
     "get_current_context": "evidentia.agents.current_context",
-    "observe": "evidentia.agents.observation",
+    "observe": "evidentia.agents.decorators",
     "prompt_approval": "evidentia.agents.enforcement",
     "reasoning": "evidentia.agents.decorators",
     "retrieval": "evidentia.agents.decorators",

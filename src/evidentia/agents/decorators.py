@@ -1,13 +1,19 @@
-"""Decorators for the functions of an agent: a call of one is recorded in the current run, and outside of any it is just a call."""
+"""Decorators for the functions of an agent.
+
+`observe` makes every call of a function a run: sync and async functions, generators and async generators, each in its own context.
+A call of one that another of these marks is recorded in the current run, and outside of any it is just a call.
+"""
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import inspect
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar, overload
 
+from evidentia.agents.context import Context
 from evidentia.agents.current_context import get_current_context
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.agents.record_values import plain, retrieves
@@ -16,16 +22,20 @@ from evidentia.contracts.evidence import EvidenceResponse
 from evidentia.wiring.system import SystemClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from evidentia.agents.context import Context
-
+    Function = Callable[..., Any]  # Any: whatever is decorated keeps its own types
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 
+CONTEXT_PARAMETER: Final = "evidentia_ctx"
+"""A function with a parameter of this name is given the context."""
+_FIELDS: Final = frozenset(inspect.signature(Context.__init__).parameters) - {"self", "_clock"}
+_OWN: Final = "capture_io"
 _NS_PER_MS = 1_000_000
+_STRATEGIES: Final = ("retry", "fallback", "circuit_break")
 
 
 class Decorator(Protocol):
@@ -36,7 +46,7 @@ class Decorator(Protocol):
         ...
 
 
-class Outcome:
+class DecoratedCall:
     """What a marked call was given and what it returned."""
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
@@ -48,7 +58,7 @@ def tool(name: str | None = None, *, retrieval: bool | None = None) -> Decorator
     """Record every call of a function as a tool's, with a span around it."""
 
     @contextmanager
-    def mark(context: Context, called: str, outcome: Outcome) -> Iterator[None]:
+    def mark(context: Context, called: str, outcome: DecoratedCall) -> Iterator[None]:
         label = name or called
         clock = SystemClock()
         began = clock.elapsed_ns()
@@ -69,7 +79,7 @@ def retrieval(source: str = "", name: str | None = None) -> Decorator:
     """
 
     @contextmanager
-    def mark(context: Context, called: str, outcome: Outcome) -> Iterator[None]:
+    def mark(context: Context, called: str, outcome: DecoratedCall) -> Iterator[None]:
         with context.tool(name or called, retrieval=True) as span:
             yield
             span.sources = _number_of(outcome.returned)
@@ -86,7 +96,7 @@ def step(name: str | None = None) -> Decorator:
     """Record every call of a function as a step."""
 
     @contextmanager
-    def mark(context: Context, called: str, outcome: Outcome) -> Iterator[None]:
+    def mark(context: Context, called: str, outcome: DecoratedCall) -> Iterator[None]:
         yield
         context.record_step(name or called, outcome.returned)
 
@@ -97,7 +107,7 @@ def decision(name: str | None = None, options: Sequence[str] = ()) -> Decorator:
     """Record what a function returns as a choice: a text, or a mapping with `chosen` and perhaps `reasoning` and `confidence`."""
 
     @contextmanager
-    def mark(context: Context, called: str, outcome: Outcome) -> Iterator[None]:
+    def mark(context: Context, called: str, outcome: DecoratedCall) -> Iterator[None]:
         yield
         returned = outcome.returned
         said = returned if isinstance(returned, dict) else {"chosen": returned}
@@ -116,18 +126,20 @@ def reasoning(name: str | None = None) -> Decorator:
     """Record what a function returns as a thought."""
 
     @contextmanager
-    def mark(context: Context, called: str, outcome: Outcome) -> Iterator[None]:
+    def mark(context: Context, called: str, outcome: DecoratedCall) -> Iterator[None]:
         yield
         context.record_reasoning(name or called, thought=str(plain(outcome.returned)))
 
     return functools.partial(_marked, mark)
 
 
-def _marked(mark: Callable[[Context, str, Outcome], AbstractContextManager[None]], function: Callable[..., Any]) -> Callable[..., Any]:
+def _marked(
+    mark: Callable[[Context, str, DecoratedCall], AbstractContextManager[None]], function: Callable[..., Any]
+) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
-    def outcome_of(args: tuple[object, ...], kwargs: dict[str, object]) -> Outcome:
-        return Outcome(signature.bind_partial(*args, **kwargs).arguments)
+    def outcome_of(args: tuple[object, ...], kwargs: dict[str, object]) -> DecoratedCall:
+        return DecoratedCall(signature.bind_partial(*args, **kwargs).arguments)
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> object:
@@ -156,12 +168,6 @@ def _number_of(returned: object) -> int | None:
     if isinstance(returned, EvidenceResponse):
         return len(returned.fragments)
     return len(returned) if isinstance(returned, list | tuple) else None
-
-
-# --- retrying ---
-# `retry`: a function is tried again, or something else is called instead, and every attempt stands in the run's record.
-
-_STRATEGIES: Final = ("retry", "fallback", "circuit_break")
 
 
 def retry(
@@ -269,3 +275,164 @@ def _retried(
         return await other if inspect.isawaitable(other) else other
 
     return run_async if inspect.iscoroutinefunction(function) else run
+
+
+@overload
+def observe(function: Callable[Arguments, Returned], /) -> Callable[Arguments, Returned]: ...
+@overload
+def observe(*, capture_io: bool = True, **fields: Any) -> Callable[[Callable[..., Returned]], Callable[..., Returned]]: ...  # noqa: ANN401 - the arguments of Context
+def observe(function: Function | None = None, /, *, capture_io: bool = True, **fields: Any) -> Any:
+    """Make every call of a function a run; `agent_name` is the function's name unless it is given.
+
+    Takes the arguments of `Context`. A call may give them as well: they hold for that call, and reach the function only where it
+    declares them. `capture_io` takes the arguments as the run's inputs and what is returned as its result.
+    Any: whatever is decorated keeps its own types.
+    """
+    _refuse_unknown(fields)
+    if function is not None:
+        return _observed(function, fields, is_capturing=capture_io)
+    return lambda decorated: _observed(decorated, fields, is_capturing=capture_io)
+
+
+def _observed(function: Function, fields: Mapping[str, Any], *, is_capturing: bool) -> Function:
+    calls = _Calls(function, fields, is_capturing=is_capturing)
+    for is_kind, wrap in (
+        (inspect.isasyncgenfunction, _wrap_async_generator),
+        (inspect.iscoroutinefunction, _wrap_async),
+        (inspect.isgeneratorfunction, _wrap_generator),
+    ):
+        if is_kind(function):
+            return wrap(function, calls)
+    return _wrap(function, calls)
+
+
+class _Calls:
+    """What every call of a decorated function goes through: its fields are told from its arguments."""
+
+    def __init__(self, function: Function, fields: Mapping[str, Any], *, is_capturing: bool) -> None:
+        self._signature = inspect.signature(function)
+        self._fields = {"agent_name": function.__name__, **fields}
+        self._is_capturing = is_capturing
+        parameters = self._signature.parameters
+        self._declared = frozenset(parameters)
+        self._wants_context = CONTEXT_PARAMETER in parameters
+
+    def prepare(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[Context, dict[str, Any], bool]:
+        """Return the context of a call, the arguments that reach the function, and whether the result is captured."""
+        own = {name: value for name, value in kwargs.items() if name in _FIELDS}
+        is_capturing = bool(kwargs.get(_OWN, self._is_capturing))
+        stripped = _FIELDS | {_OWN}
+        passed = {name: value for name, value in kwargs.items() if name not in stripped or name in self._declared}
+        if is_capturing and "inputs" not in own and "inputs" not in self._fields:
+            own["inputs"] = self._arguments(args, passed)
+        context = Context(**{**self._fields, **own})
+        if self._wants_context:
+            passed.setdefault(CONTEXT_PARAMETER, context)
+        return context, passed, is_capturing
+
+    def _arguments(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, Any]:
+        bound = self._signature.bind_partial(*args, **kwargs).arguments
+        return {name: value for name, value in bound.items() if name not in {"self", "cls", CONTEXT_PARAMETER}}
+
+
+def _wrap(function: Function, calls: _Calls) -> Function:
+    @functools.wraps(function)
+    def run(*args: object, **kwargs: object) -> object:
+        context, passed, is_capturing = calls.prepare(args, kwargs)
+        with context:
+            returned = function(*args, **passed)
+            _keep(context, returned, is_capturing=is_capturing)
+        return _answer(context, returned)
+
+    return run
+
+
+def _wrap_async(function: Function, calls: _Calls) -> Function:
+    @functools.wraps(function)
+    async def run(*args: object, **kwargs: object) -> object:
+        context, passed, is_capturing = calls.prepare(args, kwargs)
+        async with context:
+            returned = await function(*args, **passed)
+            _keep(context, returned, is_capturing=is_capturing)
+        return _answer(context, returned)
+
+    return run
+
+
+def _wrap_generator(function: Function, calls: _Calls) -> Function:
+    @functools.wraps(function)
+    def run(*args: object, **kwargs: object) -> Generator[Any, Any, Any]:
+        context, passed, is_capturing = calls.prepare(args, kwargs)
+        # Its own variables: what runs inside sees the context, and whoever consumes it never does.
+        variables = contextvars.copy_context()
+        variables.run(context.__enter__)
+        try:
+            returned = yield from _driven(variables, function(*args, **passed))
+            _keep(context, returned, is_capturing=is_capturing)
+        except BaseException as error:
+            variables.run(context.__exit__, type(error), error, error.__traceback__)
+            raise
+        variables.run(context.__exit__, None, None, None)
+        return _answer(context, returned)
+
+    return run
+
+
+def _driven(variables: contextvars.Context, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Drive a generator in its own variables, and hand on whatever is sent and thrown into it."""
+    step: Callable[[], Any] = functools.partial(next, inner)
+    while True:
+        try:
+            yielded = variables.run(step)
+        except StopIteration as end:
+            return end.value
+        try:
+            sent = yield yielded
+        except GeneratorExit:
+            variables.run(inner.close)
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever is thrown in belongs to the generator
+            step = functools.partial(inner.throw, error)
+        else:
+            step = functools.partial(inner.send, sent)
+
+
+def _wrap_async_generator(function: Function, calls: _Calls) -> Function:
+    @functools.wraps(function)
+    async def run(*args: object, **kwargs: object) -> AsyncGenerator[Any, Any]:
+        context, passed, _ = calls.prepare(args, kwargs)
+        async with context:
+            inner = function(*args, **passed)
+            step = functools.partial(anext, inner)
+            while True:
+                try:
+                    yielded = await step()
+                except StopAsyncIteration:
+                    break
+                try:
+                    sent = yield yielded
+                except GeneratorExit:
+                    await inner.aclose()
+                    raise
+                except BaseException as error:  # noqa: BLE001 - whatever is thrown in belongs to the generator
+                    step = functools.partial(inner.athrow, error)
+                else:
+                    step = functools.partial(inner.asend, sent)
+
+    return run
+
+
+def _keep(context: Context, returned: object, *, is_capturing: bool) -> None:
+    if is_capturing and context.result is None:
+        context.set_result(returned)
+
+
+def _answer(context: Context, returned: object) -> object:
+    """Return what the call gives back: the abstention response where it replaces the result."""
+    return context.result if context.is_replaced else returned
+
+
+def _refuse_unknown(fields: Mapping[str, Any]) -> None:
+    unknown = sorted(set(fields) - _FIELDS)
+    if unknown:
+        raise InvalidRecordError(unknown[0], f"observe takes the arguments of Context: {', '.join(sorted(_FIELDS))}")
