@@ -19,7 +19,7 @@ from evidentia.protocol.citations import (
     parse_citation,
     unescape,
 )
-from evidentia.protocol.tool_results import Piece
+from evidentia.protocol.tool_results import EvidencePiece
 
 PLAIN = '<CITATION file="a:b.pdf" filename="b.pdf" page=3 />'
 names = st.text(min_size=1, max_size=40).filter(lambda text: text.strip())
@@ -145,7 +145,7 @@ def test_one_tag_of_a_million_characters_is_read_once(delimiter: str) -> None:
 
 
 def test_a_piece_is_cited_by_its_first_page_or_the_one_named() -> None:
-    piece = Piece(file="a:b.pdf", filename="b.pdf", pages=(3, 4))
+    piece = EvidencePiece(file="a:b.pdf", filename="b.pdf", pages=(3, 4))
 
     assert PLAIN == cite_piece(piece).text
     assert 4 == cite_piece(piece, page=4).page
@@ -154,7 +154,7 @@ def test_a_piece_is_cited_by_its_first_page_or_the_one_named() -> None:
     with pytest.raises(InvalidFieldError, match="0 is not one of"):
         cite_piece(piece, page=0)
     with pytest.raises(InvalidFieldError, match="cite_url"):
-        cite_piece(Piece(text="words"))
+        cite_piece(EvidencePiece(text="words"))
 
 
 def test_rows_are_merged_for_each_file_and_sheet() -> None:

@@ -15,7 +15,7 @@ from evidentia.contracts.evidence import Turn
 from evidentia.contracts.protocol import Advice, Breadth, NextStep, QuestionType, Shortfall, SkillTool, ToolRole
 from evidentia.policy.protocol_profiles import PROFILES
 from evidentia.protocol import ProtocolSession, prepare_query
-from evidentia.protocol.advice import Tried, next_step, rewrite
+from evidentia.protocol.advice import TriedCall, next_step, rewrite
 from evidentia.protocol.queries import even
 from evidentia.protocol.questions import read_question
 
@@ -88,7 +88,7 @@ def test_there_is_always_something_new_to_say(question: str, for_tables: bool) -
 
 def test_tool_to_which_nothing_new_can_be_said_is_passed_over() -> None:
     profile = PROFILES["first_call"]
-    tried = [Tried("rag_retrieve", ToolRole.TEXT, 50, (Shortfall.EMPTY,), is_sufficient=False)]
+    tried = [TriedCall("rag_retrieve", ToolRole.TEXT, 50, (Shortfall.EMPTY,), is_sufficient=False)]
     usual = next_step(profile, tried, kind=QuestionType.POLICY, breadth=Breadth.LOOKUP, skills=())
     passed = next_step(profile, tried, kind=QuestionType.POLICY, breadth=Breadth.LOOKUP, skills=(), spent=("rag_retrieve",))
     ended = next_step(

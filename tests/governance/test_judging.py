@@ -10,7 +10,7 @@ from governed_parts import KnownTexts, SayingJudge
 from evidentia.contracts.decisions import JudgeAsk
 from evidentia.contracts.errors import ServiceUnavailableError
 from evidentia.contracts.policies import PolicyId
-from evidentia.governance.governed_runs import Judging
+from evidentia.governance.governed_runs import ConfiguredJudge
 
 if TYPE_CHECKING:
     from evidentia.contracts.judging import Judgement, JudgeRequest
@@ -45,7 +45,7 @@ def test_policies_that_ask_the_same_share_an_answer() -> None:
     judge = SayingJudge()
     asks = [_ask("p-1"), _ask("p-2"), _ask("p-3", criteria="Be strict.")]
 
-    judgements = Judging(judge, KnownTexts({"a": "A."})).judgements(asks, output="said", citations=["a", "a"])
+    judgements = ConfiguredJudge(judge, KnownTexts({"a": "A."})).judgements(asks, output="said", citations=["a", "a"])
 
     assert ["p-1", "p-2", "p-3"] == list(judgements)
     assert ["", "Be strict."] == [request.criteria for request in judge.asked]
@@ -54,7 +54,7 @@ def test_policies_that_ask_the_same_share_an_answer() -> None:
 
 @pytest.mark.parametrize("error", [ServiceUnavailableError("down"), TimeoutError()])
 def test_a_judge_that_raises_is_unavailable(error: Exception) -> None:
-    judging = Judging(FailingJudge(error), KnownTexts({}))
+    judging = ConfiguredJudge(FailingJudge(error), KnownTexts({}))
 
     (judgement,) = judging.judgements([_ask("p-1")], output="said", citations=()).values()
 
@@ -64,7 +64,7 @@ def test_a_judge_that_raises_is_unavailable(error: Exception) -> None:
 def test_texts_that_cannot_be_read_are_missing_and_named() -> None:
     judge = SayingJudge()
 
-    (judgement,) = Judging(judge, FailingTexts()).judgements([_ask("p-1")], output="said", citations=list("abcde")).values()
+    (judgement,) = ConfiguredJudge(judge, FailingTexts()).judgements([_ask("p-1")], output="said", citations=list("abcde")).values()
 
     assert "source_unavailable" == judgement.status.value
     assert "no text is at hand for 'a', 'b', 'c' and 2 more" == judgement.problem

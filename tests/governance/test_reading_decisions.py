@@ -26,7 +26,7 @@ from evidentia.contracts.runs import (
     StepCall,
     ToolCall,
 )
-from evidentia.governance.decision_queries import DecisionFilter, Position, decisions, expand, runs, trace
+from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, expand, runs, trace
 from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.memory import MemoryLog
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
@@ -135,7 +135,7 @@ def test_pages_are_the_whole(limit: int, *, is_newest_first: bool) -> None:
     log = _three_runs()
     whole = decisions(log, limit=1_000, is_newest_first=is_newest_first).decisions
     paged: list[Any] = []
-    after: Position | None = None
+    after: LogPosition | None = None
     for _ in range(100):
         page = decisions(log, after=after, limit=limit, is_newest_first=is_newest_first)
         paged.extend(page.decisions)

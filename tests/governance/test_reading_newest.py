@@ -14,7 +14,7 @@ from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.backends.embedded.logs.decision_log_file import read_blocks_backwards
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
-from evidentia.governance.decision_queries import DecisionFilter, Position, decisions, runs
+from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, runs
 from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.log_scan import tenants_of
 from evidentia.governance.memory import MemoryLog
@@ -56,7 +56,7 @@ def _written(logs: Sequence[Any], steps: Sequence[tuple[str, int, int]]) -> None
 
 def _paged(logs: KeptLogs, rules: DecisionFilter, limit: int) -> list[PolicyDecision]:
     found: list[PolicyDecision] = []
-    after: Position | None = None
+    after: LogPosition | None = None
     while True:
         page = decisions(logs, rules, after=after, limit=limit, is_newest_first=True)
         found += page.decisions
@@ -67,7 +67,7 @@ def _paged(logs: KeptLogs, rules: DecisionFilter, limit: int) -> list[PolicyDeci
 
 def _paged_runs(logs: KeptLogs, rules: RunFilter, limit: int) -> list[RunSummary]:
     found: list[RunSummary] = []
-    after: Position | None = None
+    after: LogPosition | None = None
     while True:
         page = newest_runs(logs, rules, after=after, limit=limit)
         found += page.runs

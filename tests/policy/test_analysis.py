@@ -8,7 +8,7 @@ import pytest
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.policies import Policy, PolicyAction
-from evidentia.policy.analysis import Analysis, Finding, FindingKind, Severity, analyze, reproduces
+from evidentia.policy.analysis import FindingKind, PolicyAnalysis, PolicyFinding, Severity, analyze, reproduces
 from evidentia.policy.rules import check_policy
 
 
@@ -23,16 +23,16 @@ def grounding(name: str, **rules: Any) -> Policy:
     return check_policy({"name": name, "category": "grounding", "rules": rules, "posture": posture})
 
 
-def kinds(analysis: Analysis) -> set[FindingKind]:
+def kinds(analysis: PolicyAnalysis) -> set[FindingKind]:
     return {finding.kind for finding in analysis.findings}
 
 
-def only(analysis: Analysis, kind: FindingKind) -> Finding:
+def only(analysis: PolicyAnalysis, kind: FindingKind) -> PolicyFinding:
     (found,) = [finding for finding in analysis.findings if finding.kind is kind]
     return found
 
 
-def checked(*policies: Policy) -> Analysis:
+def checked(*policies: Policy) -> PolicyAnalysis:
     """Return an analysis whose every trace was executed once more."""
     analysis = analyze(policies)
     by_name = {policy.body.name: policy for policy in policies}

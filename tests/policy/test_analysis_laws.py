@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.runs import AnyCall, RunFacts
-    from evidentia.policy.analysis import Finding, Witness
+    from evidentia.policy.analysis import PolicyFinding, Witness
 
 ACTIONS = st.sampled_from(["warn", "block"])
 NAMES = st.lists(st.sampled_from(["x", "y"]), unique=True, max_size=2)
@@ -119,7 +119,7 @@ def strongest_so_far(witness: Witness, policy: str) -> list[int]:
     return [witness.strongest(policy, until=call).rank for call in range(1, len(witness.calls) + 2)]
 
 
-def assert_holds(finding: Finding, policies: Sequence[Policy]) -> None:
+def assert_holds(finding: PolicyFinding, policies: Sequence[Policy]) -> None:
     """Look for a run on the grid that contradicts a finding."""
     named = [next(each for each in policies if each.body.name == name) for name in finding.policies]
     facts = finding.witnesses[0].facts

@@ -12,7 +12,7 @@ from evidentia.contracts.policies import GroundingRules, RetrievalRules
 from evidentia.contracts.runs import BatchClosed, BatchId, GroundingEntry, LlmCall, RetrievedDocument, RunEnded
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.grounding_rules import judge_scores
-from evidentia.policy.retrieval_rules import Candidate, judge_document, limits_of
+from evidentia.policy.retrieval_rules import CheckedDocument, judge_document, limits_of
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def test_merged_limits_decide_as_every_policy_by_itself(given_policies: list[Pol
     counts: dict[str | None, int] = {}
     for document in run:
         counts[document.batch] = counts.get(document.batch, 0) + 1
-        expected = [judge_document(each, Candidate.of(document, count=counts[document.batch])) for each in limits]
+        expected = [judge_document(each, CheckedDocument.of(document, count=counts[document.batch])) for each in limits]
         verdicts = evaluator.record(document)
 
         assert any(expected) == bool(verdicts)

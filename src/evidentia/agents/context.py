@@ -56,12 +56,12 @@ if TYPE_CHECKING:
     from evidentia.agents.current_context import Entered
     from evidentia.agents.enforcement import OnPolicyBlock, PolicyCheck
     from evidentia.agents.governors import AnyBase
-    from evidentia.contracts.protocol import SpanId
     from evidentia.contracts.decisions import Evaluation, PolicyDecision, Verdict
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
     from evidentia.contracts.grounding import GroundingReport
     from evidentia.contracts.policies import PolicyBody
     from evidentia.contracts.ports import Clock
+    from evidentia.contracts.protocol import SpanId
     from evidentia.contracts.runs import AnyCall
 
 _MICRO: Final = 1_000_000

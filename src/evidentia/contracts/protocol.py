@@ -25,7 +25,7 @@ Metadata = Mapping[str, Any]  # Any: numbers, words and lists as the rule says; 
 class RunCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
     """One thing a run records."""
 
-    is_ahead: ClassVar[bool] = False
+    is_announced: ClassVar[bool] = False
     """Whether it is said before it happens: what stops it prevents it, and the run goes on."""
 
     span: SpanId | None = None

@@ -59,7 +59,7 @@ def calibrate(
     return _calibrated(sample, measure, policy)
 
 
-def _require_enough(sample: Sample, measure: Measure) -> None:
+def _require_enough(sample: Sample, measure: CalibrationMeasure) -> None:
     if len(sample.good_sizes) >= LEAST_GOOD_RUNS:
         return
     raise InvalidFieldError(
@@ -69,7 +69,7 @@ def _require_enough(sample: Sample, measure: Measure) -> None:
     )
 
 
-def _calibrated(sample: Sample, measure: Measure, policy: Policy | None) -> Calibration:
+def _calibrated(sample: Sample, measure: CalibrationMeasure, policy: Policy | None) -> Calibration:
     ordered = sorted(sample.good)
     observed = ordered[nearest_rank(len(ordered), measure.percent) - 1]
     effective = effective_size(_hits(sample, observed), sample.good_sizes)
@@ -105,7 +105,7 @@ def _hits(sample: Sample, observed: float) -> list[int]:
     return [sum(value <= observed for value in sample.good[begin:end]) for begin, end in pairwise(ends)]
 
 
-def _rounded(observed: float, measure: Measure) -> float:
+def _rounded(observed: float, measure: CalibrationMeasure) -> float:
     """Return a threshold in the rule's own terms: whole days rounded up, scores rounded down, within what the rule takes."""
     exact = Decimal(repr(observed))
     if measure.is_upper:
@@ -114,7 +114,7 @@ def _rounded(observed: float, measure: Measure) -> float:
     return score if measure.category == "retrieval" else min(1.0, max(0.0, score))
 
 
-def _rate(sample: Sample, measure: Measure, threshold: float, ordered: Sequence[float]) -> TriggerRate:
+def _rate(sample: Sample, measure: CalibrationMeasure, threshold: float, ordered: Sequence[float]) -> TriggerRate:
     worst = sorted(sample.worst)
     return TriggerRate(
         threshold=threshold,
@@ -125,11 +125,13 @@ def _rate(sample: Sample, measure: Measure, threshold: float, ordered: Sequence[
     )
 
 
-def _beyond(ordered: Sequence[float], threshold: float, measure: Measure) -> int:
+def _beyond(ordered: Sequence[float], threshold: float, measure: CalibrationMeasure) -> int:
     return len(ordered) - bisect_right(ordered, threshold) if measure.is_upper else bisect_left(ordered, threshold)
 
 
-def _histogram(good: Sequence[float], everything: Sequence[float], threshold: float, measure: Measure) -> tuple[HistogramBar, ...]:
+def _histogram(
+    good: Sequence[float], everything: Sequence[float], threshold: float, measure: CalibrationMeasure
+) -> tuple[HistogramBar, ...]:
     low, high = min(0.0, everything[0]), max(1.0, everything[-1])
     if measure.is_upper:
         high = max(1.0, min(high, 2.0 * threshold))  # ages have long tails; the last bar holds them
@@ -148,7 +150,7 @@ def _histogram(good: Sequence[float], everything: Sequence[float], threshold: fl
     )
 
 
-def _notes(sample: Sample, measure: Measure, policy: Policy | None) -> Iterable[str]:
+def _notes(sample: Sample, measure: CalibrationMeasure, policy: Policy | None) -> Iterable[str]:
     if policy and PolicyAction(policy.body.rules.get(measure.action, PolicyAction.WARN)).stops and policy.body.enforcement == "enforce":
         yield (
             f"'{policy.body.name}' blocks on this rule, so runs beyond its threshold are not among the good ones; "
@@ -167,7 +169,7 @@ def _notes(sample: Sample, measure: Measure, policy: Policy | None) -> Iterable[
 class Sample:
     """The values of good runs, those of all runs, and the worst of each run."""
 
-    def __init__(self, measure: Measure, rules: AnyRules) -> None:
+    def __init__(self, measure: CalibrationMeasure, rules: AnyRules) -> None:
         self._measure = measure
         self._rules = rules
         self.good = array("d")
@@ -206,7 +208,7 @@ class _OpenRun:
 
 def collect(
     records: Iterable[LogRecord],
-    measure: Measure,
+    measure: CalibrationMeasure,
     rules: AnyRules,
     *,
     policy_id: PolicyId | None,
@@ -327,7 +329,7 @@ AVERAGE_PLACES: Final = 10
 AnyRules = RetrievalRules | GroundingRules
 
 
-class Measure(NamedTuple):
+class CalibrationMeasure(NamedTuple):
     """A rule that can be calibrated: its category, which end of the values it guards, and what it looks at."""
 
     rule: str
@@ -347,7 +349,7 @@ class Measure(NamedTuple):
         return HIGH_PERCENT if self.is_upper else LOW_PERCENT
 
 
-def measure_of(rule: str) -> Measure:
+def measure_of(rule: str) -> CalibrationMeasure:
     """Return how a rule is measured, or name those that can be."""
     measure = MEASURES.get(rule)
     if measure is None:
@@ -355,7 +357,7 @@ def measure_of(rule: str) -> Measure:
     return measure
 
 
-def rules_of(measure: Measure, policy: Policy | None) -> AnyRules:
+def rules_of(measure: CalibrationMeasure, policy: Policy | None) -> AnyRules:
     """Return the rules beside which a threshold is read: those of the policy, or the defaults of its category."""
     kind: type[AnyRules] = RetrievalRules if measure.category == "retrieval" else GroundingRules
     if policy is None:
@@ -420,11 +422,13 @@ def _judged(call: AnyCall, rules: AnyRules, policy_id: PolicyId | None) -> Seque
 
 
 _ALL: Final = (
-    Measure("min_relevance_score", "retrieval", "document", is_upper=False, read=_relevance, action="action_on_low_relevance"),
-    Measure("max_source_age_days", "retrieval", "document", is_upper=True, read=_age, action="action_on_stale_source"),
-    Measure("min_grounding_score", "grounding", "score", is_upper=False, read=_grounding, action="action_on_violation"),
-    Measure("score_relevance_floor", "grounding", "call", is_upper=False, read=_best_score, action="action_on_violation"),
-    Measure("llm_grounding_threshold", "grounding", "judgement", is_upper=False, read=_judged, action="action_on_violation"),
-    Measure("abstention_threshold", "grounding", "run", is_upper=False, read=_confidence, action="action_on_violation", is_of_run=True),
+    CalibrationMeasure("min_relevance_score", "retrieval", "document", is_upper=False, read=_relevance, action="action_on_low_relevance"),
+    CalibrationMeasure("max_source_age_days", "retrieval", "document", is_upper=True, read=_age, action="action_on_stale_source"),
+    CalibrationMeasure("min_grounding_score", "grounding", "score", is_upper=False, read=_grounding, action="action_on_violation"),
+    CalibrationMeasure("score_relevance_floor", "grounding", "call", is_upper=False, read=_best_score, action="action_on_violation"),
+    CalibrationMeasure("llm_grounding_threshold", "grounding", "judgement", is_upper=False, read=_judged, action="action_on_violation"),
+    CalibrationMeasure(
+        "abstention_threshold", "grounding", "run", is_upper=False, read=_confidence, action="action_on_violation", is_of_run=True
+    ),
 )
-MEASURES: Final[Mapping[str, Measure]] = MappingProxyType({measure.rule: measure for measure in _ALL})
+MEASURES: Final[Mapping[str, CalibrationMeasure]] = MappingProxyType({measure.rule: measure for measure in _ALL})

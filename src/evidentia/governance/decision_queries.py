@@ -29,8 +29,8 @@ from evidentia.contracts.runs import (
     ToolCall,
 )
 from evidentia.governance.decision_expansion import Expander, expand, inputs_of, micros
-from evidentia.governance.log_scan import Found, policies_in, run_needle, runs_of, scan, scan_headers
-from evidentia.governance.reverse_reader import Newest, Position, Wanted
+from evidentia.governance.log_scan import ScannedRecord, policies_in, run_needle, runs_of, scan, scan_headers
+from evidentia.governance.reverse_reader import LogPosition, NewestFirst, RecordFilter
 from evidentia.governance.run_summaries import summaries
 from evidentia.provenance.decision_lines import ADMIN_RUN
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.judging import Judgement
     from evidentia.contracts.runs import AnyCall, RunStatus, RunSummary
     from evidentia.governance.log_scan import KeptLogs
-    from evidentia.governance.reverse_reader import Kept
+    from evidentia.governance.reverse_reader import PendingRecord
     from evidentia.provenance.decision_lines import Header
 
 
-__all__ = ["DecisionFilter", "DecisionPage", "Position", "decisions", "expand", "runs", "summaries", "trace"]
+__all__ = ["DecisionFilter", "DecisionSlice", "LogPosition", "decisions", "expand", "runs", "summaries", "trace"]
 
 PAGE: Final = 100
 _FEW_RUNS: Final = 8
@@ -71,21 +71,21 @@ class DecisionFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
 
 
-class DecisionPage(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionSlice(msgspec.Struct, frozen=True, kw_only=True):
     """Decisions in the order that was asked for, and where the next page begins; None after the last."""
 
     decisions: tuple[PolicyDecision, ...]
-    next: Position | None = None
+    next: LogPosition | None = None
 
 
 def decisions(
     logs: KeptLogs,
     wanted: DecisionFilter | None = None,
     *,
-    after: Position | None = None,
+    after: LogPosition | None = None,
     limit: int = PAGE,
     is_newest_first: bool = False,
-) -> DecisionPage:
+) -> DecisionSlice:
     """Return a page of decisions; the decisions of one record stay together, so a page may be a little longer than asked for.
 
     With `is_newest_first`, logs and records run backwards, and `after` is the position of the last one on the page before.
@@ -101,10 +101,10 @@ def decisions(
     if is_newest_first:
         return _newest(logs, rules, _wanted(logs, rules, is_wanted, since_us), after=after, limit=limit)
     expander = Expander()
-    page: list[tuple[Position, tuple[PolicyDecision, ...]]] = []
+    page: list[tuple[LogPosition, tuple[PolicyDecision, ...]]] = []
     count = 0
     for record in scan(logs, lambda _, header: header.kind in {"policies", "run"} or is_wanted(header), run_id=rules.run_id):
-        position = Position(record.log, record.seq)
+        position = LogPosition(record.log, record.seq)
         if after is not None and position[:2] <= after[:2]:
             expander.learn(record)
             continue
@@ -144,9 +144,9 @@ def runs(
 def trace(logs: KeptLogs, run_id: RunId) -> RunTrace:
     """Return a run with its spans, or raise NotFoundError."""
     expander = Expander()
-    found: list[Found] = []
+    found: list[ScannedRecord] = []
     for each in scan_headers(logs, lambda _, header: header.run_id == run_id or header.kind == "policies", run_id=run_id):
-        if isinstance(each, Found) and each.header.kind != "policies":
+        if isinstance(each, ScannedRecord) and each.header.kind != "policies":
             found.append(each)
             continue
         for record in policies_in(each):
@@ -157,11 +157,11 @@ def trace(logs: KeptLogs, run_id: RunId) -> RunTrace:
     return trace_of(summary, [each.record() for each in found], expander=expander)
 
 
-def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: Wanted, *, after: Position | None, limit: int) -> DecisionPage:
+def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: RecordFilter, *, after: LogPosition | None, limit: int) -> DecisionSlice:
     """Return the newest page from the ends of the logs; what stands before it is read only for the beginnings of its runs."""
     expander = Expander()
-    newest = Newest(logs, wanted, expander=expander, after=after)
-    page: list[tuple[Position, tuple[PolicyDecision, ...]]] = []
+    newest = NewestFirst(logs, wanted, expander=expander, after=after)
+    page: list[tuple[LogPosition, tuple[PolicyDecision, ...]]] = []
     count, size = 0, limit + 1
     while taken := newest.take(size):
         for kept in taken:
@@ -177,7 +177,7 @@ def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: Wanted, *, after: Pos
     return _page(page, limit)
 
 
-def _told(kept: Kept, expander: Expander) -> tuple[PolicyDecision, ...]:
+def _told(kept: PendingRecord, expander: Expander) -> tuple[PolicyDecision, ...]:
     if kept.started is None:
         expander.forget(kept.found.header.run_id)
     else:
@@ -185,18 +185,18 @@ def _told(kept: Kept, expander: Expander) -> tuple[PolicyDecision, ...]:
     return expander.expand(kept.found.record())
 
 
-def _wanted(logs: KeptLogs, rules: DecisionFilter, is_wanted: Callable[[Header], bool], since_us: int | None) -> Wanted:
+def _wanted(logs: KeptLogs, rules: DecisionFilter, is_wanted: Callable[[Header], bool], since_us: int | None) -> RecordFilter:
     """Return which lines are wanted, with what they hold: most of a log need not be read to know that it is not."""
     if rules.run_id is not None:
-        return Wanted(is_wanted, needles=(run_needle(rules.run_id),), since_us=since_us)
+        return RecordFilter(is_wanted, needles=(run_needle(rules.run_id),), since_us=since_us)
     action = None if rules.action in (None, PolicyAction.ALLOW) else rules.action
     needles: tuple[bytes, ...] = () if action is None else (msgspec.json.encode(action), b'"bypass"')
     if rules.agent is None:
-        return Wanted(is_wanted, needles=needles, since_us=since_us)
+        return RecordFilter(is_wanted, needles=needles, since_us=since_us)
     own = runs_of(logs, rules.agent)
     if len(own) <= _FEW_RUNS:
         needles = tuple(run_needle(run_id) for run_id in sorted(own)) or (_NOWHERE,)
-    return Wanted(lambda header: header.run_id in own and is_wanted(header), needles=needles, since_us=since_us)
+    return RecordFilter(lambda header: header.run_id in own and is_wanted(header), needles=needles, since_us=since_us)
 
 
 def _is_of(started: LogRecord | None, rules: DecisionFilter) -> bool:
@@ -241,16 +241,16 @@ def _matches(decision: PolicyDecision, rules: DecisionFilter) -> bool:
     )
 
 
-def _page(found: Sequence[tuple[Position, tuple[PolicyDecision, ...]]], limit: int) -> DecisionPage:
+def _page(found: Sequence[tuple[LogPosition, tuple[PolicyDecision, ...]]], limit: int) -> DecisionSlice:
     """Return the records that fit, at least one; what is left is told by the position of the last."""
     kept: list[PolicyDecision] = []
-    last: Position | None = None
+    last: LogPosition | None = None
     for position, made in found:
         if kept and len(kept) + len(made) > limit:
-            return DecisionPage(decisions=tuple(kept), next=last)
+            return DecisionSlice(decisions=tuple(kept), next=last)
         kept.extend(made)
         last = position
-    return DecisionPage(decisions=tuple(kept))
+    return DecisionSlice(decisions=tuple(kept))
 
 
 # --- tracing ---
@@ -268,7 +268,7 @@ def trace_of(summary: RunSummary, records: Sequence[LogRecord], *, expander: Exp
     return RunTrace(summary=summary, spans=tree.spans())
 
 
-class _Span:
+class _SpanNode:
     """A span while its run goes by."""
 
     __slots__ = (
@@ -319,10 +319,10 @@ class _Tree:
 
     def __init__(self, summary: RunSummary, *, began_us: int, expander: Expander) -> None:
         self._began_us = began_us
-        self._root = _Span(ROOT, parent=None, name=summary.facts.agent_name, kind="run", start_us=0)
+        self._root = _SpanNode(ROOT, parent=None, name=summary.facts.agent_name, kind="run", start_us=0)
         self._root.attributes = {"status": str(summary.status), "workflow": summary.facts.workflow_name}
-        self._spans: dict[SpanId, _Span] = {ROOT: self._root}
-        self._search: _Span | None = None
+        self._spans: dict[SpanId, _SpanNode] = {ROOT: self._root}
+        self._search: _SpanNode | None = None
         """The tool call that searched last; documents belong to it until something else is recorded."""
         self._expander = expander
 
@@ -344,7 +344,7 @@ class _Tree:
         """Return all spans; the run comes first, others when they began, then in the order of their records."""
         return tuple(span.finished() for span in sorted(self._spans.values(), key=lambda span: (span is not self._root, span.start_us)))
 
-    def _placed(self, record: LogRecord, call: AnyCall, at_us: int) -> _Span:
+    def _placed(self, record: LogRecord, call: AnyCall, at_us: int) -> _SpanNode:
         if isinstance(call, RunStarted | RunEnded | BatchClosed):
             return self._root if isinstance(call, RunStarted | RunEnded) else self._around(call)
         if isinstance(call, SpanOpened):
@@ -355,12 +355,12 @@ class _Tree:
         self._spans[span.span_id] = span
         return span
 
-    def _leaf(self, seq: int, call: AnyCall, at_us: int) -> _Span:
+    def _leaf(self, seq: int, call: AnyCall, at_us: int) -> _SpanNode:
         own = SpanId(f"s{seq}")
         if isinstance(call, RetrievedDocument):
             parent = self._search_around(call)
             parent.documents += 1
-            span = _Span(own, parent=parent.span_id, name=call.source or "document", kind="document", start_us=at_us)
+            span = _SpanNode(own, parent=parent.span_id, name=call.source or "document", kind="document", start_us=at_us)
             span.attributes = {
                 "relevance": call.relevance_score,
                 "source": call.source,
@@ -371,7 +371,7 @@ class _Tree:
             }
             return span
         name, kind, duration_us = _described(call)
-        span = _Span(
+        span = _SpanNode(
             own, parent=self._around(call).span_id, name=name, kind=kind, start_us=max(0, at_us - duration_us), duration_us=duration_us
         )
         span.attributes = {key: value for key, value in inputs_of(call).items() if key not in _STRUCTURE}
@@ -380,13 +380,13 @@ class _Tree:
             self._search = span
         return span
 
-    def _opened(self, call: SpanOpened, at_us: int) -> _Span:
+    def _opened(self, call: SpanOpened, at_us: int) -> _SpanNode:
         kind = "retrieval" if call.is_retrieval else "tool"
-        span = _Span(call.opened, parent=self._around(call).span_id, name=call.name, kind=kind, start_us=at_us)
+        span = _SpanNode(call.opened, parent=self._around(call).span_id, name=call.name, kind=kind, start_us=at_us)
         span.is_open, span.is_retrieval = True, call.is_retrieval
         return self._spans.setdefault(call.opened, span)
 
-    def _closed(self, call: SpanClosed, at_us: int) -> _Span:
+    def _closed(self, call: SpanClosed, at_us: int) -> _SpanNode:
         span = self._spans.get(call.closed, self._root)
         if span is not self._root:
             span.is_open, span.duration_us = False, at_us - span.start_us
@@ -396,20 +396,20 @@ class _Tree:
                 span.attributes["error"] = call.error
         return span
 
-    def _around(self, call: AnyCall) -> _Span:
+    def _around(self, call: AnyCall) -> _SpanNode:
         return self._spans.get(call.span, self._root) if call.span is not None else self._root
 
-    def _search_around(self, call: RetrievedDocument) -> _Span:
+    def _search_around(self, call: RetrievedDocument) -> _SpanNode:
         """Return the nearest search of a document: around its span, else the last that is open or was just recorded, else the run."""
         if call.span is not None:
-            span: _Span | None = self._around(call)
+            span: _SpanNode | None = self._around(call)
             while span is not None and not span.is_retrieval:
                 span = None if span.parent is None else self._spans.get(span.parent)
             return span or self._root
         opened = [span for span in self._spans.values() if span.is_open and span.is_retrieval]
         return opened[-1] if opened else self._search or self._root
 
-    def _add_judges(self, seq: int, call: AnyCall, span: _Span, at_us: int) -> None:
+    def _add_judges(self, seq: int, call: AnyCall, span: _SpanNode, at_us: int) -> None:
         """Add a span for every judge that was asked; its tokens and cost stand there."""
         if not isinstance(call, GroundingEntry | RunEnded):
             return
@@ -419,9 +419,9 @@ class _Tree:
             self._spans[made.span_id] = made
 
 
-def _judge_span(span_id: SpanId, judgement: Judgement, *, parent: SpanId, at_us: int) -> _Span:
+def _judge_span(span_id: SpanId, judgement: Judgement, *, parent: SpanId, at_us: int) -> _SpanNode:
     duration_us = judgement.latency_ms * 1_000
-    span = _Span(span_id, parent=parent, name=judgement.model, kind="judge", start_us=at_us, duration_us=duration_us)
+    span = _SpanNode(span_id, parent=parent, name=judgement.model, kind="judge", start_us=at_us, duration_us=duration_us)
     span.attributes = msgspec.to_builtins(judgement)
     return span
 

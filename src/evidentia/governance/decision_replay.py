@@ -57,7 +57,7 @@ class ReplayMismatch(msgspec.Struct, frozen=True, kw_only=True):
     derived: str
 
 
-class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     """What replay found."""
 
     ok: bool
@@ -75,9 +75,9 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     """The first of them."""
 
 
-def replay(logs: KeptLogs, *, max_mismatches: int = MAX_MISMATCHES) -> ReplayReport:
+def replay(logs: KeptLogs, *, max_mismatches: int = MAX_MISMATCHES) -> DecisionReplayReport:
     """Decide everything in the log again, and compare."""
-    replaying = Replaying(max_mismatches=max_mismatches)
+    replaying = Replayer(max_mismatches=max_mismatches)
     logs.flush()
     for log, parts in logs_with_parts(logs):
         with readable(log):
@@ -85,7 +85,7 @@ def replay(logs: KeptLogs, *, max_mismatches: int = MAX_MISMATCHES) -> ReplayRep
     return replaying.report()
 
 
-class _Run:
+class _ReplayedRun:
     """A run as it is replayed."""
 
     __slots__ = ("evaluator", "policies", "record", "stops")
@@ -107,13 +107,13 @@ class _Run:
             self.evaluator.is_stopped = False
 
 
-class Replaying:
+class Replayer:
     """The open runs and what was found so far. Not thread safe."""
 
     def __init__(self, *, max_mismatches: int = MAX_MISMATCHES) -> None:
         self._most = max_mismatches
         self._sets: dict[Sha256, PolicySet] = {}
-        self._open: dict[RunId, _Run] = {}
+        self._open: dict[RunId, _ReplayedRun] = {}
         self._mismatches: list[ReplayMismatch] = []
         self._mismatch_count = self._records = self._decisions = self._runs = self._redacted = self._not_replayable = 0
         self._log = ""
@@ -148,9 +148,9 @@ class Replaying:
         self._records += records
         self._decisions += decisions
 
-    def report(self) -> ReplayReport:
+    def report(self) -> DecisionReplayReport:
         """Return what was found so far."""
-        return ReplayReport(
+        return DecisionReplayReport(
             ok=not self._mismatch_count,
             records=self._records,
             decisions=self._decisions,
@@ -161,7 +161,7 @@ class Replaying:
             mismatches=tuple(self._mismatches),
         )
 
-    def _take_other(self, header: Header, details: bytes, run: _Run | None) -> None:
+    def _take_other(self, header: Header, details: bytes, run: _ReplayedRun | None) -> None:
         if header.run_id == ADMIN_RUN and header.kind != "policies":
             return
         if details[:1] == REDACTED_MARK:
@@ -178,7 +178,7 @@ class Replaying:
         else:
             self._decide(header, read.call, read.verdicts, run)
 
-    def _decide(self, header: Header, call: AnyCall, recorded: bytes, run: _Run) -> None:
+    def _decide(self, header: Header, call: AnyCall, recorded: bytes, run: _ReplayedRun) -> None:
         self._decisions += 1
         if isinstance(call, CheckBypassed) and call.what == APPROVAL:
             run.lift_stop()
@@ -203,7 +203,7 @@ class Replaying:
             del self._open[next(iter(self._open))]
         self._runs += 1
         self._decisions += 1
-        run = self._open[header.run_id] = _Run(RunEvaluator(policies, is_enforced=call.is_enforced), header.policies)
+        run = self._open[header.run_id] = _ReplayedRun(RunEvaluator(policies, is_enforced=call.is_enforced), header.policies)
         self._compare(header, recorded, run.evaluator.begin())
 
     def _learn(self, header: Header, policies: tuple[Policy, ...]) -> None:
@@ -236,7 +236,7 @@ class Replaying:
             what, was, came = first_difference(msgspec.to_builtins(before), msgspec.to_builtins(after), "verdicts")
             self._miss(header, what, recorded=was, derived=came)
 
-    def _compare_header(self, header: Header, run: _Run) -> None:
+    def _compare_header(self, header: Header, run: _ReplayedRun) -> None:
         if header.policies != run.policies:
             self._miss(header, "policies", recorded=header.policies, derived=run.policies)
         if run.evaluator.count != header.count:

@@ -61,7 +61,7 @@ class LocalRun(GovernedRun):
         evaluator: RunEvaluator,
         log: DecisionLog,
         clock: Clock,
-        judging: Judging,
+        judging: ConfiguredJudge,
         keep: Callable[[LocalRun], object] = lambda _: None,
     ) -> None:
         self._pinned = pinned
@@ -243,7 +243,7 @@ _NO_JUDGE: Final = "no judge is configured"
 _NAMED_MISSING: Final = 3
 
 
-class Judging:
+class ConfiguredJudge:
     """The judge of a governor with the texts it needs. Thread safe as long as its parts are."""
 
     def __init__(self, judge: GroundingJudge | None, texts: SourceTexts | None, *, budget_ms: int = JUDGE_BUDGET_MS) -> None:

@@ -15,7 +15,7 @@ from evidentia.contracts.ports import AnswerLog, Governor
 from evidentia.contracts.runs import PoliciesRecorded, RunId, RunStarted
 from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.governance.decision_expansion import expand, micros
-from evidentia.governance.governed_runs import JUDGE_BUDGET_MS, Judging, LocalRun, Pinned
+from evidentia.governance.governed_runs import JUDGE_BUDGET_MS, ConfiguredJudge, LocalRun, Pinned
 from evidentia.governance.run_journal import unsealed
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.posture import DECISION_LOG, DECISION_LOG_BUFFERED, strictest
@@ -120,7 +120,7 @@ class LocalGovernor(Governor):
         self._log = log
         self._clock = clock
         self._entropy = entropy
-        self._judging = Judging(judge, texts, budget_ms=judge_budget_ms)
+        self._judging = ConfiguredJudge(judge, texts, budget_ms=judge_budget_ms)
         self._is_durable = is_durable
         self._compiled = compiled or CompiledPolicies()
         self._lock = threading.Lock()

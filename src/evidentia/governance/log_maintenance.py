@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evidentia.provenance.decision_proofs import GrowthProof
 
 
-__all__ = ["CareReport", "log_tree", "prove", "prove_growth", "redact", "retire", "verify"]
+__all__ = ["MaintenanceReport", "log_tree", "prove", "prove_growth", "redact", "retire", "verify"]
 
 
 RETENTION = "retention"
@@ -45,7 +45,7 @@ _KEPT_KINDS = frozenset({"policies"})
 """Records of these kinds hold nothing about anybody, and every later one needs them."""
 
 
-class CareReport(msgspec.Struct, frozen=True, kw_only=True):
+class MaintenanceReport(msgspec.Struct, frozen=True, kw_only=True):
     """How many records were redacted or retired, and in which logs."""
 
     records: int
@@ -63,7 +63,7 @@ def redact(
     record: tuple[str, int] | None = None,
     run_id: RunId | None = None,
     before: datetime | None = None,
-) -> CareReport:
+) -> MaintenanceReport:
     """Take the details out of one record (its log and seq), of a run, or of all that are older; several say which must all be true.
 
     Raises BaseBusyError when another process writes to a part that would have to change; what was done before stays done.
@@ -93,10 +93,10 @@ def redact(
             act = _act(REDACTION, by=by, why=why, clock=clock, log=log, seqs=ranges)
             logs.rewrite(part, _redacting(logs, act, ranges))
             count += sum(end - start for start, end in ranges)
-    return CareReport(records=count, logs=tuple(touched))
+    return MaintenanceReport(records=count, logs=tuple(touched))
 
 
-def retire(logs: KeptLogs, *, before: datetime, by: str, why: str, clock: Clock) -> CareReport:
+def retire(logs: KeptLogs, *, before: datetime, by: str, why: str, clock: Clock) -> MaintenanceReport:
     """Remove the beginning of every log up to the first record that is not older; a checkpoint stands in its place.
 
     A log that would have to be cut where another process writes is left for later, and named.
@@ -122,7 +122,7 @@ def retire(logs: KeptLogs, *, before: datetime, by: str, why: str, clock: Clock)
             continue
         count += last - first + 1
         touched.append(log)
-    return CareReport(records=count, logs=tuple(touched), busy=tuple(busy))
+    return MaintenanceReport(records=count, logs=tuple(touched), busy=tuple(busy))
 
 
 def prove(logs: KeptLogs, log: str, seq: int, *, size: int | None = None) -> RecordProof:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _POLICIES: Final = b'"policies"'
 
 
-class Found(NamedTuple):
+class ScannedRecord(NamedTuple):
     """A record of which only the header was read."""
 
     log: str
@@ -57,7 +57,9 @@ def scan(logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, run_id: Ru
             yield found.record()
 
 
-def scan_headers(logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, run_id: RunId | None = None) -> Iterator[Found | Checkpoint]:
+def scan_headers(
+    logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, run_id: RunId | None = None
+) -> Iterator[ScannedRecord | Checkpoint]:
     """Yield the records whose header is wanted, in order, and the checkpoints of logs that were cut.
 
     With `run_id`, lines that hold neither it nor policies are passed over without reading them.
@@ -75,7 +77,7 @@ def run_needle(run_id: RunId) -> bytes:
     return msgspec.json.encode(run_id).replace(b" ", b"\\u0020")
 
 
-def policies_in(found: Found | Checkpoint) -> Iterable[LogRecord]:
+def policies_in(found: ScannedRecord | Checkpoint) -> Iterable[LogRecord]:
     """Return the record of policies that was found, or those that a checkpoint kept."""
     return kept_policies(found) if isinstance(found, Checkpoint) else (found.record(),)
 
@@ -89,7 +91,7 @@ def kept_policies(checkpoint: Checkpoint) -> Iterator[LogRecord]:
 
 def _scan_blocks(
     log: str, blocks: Iterable[bytes], is_wanted: Callable[[str, Header], bool], needle: bytes
-) -> Iterator[Found | Checkpoint]:
+) -> Iterator[ScannedRecord | Checkpoint]:
     previous = GENESIS.hex().encode()
     for block in blocks:
         # Whole pieces are passed over at once: of most logs, a run is a small part.
@@ -108,7 +110,7 @@ def _scan_blocks(
             seal, header_bytes, details = line.split(b" ", 2)
             header = decode_header(header_bytes)
             if is_wanted(log, header):
-                yield Found(log, previous, seal, header, details)
+                yield ScannedRecord(log, previous, seal, header, details)
             previous = seal
 
 
@@ -191,7 +193,7 @@ def marked(content: bytes, marks: Iterable[bytes]) -> list[bytes]:
 def read_line(log: str, line: bytes) -> LogRecord:
     """Return a record of which the place in the chain does not matter."""
     seal, header, details = line.split(b" ", 2)
-    return Found(log, seal, seal, decode_header(header), details).record()
+    return ScannedRecord(log, seal, seal, decode_header(header), details).record()
 
 
 def tenants_of(logs: KeptLogs, run_ids: Iterable[RunId]) -> dict[RunId, set[str]]:

@@ -11,7 +11,7 @@ from evidentia.governance.log_scan import (
     END_MARK,
     POLICIES_MARK,
     RUN_MARK,
-    Found,
+    ScannedRecord,
     kept_policies,
     logs_with_parts,
     marked,
@@ -37,7 +37,7 @@ _HASH_DIGITS: Final = 64
 _NEVER: Final = 1 << 62
 
 
-class Position(NamedTuple):
+class LogPosition(NamedTuple):
     """Where a record stands: logs are in the order of their names, which is that of their beginnings."""
 
     log: str
@@ -51,7 +51,7 @@ Block = tuple[int, bytes]
 
 
 @runtime_checkable
-class ReadsBackwards(Protocol):
+class SupportsReverseRead(Protocol):
     """A keeper of logs that can read a part from its end without reading all of it."""
 
     def blocks_backwards(self, part: LogPart, *, end: int | None = None) -> Iterator[Block]:
@@ -59,7 +59,7 @@ class ReadsBackwards(Protocol):
         ...
 
 
-class Wanted(NamedTuple):
+class RecordFilter(NamedTuple):
     """Which records are looked for; all of it is told by the header."""
 
     is_wanted: Callable[[Header], bool]
@@ -73,12 +73,12 @@ _known: Final[WeakKeyDictionary[KeptLogs, dict[Sha256, LogRecord]]] = WeakKeyDic
 _MAX_KNOWN: Final = 256
 
 
-class Kept:
+class PendingRecord:
     """A record that is wanted, and the beginning of its run once that is found."""
 
     __slots__ = ("found", "is_settled", "started")
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: ScannedRecord) -> None:
         self.found = found
         self.started: LogRecord | None = None
         self.is_settled = False
@@ -89,10 +89,10 @@ class Kept:
         self.started, self.is_settled = started, True
 
 
-class Backwards:
+class ReverseReader:
     """One log from its end. Not thread safe."""
 
-    def __init__(self, logs: KeptLogs, log: str, parts: Sequence[LogPart], *, wanted: Wanted, expander: Expander) -> None:
+    def __init__(self, logs: KeptLogs, log: str, parts: Sequence[LogPart], *, wanted: RecordFilter, expander: Expander) -> None:
         self.log = log
         self._logs = logs
         self._parts = tuple(reversed(parts))
@@ -100,13 +100,13 @@ class Backwards:
         self._expander = expander
         self._at: tuple[int, int | None] = (0, None)
         """The part, and where in it the lines end that were not looked at yet."""
-        self._waiting: dict[RunId, list[Kept]] = {}
+        self._waiting: dict[RunId, list[PendingRecord]] = {}
         self._ahead: dict[RunId, LogRecord | None] = {}
         """Beginnings that were found before the lines in between were looked at; None where an end, or nothing, was found first."""
         self.digests: set[Sha256] = set()
         """Policies that are known already."""
 
-    def records(self) -> Iterator[Kept]:
+    def records(self) -> Iterator[PendingRecord]:
         """Yield what is wanted, the last first; not every one is settled yet."""
         held: list[tuple[bytes, Header, bytes]] = []
         for _, content in self._blocks():
@@ -115,7 +115,7 @@ class Backwards:
         if held:
             yield self._kept(held.pop(), GENESIS.hex().encode())
 
-    def settle(self, kept: Iterable[Kept], *, digests: set[Sha256], older: Sequence[Backwards]) -> None:
+    def settle(self, kept: Iterable[PendingRecord], *, digests: set[Sha256], older: Sequence[ReverseReader]) -> None:
         """Find the beginnings of runs, and policies, before the lines that were looked at: here, else in older logs."""
         runs = {each.found.header.run_id for each in kept if not each.is_settled}
         self._recall(digests)
@@ -161,7 +161,7 @@ class Backwards:
             if not is_peek:
                 self._at = (number + 1, None)
 
-    def _taken(self, content: bytes, held: list[tuple[bytes, Header, bytes]]) -> Iterator[Kept]:
+    def _taken(self, content: bytes, held: list[tuple[bytes, Header, bytes]]) -> Iterator[PendingRecord]:
         """Yield what is wanted in a block; the last of it waits in `held` for the line before it, whose hash it names."""
         is_wanted, needles, since_us = self._wanted
         if needles and not held and not self._waiting and not _holds(content, needles):
@@ -191,9 +191,9 @@ class Backwards:
             if header.kind == "run":
                 self._meet_beginning(header.run_id, line)
 
-    def _kept(self, held: tuple[bytes, Header, bytes], previous: bytes) -> Kept:
+    def _kept(self, held: tuple[bytes, Header, bytes], previous: bytes) -> PendingRecord:
         seal, header, details = held
-        kept = Kept(Found(self.log, previous, seal, header, details))
+        kept = PendingRecord(ScannedRecord(self.log, previous, seal, header, details))
         if header.kind == "run":
             kept.settle(kept.found.record())
         elif header.run_id in self._ahead:
@@ -232,19 +232,19 @@ class Backwards:
         self._learn([known[digest] for digest in sorted(digests - self.digests) if digest in known])
 
 
-class Newest:
+class NewestFirst:
     """All logs from their ends, by time where several were written at once. Not thread safe."""
 
-    def __init__(self, logs: KeptLogs, wanted: Wanted, *, expander: Expander, after: Position | None = None) -> None:
+    def __init__(self, logs: KeptLogs, wanted: RecordFilter, *, expander: Expander, after: LogPosition | None = None) -> None:
         logs.flush()
         parts = logs_with_parts(logs)[::-1]
-        self._logs = [Backwards(logs, log, of_log, wanted=wanted, expander=expander) for log, of_log in parts]
+        self._logs = [ReverseReader(logs, log, of_log, wanted=wanted, expander=expander) for log, of_log in parts]
         self._merged = heapq.merge(
             *(self._read(place, after) for place in range(len(self._logs))), key=lambda each: (-each[1].found.header.at_us, each[0])
         )
         self._least_us = None if after is None else after.least_us
 
-    def take(self, count: int) -> list[Kept]:
+    def take(self, count: int) -> list[PendingRecord]:
         """Return the next records, settled; fewer than asked for when there are no more."""
         taken = list(islice(self._merged, count))
         for place in sorted({place for place, _ in taken}):
@@ -255,17 +255,17 @@ class Newest:
                 )
         return [kept for _, kept in taken]
 
-    def walk(self) -> Iterator[Kept]:
+    def walk(self) -> Iterator[PendingRecord]:
         """Yield records one by one, none of them settled."""
         return (kept for _, kept in self._merged)
 
-    def place_of(self, kept: Kept) -> Position:
+    def place_of(self, kept: PendingRecord) -> LogPosition:
         """Return where a record stands; each one that is shown is to be asked for, in order."""
         at_us = kept.found.header.at_us
         self._least_us = at_us if self._least_us is None else min(at_us, self._least_us)
-        return Position(kept.found.log, kept.found.header.seq, self._least_us)
+        return LogPosition(kept.found.log, kept.found.header.seq, self._least_us)
 
-    def _read(self, place: int, after: Position | None) -> Iterator[tuple[int, Kept]]:
+    def _read(self, place: int, after: LogPosition | None) -> Iterator[tuple[int, PendingRecord]]:
         log = self._logs[place]
         is_begun = after is None
         with readable(log.log):
@@ -275,7 +275,7 @@ class Newest:
                     yield place, kept
 
 
-def _is_after(kept: Kept, after: Position | None) -> bool:
+def _is_after(kept: PendingRecord, after: LogPosition | None) -> bool:
     found = kept.found
     if after is None:
         return True
@@ -284,13 +284,13 @@ def _is_after(kept: Kept, after: Position | None) -> bool:
     return found.header.at_us < after.least_us or (found.header.at_us == after.least_us and found.log < after.log)
 
 
-def _needs_policies(kept: Kept) -> bool:
+def _needs_policies(kept: PendingRecord) -> bool:
     """Tell whether a record can be told only with the policies it stands under: what passed, and what was taken out."""
     return not kept.found.header.outcomes or is_redacted(kept.found.details)
 
 
 def _backwards(logs: KeptLogs, part: LogPart, *, end: int | None) -> Iterator[Block]:
-    if isinstance(logs, ReadsBackwards):
+    if isinstance(logs, SupportsReverseRead):
         yield from logs.blocks_backwards(part, end=end)
         return
     blocks: list[Block] = []

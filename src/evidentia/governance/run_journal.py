@@ -26,7 +26,7 @@ _MAX_STOPS: Final = 64
 
 
 @runtime_checkable
-class SaysItsProblem(Protocol):
+class SupportsProblem(Protocol):
     """A log that takes entries at once and writes them later, and says when it cannot."""
 
     @property
@@ -45,7 +45,7 @@ class RunJournal:
     def __init__(self, log: DecisionLog, *, run_id: RunId, posture: Posture, write: Callable[[AnyCall], LogEntry]) -> None:
         self._log = log
         self._append = log.append
-        self._watched = log if isinstance(log, SaysItsProblem) else None
+        self._watched = log if isinstance(log, SupportsProblem) else None
         self._run_id = run_id
         self._posture = posture
         self._write = write

@@ -11,8 +11,8 @@ from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RecordableCall, RunEnded, RunFacts, RunStarted, RunStatus, RunSummary
 from evidentia.governance.decision_expansion import Expander, micros, moment
-from evidentia.governance.log_scan import Found, run_needle, runs_holding, runs_of
-from evidentia.governance.reverse_reader import Newest, Position, Wanted
+from evidentia.governance.log_scan import ScannedRecord, run_needle, runs_holding, runs_of
+from evidentia.governance.reverse_reader import LogPosition, NewestFirst, RecordFilter
 from evidentia.provenance.decision_lines import ADMIN_RUN
 
 if TYPE_CHECKING:
@@ -29,20 +29,20 @@ _ANNOUNCED = frozenset(call.__struct_config__.tag for call in get_args(Recordabl
 _NO_CALLS = frozenset({"policies", "run", "end", "span_end"})
 
 
-def summaries(found: Iterable[Found | Checkpoint]) -> tuple[RunSummary, ...]:
+def summaries(found: Iterable[ScannedRecord | Checkpoint]) -> tuple[RunSummary, ...]:
     """Return a line for every run among records, in the order in which they began; shadow and provisional verdicts are not counted."""
-    seen: dict[RunId, _Summing] = {}
+    seen: dict[RunId, _SummaryBuilder] = {}
     for each in found:
-        if not isinstance(each, Found) or each.header.kind == "policies":
+        if not isinstance(each, ScannedRecord) or each.header.kind == "policies":
             continue
         known = seen.get(each.header.run_id)
         if known is None:
-            known = seen[each.header.run_id] = _Summing(each.header)
+            known = seen[each.header.run_id] = _SummaryBuilder(each.header)
         known.take(each)
     return tuple(run.summary() for run in seen.values())
 
 
-class _Summing:
+class _SummaryBuilder:
     """A run as its records go by."""
 
     __slots__ = ("blocks", "bypasses", "calls", "documents", "end_us", "facts", "first", "status", "warnings")
@@ -54,7 +54,7 @@ class _Summing:
         self.status = RunStatus.RUNNING
         self.calls = self.documents = self.warnings = self.blocks = self.bypasses = 0
 
-    def take(self, found: Found) -> None:
+    def take(self, found: ScannedRecord) -> None:
         """Count one record."""
         kind = found.header.kind
         if kind == "run":
@@ -121,13 +121,13 @@ class RunsPage(msgspec.Struct, frozen=True, kw_only=True):
     """Runs, those that began last first, and where the next page begins; None after the last."""
 
     runs: tuple[RunSummary, ...]
-    next: Position | None = None
+    next: LogPosition | None = None
 
 
-def newest_runs(logs: KeptLogs, wanted: RunFilter | None = None, *, after: Position | None = None, limit: int = PAGE) -> RunsPage:
+def newest_runs(logs: KeptLogs, wanted: RunFilter | None = None, *, after: LogPosition | None = None, limit: int = PAGE) -> RunsPage:
     """Return a page of runs; `after` is where the last run of the page before begins."""
     rules = wanted or RunFilter()
-    shown: list[tuple[Position, RunSummary]] = []
+    shown: list[tuple[LogPosition, RunSummary]] = []
     is_begun = after is None
     for position, summary in _runs(logs, rules):
         if not is_begun:
@@ -140,33 +140,33 @@ def newest_runs(logs: KeptLogs, wanted: RunFilter | None = None, *, after: Posit
     return RunsPage(runs=tuple(run for _, run in shown))
 
 
-def _runs(logs: KeptLogs, rules: RunFilter) -> Iterator[tuple[Position, RunSummary]]:
+def _runs(logs: KeptLogs, rules: RunFilter) -> Iterator[tuple[LogPosition, RunSummary]]:
     """Yield every run where it begins, the last first; then those whose beginning is not there any more, by their ids."""
-    open_runs: dict[RunId, list[Found]] = {}
-    newest = Newest(logs, _lines(logs, rules), expander=Expander())
+    open_runs: dict[RunId, list[ScannedRecord]] = {}
+    newest = NewestFirst(logs, _lines(logs, rules), expander=Expander())
     for kept in newest.walk():
         found = kept.found
         header = found.header
         open_runs.setdefault(header.run_id, []).append(found)
         if header.kind == "run":
-            yield Position(found.log, header.seq, header.at_us), _summary(open_runs.pop(header.run_id))
+            yield LogPosition(found.log, header.seq, header.at_us), _summary(open_runs.pop(header.run_id))
     for _, left in sorted(open_runs.items()):
         first = left[-1]
-        yield Position(first.log, first.header.seq, first.header.at_us), _summary(left)
+        yield LogPosition(first.log, first.header.seq, first.header.at_us), _summary(left)
 
 
-def _summary(backwards: list[Found]) -> RunSummary:
+def _summary(backwards: list[ScannedRecord]) -> RunSummary:
     (summary,) = summaries(backwards[::-1])
     return summary
 
 
-def _lines(logs: KeptLogs, rules: RunFilter) -> Wanted:
+def _lines(logs: KeptLogs, rules: RunFilter) -> RecordFilter:
     since_us = None if rules.since is None else micros(rules.since, field="since")
     own = _candidates(logs, rules)
     if own is None:
-        return Wanted(lambda header: header.run_id != ADMIN_RUN, since_us=since_us)
+        return RecordFilter(lambda header: header.run_id != ADMIN_RUN, since_us=since_us)
     needles = tuple(run_needle(run_id) for run_id in sorted(own)) if len(own) <= _FEW_RUNS else ()
-    return Wanted(lambda header: header.run_id in own, needles=needles or (() if own else (_NOWHERE,)), since_us=since_us)
+    return RecordFilter(lambda header: header.run_id in own, needles=needles or (() if own else (_NOWHERE,)), since_us=since_us)
 
 
 def _candidates(logs: KeptLogs, rules: RunFilter) -> set[RunId] | None:

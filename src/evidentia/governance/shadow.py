@@ -13,8 +13,8 @@ from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.policies import Enforcement, PolicyId
 from evidentia.contracts.policy_trials import ShadowReport
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
-from evidentia.governance.log_scan import Found, kept_policies, lines_of, logs_with_parts, readable
-from evidentia.governance.shadow_tally import NOTHING, Decided, Outcome, Place, Tally, decided, outcome_of
+from evidentia.governance.log_scan import ScannedRecord, kept_policies, lines_of, logs_with_parts, readable
+from evidentia.governance.shadow_tally import NOTHING, Decided, RecordPlace, ShadowOutcome, ShadowTally, decided, outcome_of
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, decode_checkpoint
@@ -103,7 +103,7 @@ class _Shadow:
         self._sets: dict[Sha256, PolicySet] = {}
         self._ignored: set[Sha256] = set()
         self._runs: dict[RunId, _ShadowRun] = {}
-        self._tally = Tally()
+        self._tally = ShadowTally()
         self._counts = dict.fromkeys(
             (
                 "runs",
@@ -138,20 +138,20 @@ class _Shadow:
                 if kind == _RUN and details[:1] != REDACTED_MARK:
                     self._begin(header, details)
                 elif not is_quick and (header.run_id != ADMIN_RUN or kind == "policies"):
-                    self.take(Found(log, previous, seal, header, details).record())
+                    self.take(ScannedRecord(log, previous, seal, header, details).record())
             elif run.is_stopped:
                 after_stop += 1
             elif kind != DOCUMENT and run.has_judge:
-                self.take(Found(log, previous, seal, header, details).record())
+                self.take(ScannedRecord(log, previous, seal, header, details).record())
             else:
                 call = decode_document(details)[0] if kind == DOCUMENT else decode_details(kind, details).call
                 verdicts = run.record(call)
                 if (not verdicts and not header.outcomes) or self._is_as_before(header.outcomes, verdicts):
                     unchanged += 1
                 elif header.outcomes:
-                    self._compare(run, verdicts, Found(log, previous, seal, header, details).record())
+                    self._compare(run, verdicts, ScannedRecord(log, previous, seal, header, details).record())
                 else:
-                    self._weigh(run, NOTHING, verdicts, call, place=Place(log, header.seq, header.run_id))
+                    self._weigh(run, NOTHING, verdicts, call, place=RecordPlace(log, header.seq, header.run_id))
             previous = seal
         self._tally.unchanged += unchanged
         self._counts["after_stop"] += after_stop
@@ -165,7 +165,7 @@ class _Shadow:
         """Tell from the header alone that a call went on then as it would now; False where that takes a closer look."""
         if self._ignored or any(each.action.stops or each.status is DecisionStatus.PROVISIONAL for each in recorded):
             return False
-        before = max((outcome_of(each.action).rank for each in recorded), default=Outcome.PASSED.rank)
+        before = max((outcome_of(each.action).rank for each in recorded), default=ShadowOutcome.PASSED.rank)
         return before == decided(verdicts).outcome.rank
 
     def take(self, record: LogRecord) -> None:
@@ -222,17 +222,17 @@ class _Shadow:
 
     def _compare(self, run: _ShadowRun, verdicts: Sequence[Verdict], record: LogRecord) -> None:
         before = decided(record.entry.verdicts, ignored=self._ignored) if record.entry.verdicts else NOTHING
-        place = Place(record.log, record.seq, record.entry.run_id)
+        place = RecordPlace(record.log, record.seq, record.entry.run_id)
         self._weigh(run, before, verdicts, record.entry.call, place=place)
 
-    def _weigh(self, run: _ShadowRun, before: Decided, verdicts: Sequence[Verdict], call: RunCall, *, place: Place) -> None:
+    def _weigh(self, run: _ShadowRun, before: Decided, verdicts: Sequence[Verdict], call: RunCall, *, place: RecordPlace) -> None:
         after = decided(verdicts, ignored=self._ignored) if verdicts else NOTHING
         source = call.source if isinstance(call, RetrievedDocument) else None
         self._tally.take(before, after, place, agent=run.agent, source=source)
         if call.is_announced:  # what is prevented stops nothing but itself
             return
-        run.was_stopped = run.was_stopped or before.outcome is Outcome.BLOCKED
-        run.is_stopped = after.outcome is Outcome.BLOCKED
+        run.was_stopped = run.was_stopped or before.outcome is ShadowOutcome.BLOCKED
+        run.is_stopped = after.outcome is ShadowOutcome.BLOCKED
 
     def _end(self, run: _ShadowRun, record: LogRecord, call: RunEnded) -> None:
         del self._runs[record.entry.run_id]
@@ -240,7 +240,7 @@ class _Shadow:
             self._counts["truncated_runs"] += 1
         elif run.is_stopped:
             self._counts["after_stop"] += 1
-            run.was_stopped = run.was_stopped or decided(record.entry.verdicts, ignored=self._ignored).outcome is Outcome.BLOCKED
+            run.was_stopped = run.was_stopped or decided(record.entry.verdicts, ignored=self._ignored).outcome is ShadowOutcome.BLOCKED
         elif record.is_redacted:
             self._counts["redacted"] += 1
         else:

@@ -38,7 +38,7 @@ OTHERS: Final = "(others)"
 """Where the rest is counted when there are more names than are kept."""
 
 
-class Outcome(RankedVocabulary):
+class ShadowOutcome(RankedVocabulary):
     """What a call came to, weakest first."""
 
     PASSED = "passed"
@@ -47,16 +47,16 @@ class Outcome(RankedVocabulary):
 
 
 _CHANGES: Final = {
-    (Outcome.PASSED, Outcome.WARNED): Change.NEWLY_WARNED,
-    (Outcome.PASSED, Outcome.BLOCKED): Change.NEWLY_BLOCKED,
-    (Outcome.WARNED, Outcome.PASSED): Change.NO_LONGER_WARNED,
-    (Outcome.WARNED, Outcome.BLOCKED): Change.NEWLY_BLOCKED,
-    (Outcome.BLOCKED, Outcome.PASSED): Change.NEWLY_ALLOWED,
-    (Outcome.BLOCKED, Outcome.WARNED): Change.NEWLY_ALLOWED,
+    (ShadowOutcome.PASSED, ShadowOutcome.WARNED): Change.NEWLY_WARNED,
+    (ShadowOutcome.PASSED, ShadowOutcome.BLOCKED): Change.NEWLY_BLOCKED,
+    (ShadowOutcome.WARNED, ShadowOutcome.PASSED): Change.NO_LONGER_WARNED,
+    (ShadowOutcome.WARNED, ShadowOutcome.BLOCKED): Change.NEWLY_BLOCKED,
+    (ShadowOutcome.BLOCKED, ShadowOutcome.PASSED): Change.NEWLY_ALLOWED,
+    (ShadowOutcome.BLOCKED, ShadowOutcome.WARNED): Change.NEWLY_ALLOWED,
 }
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """Where a call stands."""
 
     log: str
@@ -67,12 +67,12 @@ class Place(NamedTuple):
 class Decided(NamedTuple):
     """What a call came to, and the policy and rule that decided it; both empty where nothing was violated."""
 
-    outcome: Outcome
+    outcome: ShadowOutcome
     policy: str = ""
     rule: str = ""
 
 
-NOTHING: Final = Decided(Outcome.PASSED)
+NOTHING: Final = Decided(ShadowOutcome.PASSED)
 
 
 def decided(verdicts: Iterable[Verdict], *, ignored: Container[Sha256] = frozenset()) -> Decided:
@@ -91,22 +91,22 @@ def decided(verdicts: Iterable[Verdict], *, ignored: Container[Sha256] = frozens
     return strongest
 
 
-def outcome_of(action: PolicyAction) -> Outcome:
+def outcome_of(action: PolicyAction) -> ShadowOutcome:
     """Return what an action means for the call."""
     if action.stops:
-        return Outcome.BLOCKED
-    return Outcome.PASSED if action is PolicyAction.ALLOW else Outcome.WARNED
+        return ShadowOutcome.BLOCKED
+    return ShadowOutcome.PASSED if action is PolicyAction.ALLOW else ShadowOutcome.WARNED
 
 
-class Tally:
+class ShadowTally:
     """Counts changes; passing calls cost one addition."""
 
     def __init__(self) -> None:
         self.unchanged = 0
         self._totals = dict.fromkeys(Change, 0)
-        self._groups: tuple[dict[str, _Group], ...] = ({}, {}, {})
+        self._groups: tuple[dict[str, _ChangeGroup], ...] = ({}, {}, {})
 
-    def take(self, before: Decided, after: Decided, place: Place, *, agent: str, source: str | None) -> Change:
+    def take(self, before: Decided, after: Decided, place: RecordPlace, *, agent: str, source: str | None) -> Change:
         """Count one call; `source` is None for a call that is no document."""
         change = _CHANGES.get((before.outcome, after.outcome), Change.UNCHANGED)
         if change is Change.UNCHANGED:
@@ -128,28 +128,28 @@ class Tally:
         return ShadowChanges(calls=calls, unchanged=self.unchanged, rules=rules, agents=agents, sources=sources, **counts)
 
 
-class _Group:
+class _ChangeGroup:
     __slots__ = ("counts", "examples")
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(Change, 0)
         self.examples: list[ShadowExample] = []
 
-    def take(self, change: Change, place: Place) -> None:
+    def take(self, change: Change, place: RecordPlace) -> None:
         if self.counts[change] < MAX_EXAMPLES:
             self.examples.append(ShadowExample(log=place.log, seq=place.seq, run_id=place.run_id, change=change))
         self.counts[change] += 1
 
 
-def _group(groups: dict[str, _Group], name: str) -> _Group:
+def _group(groups: dict[str, _ChangeGroup], name: str) -> _ChangeGroup:
     found = groups.get(name)
     if found is None:
         kept = name if len(groups) < MAX_GROUPS else OTHERS
-        found = groups.setdefault(kept, _Group())
+        found = groups.setdefault(kept, _ChangeGroup())
     return found
 
 
-def _ordered(groups: Mapping[str, _Group]) -> tuple[ShadowGroup, ...]:
+def _ordered(groups: Mapping[str, _ChangeGroup]) -> tuple[ShadowGroup, ...]:
     """Return the groups with most changes first, then by name."""
     told = [ShadowGroup(name=name, examples=tuple(group.examples), **_counts(group.counts)) for name, group in groups.items()]
     return tuple(sorted(told, key=lambda group: (-_total(group), group.name)))
@@ -192,12 +192,12 @@ class _Watched:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.runs = 0
-        self.tally = Tally()
+        self.tally = ShadowTally()
 
     def take(self, record: LogRecord, before: Decided, agent: str) -> None:
         call = record.entry.call
         after = max(before, _own(record.entry.verdicts, self.policy), key=lambda each: each.outcome.rank)
-        place = Place(record.log, record.seq, record.entry.run_id)
+        place = RecordPlace(record.log, record.seq, record.entry.run_id)
         self.tally.take(before, after, place, agent=agent, source=call.source if isinstance(call, RetrievedDocument) else None)
 
     def report(self) -> LiveShadow:
@@ -256,4 +256,4 @@ def _own(verdicts: Iterable[Verdict], policy: Policy) -> Decided:
     """Return the strongest of what one policy said of a call."""
     said = [each for verdict in verdicts for each in verdict.evaluations if each.digest == policy.digest and each.status != "provisional"]
     strongest = max(said, key=lambda each: outcome_of(each.action).rank, default=None)
-    return Decided(Outcome.PASSED) if strongest is None else Decided(outcome_of(strongest.action), policy.body.name, strongest.rule)
+    return Decided(ShadowOutcome.PASSED) if strongest is None else Decided(outcome_of(strongest.action), policy.body.name, strongest.rule)

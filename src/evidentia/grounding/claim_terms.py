@@ -50,7 +50,7 @@ _NUMBER_WEIGHT: Final = 1_300
 _LEAST_WEIGHT, _LETTER_WEIGHT, _MAX_WEIGHT = 400, 120, 1_500
 
 
-class Word(NamedTuple):
+class WordTerms(NamedTuple):
     """What one piece of text without white space is: its terms, and the numbers in it."""
 
     terms: tuple[str, ...]
@@ -68,7 +68,7 @@ class Direction(NamedTuple):
     objects: tuple[str, ...]
 
 
-class Claim(NamedTuple):
+class ClaimTerms(NamedTuple):
     """A claim as terms. `weights` are those of the content terms, in thousandths of a plain word of five letters."""
 
     terms: tuple[str, ...]
@@ -84,7 +84,7 @@ class Claim(NamedTuple):
     directions: tuple[Direction, ...]
 
 
-class Passage(NamedTuple):
+class PassageTerms(NamedTuple):
     """A passage as terms: `starts[n]` is the first place of sentence n, and `starts[-1]` the number of places."""
 
     spans: tuple[Span, ...]
@@ -107,7 +107,7 @@ class Passage(NamedTuple):
         return self.terms[self.starts[first] : self.starts[last]]
 
 
-def read_claim(text: str) -> Claim:
+def read_claim(text: str) -> ClaimTerms:
     """Return a claim as terms; citation marks and emphasis are not part of it."""
     pieces = _LIST_MARK.sub(" ", _MARKUP.sub(" ", text[:MAX_CLAIM_LENGTH]).strip()).split()
     words = _read_words(pieces)
@@ -119,7 +119,7 @@ def read_claim(text: str) -> Claim:
             surfaces.setdefault(term, piece.strip(_EDGES) if len(word.terms) == 1 else term)
             if term not in EMPTY and len(weights) < MAX_TERMS:
                 weights[term] = weigh(term)
-    return Claim(
+    return ClaimTerms(
         terms=terms,
         weights=weights,
         surfaces=surfaces,
@@ -131,7 +131,7 @@ def read_claim(text: str) -> Claim:
     )
 
 
-def read_passage(text: str) -> Passage:
+def read_passage(text: str) -> PassageTerms:
     """Return a passage as terms, sentence by sentence."""
     spans = tuple(split_sentences(text))
     starts: list[int] = [0]
@@ -158,7 +158,7 @@ def read_passage(text: str) -> Passage:
             places[term].append(place)
         else:
             places[term] = [place]
-    return Passage(
+    return PassageTerms(
         spans=spans,
         starts=tuple(starts),
         terms=tuple(terms),
@@ -193,10 +193,10 @@ def weigh(term: str) -> int:
     return weight // 2 if term in COMMON else weight
 
 
-class _Words(dict[str, Word]):
+class _WordCache(dict[str, WordTerms]):
     """Words that were read before; thread safe under the GIL, and emptied when full."""
 
-    def __missing__(self, piece: str) -> Word:
+    def __missing__(self, piece: str) -> WordTerms:
         word = _read_word(piece)
         if len(piece) <= _MAX_REMEMBERED_LENGTH:
             if len(self) >= _REMEMBERED_WORDS:
@@ -205,22 +205,22 @@ class _Words(dict[str, Word]):
         return word
 
 
-_words: Final = _Words()
+_words: Final = _WordCache()
 
 
-def _read_words(pieces: Sequence[str]) -> list[Word]:
+def _read_words(pieces: Sequence[str]) -> list[WordTerms]:
     return list(map(_words.__getitem__, pieces))
 
 
-def _read_word(piece: str) -> Word:
+def _read_word(piece: str) -> WordTerms:
     terms, offsets, _ = TOKENISER.analyse(piece)
     # Of a whole and its first part, which share a place, the part is kept: `IL-6` and `IL 6` then are the same two terms.
     kept = tuple(dict(zip(offsets, terms, strict=True)).values()) if len(terms) > 1 else terms
     bare = piece.strip(_EDGES)
-    return Word(tuple(map(respell, kept)), quantities_in(bare), unit_of(bare))
+    return WordTerms(tuple(map(respell, kept)), quantities_in(bare), unit_of(bare))
 
 
-def _claimed(pieces: Sequence[str], words: Sequence[Word]) -> tuple[Quantity, ...]:
+def _claimed(pieces: Sequence[str], words: Sequence[WordTerms]) -> tuple[Quantity, ...]:
     """Return the numbers of a claim; `one` is more often a pronoun."""
     counting = [word[1:] for piece, word in zip(pieces, words, strict=True) if piece.lower() != "one"]
     return tuple(dict.fromkeys(join(counting)))[:MAX_TERMS]

@@ -17,7 +17,7 @@ from evidentia.grounding.lexicon import DIRECTIONS, EMPTY, NEGATIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.grounding.claim_terms import Claim, Direction, Passage, Quantity
+    from evidentia.grounding.claim_terms import ClaimTerms, Direction, PassageTerms, Quantity
 
 
 # --- windows ---
@@ -46,7 +46,7 @@ class Window(NamedTuple):
 class Hits:
     """The words of a claim in a passage: a mask of terms for each sentence that has any."""
 
-    def __init__(self, claim: Claim, passage: Passage) -> None:
+    def __init__(self, claim: ClaimTerms, passage: PassageTerms) -> None:
         self._weights = tuple(claim.weights.items())
         self._total = sum(claim.weights.values()) or 1
         self._shares: dict[tuple[int, int], int] = {}
@@ -105,7 +105,7 @@ class Hits:
         return share
 
 
-def _masks(passage: Passage, wanted: Mapping[str, int]) -> dict[int, int]:
+def _masks(passage: PassageTerms, wanted: Mapping[str, int]) -> dict[int, int]:
     masks: dict[int, int] = {}
     for term, mask in wanted.items():
         for place in passage.places.get(term, ()):
@@ -159,7 +159,7 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """1,000 when the best sentence says the claim but for a negation, a direction or a number."""
 
 
-class Finding(NamedTuple):
+class PassageMatch(NamedTuple):
     """What one passage says about a claim: the features, the window, and the terms behind them."""
 
     features: Features
@@ -171,12 +171,12 @@ class Finding(NamedTuple):
     units: tuple[str, ...]
     """Numbers of the claim that stand in the window with another unit only."""
     names: tuple[str, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[OppositeDirection, ...]
     denials: tuple[tuple[str, int], ...]
     """Negations in the best sentence, with its number."""
 
 
-def find(claim: Claim, passage: Passage) -> Finding:
+def find(claim: ClaimTerms, passage: PassageTerms) -> PassageMatch:
     """Return what a passage says about a claim."""
     hits = Hits(claim, passage)
     window = hits.best_window()
@@ -205,10 +205,10 @@ def find(claim: Claim, passage: Passage) -> Finding:
         contradicted=ONE * is_contradicted(claim, passage, hits, sentence=sentence, focus_milli=focus, said=said),
     )
     missing = tuple(hits.missing(inside))
-    return Finding(features, window, missing, tuple(numbers), tuple(units), tuple(names), said.turns, tuple(denials))
+    return PassageMatch(features, window, missing, tuple(numbers), tuple(units), tuple(names), said.turns, tuple(denials))
 
 
-def _focus(claim: Claim, passage: Passage, sentence: int) -> int:
+def _focus(claim: ClaimTerms, passage: PassageTerms, sentence: int) -> int:
     if sentence < 0:
         return 0
     words = {term for term in passage.inside(sentence, sentence + 1) if term not in EMPTY}
@@ -216,13 +216,13 @@ def _focus(claim: Claim, passage: Passage, sentence: int) -> int:
     return isqrt(shared * ONE * ONE // len(words)) if words else 0
 
 
-def _phrases(claim: Claim, passage: Passage) -> int:
+def _phrases(claim: ClaimTerms, passage: PassageTerms) -> int:
     wanted = list(dict.fromkeys(zip(claim.terms, claim.terms[1:], claim.terms[2:], strict=False)))[:_MAX_PHRASES]
     found = sum(_has_phrase(passage, phrase) for phrase in wanted)
     return found * ONE // len(wanted) if wanted else 0
 
 
-def _has_phrase(passage: Passage, phrase: tuple[str, str, str]) -> bool:
+def _has_phrase(passage: PassageTerms, phrase: tuple[str, str, str]) -> bool:
     """Look where the rarest of the three words stands."""
     places = [passage.places.get(term, ()) for term in phrase]
     offset = min(range(len(phrase)), key=lambda index: len(places[index]))
@@ -230,7 +230,7 @@ def _has_phrase(passage: Passage, phrase: tuple[str, str, str]) -> bool:
     return any(passage.terms[start : start + len(phrase)] == phrase for start in starts)
 
 
-def _missing_quantities(wanted: Sequence[Quantity], passage: Passage, inside: range) -> tuple[list[str], list[str]]:
+def _missing_quantities(wanted: Sequence[Quantity], passage: PassageTerms, inside: range) -> tuple[list[str], list[str]]:
     """Return the numbers that the window does not have, and those it has with another unit only."""
     numbers: list[str] = []
     units: list[str] = []
@@ -243,7 +243,7 @@ def _missing_quantities(wanted: Sequence[Quantity], passage: Passage, inside: ra
     return numbers, units
 
 
-def _denials(passage: Passage, sentence: int) -> list[tuple[str, int]]:
+def _denials(passage: PassageTerms, sentence: int) -> list[tuple[str, int]]:
     if sentence < 0:
         return []
     first, last = (bisect_left(passage.negating, passage.starts[bound]) for bound in (sentence, sentence + 1))
@@ -262,7 +262,9 @@ FOCUS_MILLI: Final = 700
 """The least focus of that sentence: half of its words are the claim's."""
 
 
-def is_contradicted(claim: Claim, passage: Passage, hits: Hits, *, sentence: int, focus_milli: int, said: Comparison) -> bool:
+def is_contradicted(
+    claim: ClaimTerms, passage: PassageTerms, hits: Hits, *, sentence: int, focus_milli: int, said: DirectionBalance
+) -> bool:
     """Tell whether a sentence says the claim but for a negation, a direction or a number."""
     if focus_milli < FOCUS_MILLI or not _says_the_rest(claim, hits.missing((sentence,))):
         return False
@@ -273,13 +275,13 @@ def is_contradicted(claim: Claim, passage: Passage, hits: Hits, *, sentence: int
     return is_turned or is_denied or _has_other_number(claim, passage, sentence)
 
 
-def _says_the_rest(claim: Claim, missing: Sequence[str]) -> bool:
+def _says_the_rest(claim: ClaimTerms, missing: Sequence[str]) -> bool:
     rest = {term: weight for term, weight in claim.weights.items() if term.isalpha() and term not in DIRECTIONS and term not in NEGATIONS}
     lacking = sum(rest.get(term, 0) for term in missing)
     return lacking * ONE <= sum(rest.values()) * (ONE - REST_MILLI)
 
 
-def _is_denied(claim: Claim, terms: Sequence[str]) -> bool:
+def _is_denied(claim: ClaimTerms, terms: Sequence[str]) -> bool:
     """Tell whether just one of the two denies a word that both have, and the other denies nothing."""
     denied = denied_terms(terms)
     lost = claim.denied.intersection(terms)
@@ -287,7 +289,7 @@ def _is_denied(claim: Claim, terms: Sequence[str]) -> bool:
     return bool(lost and not denied) or bool(added and not claim.denied)
 
 
-def _has_other_number(claim: Claim, passage: Passage, sentence: int) -> bool:
+def _has_other_number(claim: ClaimTerms, passage: PassageTerms, sentence: int) -> bool:
     """Tell whether the sentence has one number with the unit of a number of the claim, and it is another."""
     if not any(unit for _, unit in claim.quantities):
         return False
@@ -307,7 +309,7 @@ _ABOUT: Final = 300
 """How much of the claim a sentence must cover before its directions count."""
 
 
-class Turn(NamedTuple):
+class OppositeDirection(NamedTuple):
     """A direction of the claim, and the opposite one that a sentence has."""
 
     word: str
@@ -315,20 +317,20 @@ class Turn(NamedTuple):
     sentence: int
 
 
-class Comparison(NamedTuple):
+class DirectionBalance(NamedTuple):
     """How much of the claim is covered by sentences with its directions and by those against them, summed; and the opposites."""
 
     along: int
     against: int
-    turns: tuple[Turn, ...]
+    turns: tuple[OppositeDirection, ...]
     along_in: frozenset[int]
     """The sentences with a direction of the claim."""
 
 
-def compare(directions: Sequence[Direction], passage: Passage, hits: Hits) -> Comparison:
+def compare(directions: Sequence[Direction], passage: PassageTerms, hits: Hits) -> DirectionBalance:
     """Return what sentences about the same things say of the claim's directions."""
     along = against = 0
-    turns: list[Turn] = []
+    turns: list[OppositeDirection] = []
     along_in: list[int] = []
     for direction in directions:
         for sentence, place in _said_of(direction.objects, passage).items():
@@ -342,8 +344,8 @@ def compare(directions: Sequence[Direction], passage: Passage, hits: Hits) -> Co
                 along_in.append(sentence)
             else:
                 against += coverage
-                turns.append(Turn(direction.word, term, sentence))
-    return Comparison(along, against, tuple(turns), frozenset(along_in))
+                turns.append(OppositeDirection(direction.word, term, sentence))
+    return DirectionBalance(along, against, tuple(turns), frozenset(along_in))
 
 
 def leaning(terms: Sequence[str]) -> int:
@@ -351,7 +353,7 @@ def leaning(terms: Sequence[str]) -> int:
     return sum(DIRECTIONS.get(term, 0) for term in terms)
 
 
-def _said_of(objects: Sequence[str], passage: Passage) -> dict[int, int]:
+def _said_of(objects: Sequence[str], passage: PassageTerms) -> dict[int, int]:
     """Return, by sentence, the place of the direction that stands nearest to one of the objects; the earlier of equals."""
     nearest: dict[int, tuple[int, int]] = {}
     for term in objects:

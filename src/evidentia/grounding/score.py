@@ -26,8 +26,8 @@ from evidentia.text.sentences import split_sentences
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from evidentia.grounding.claim_terms import Claim, Passage
-    from evidentia.grounding.features import Finding
+    from evidentia.grounding.claim_terms import ClaimTerms, PassageTerms
+    from evidentia.grounding.features import PassageMatch
 
     Similarity = Callable[[str, str], int]
     """Says how near a claim and a window are, in thousandths."""
@@ -39,7 +39,7 @@ UNLIMITED_MS: Final = 3_600_000
 class _Judged(NamedTuple):
     sentence: SupportingSentence
     """Empty where the passage has no word of the claim."""
-    finding: Finding
+    finding: PassageMatch
 
 
 class WordScorer(ClaimScorer):
@@ -99,7 +99,7 @@ def _shipped_scorer() -> WordScorer:
 def _score(
     text: str,
     texts: Sequence[str],
-    read: Sequence[Passage],
+    read: Sequence[PassageTerms],
     *,
     model: GroundingModel,
     identity: str,
@@ -127,7 +127,7 @@ def _score(
 
 
 def _judge(
-    place: int, text: str, claim: Claim, source: str, passage: Passage, *, model: GroundingModel, similarity: Similarity | None
+    place: int, text: str, claim: ClaimTerms, source: str, passage: PassageTerms, *, model: GroundingModel, similarity: Similarity | None
 ) -> _Judged:
     finding = find(claim, passage)
     window = finding.window
@@ -231,12 +231,12 @@ MAX_NAMED: Final = 8
 COVERED_MILLI: Final = 850
 
 
-def notes_of(claim: Claim, finding: Finding, *, text: str, passage: Passage) -> tuple[GroundingNote, ...]:
+def notes_of(claim: ClaimTerms, finding: PassageMatch, *, text: str, passage: PassageTerms) -> tuple[GroundingNote, ...]:
     """Return the reasons in a fixed order: what is covered or missing, then numbers, units, names, negation and direction."""
     return tuple(_notes(claim, finding, text=text, passage=passage))
 
 
-def _notes(claim: Claim, finding: Finding, *, text: str, passage: Passage) -> Iterator[GroundingNote]:
+def _notes(claim: ClaimTerms, finding: PassageMatch, *, text: str, passage: PassageTerms) -> Iterator[GroundingNote]:
     if finding.window.coverage >= COVERED_MILLI:
         yield GroundingNote(reason=GroundingReason.COVERED)
     else:
@@ -256,20 +256,20 @@ def _notes(claim: Claim, finding: Finding, *, text: str, passage: Passage) -> It
         yield _note(GroundingReason.DIRECTION_MISMATCH, _directions(claim, finding, text=text, passage=passage))
 
 
-def _is_turned(finding: Finding) -> bool:
+def _is_turned(finding: PassageMatch) -> bool:
     features = finding.features
     against, along = features.direction_against, features.direction_with
     return (against > 0 and against >= along) or (features.direction_turned > 0 and not along)
 
 
-def _directions(claim: Claim, finding: Finding, *, text: str, passage: Passage) -> Iterator[str]:
+def _directions(claim: ClaimTerms, finding: PassageMatch, *, text: str, passage: PassageTerms) -> Iterator[str]:
     for word, opposite, sentence in finding.turns:
         yield f"{claim.surfaces[word]} / {_surface(opposite, text, passage, sentence)}"
     if not finding.turns:
         yield from (claim.surfaces[direction.word] for direction in claim.directions)
 
 
-def _surface(term: str, text: str, passage: Passage, sentence: int) -> str:
+def _surface(term: str, text: str, passage: PassageTerms, sentence: int) -> str:
     """Return how a sentence writes a term."""
     span = passage.spans[sentence]
     for piece in text[span.start : span.end].split():

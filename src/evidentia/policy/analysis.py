@@ -17,8 +17,8 @@ from evidentia.contracts.policies import Enforcement, GroundingRules, JudgePhase
 from evidentia.contracts.runs import AnyCall, GroundingEntry, RetrievedDocument, RunEnded
 from evidentia.policy.analysis_blocking import (
     SCALE,
-    Finding,
     FindingKind,
+    PolicyFinding,
     Severity,
     Subject,
     Witness,
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import RunFacts
 
 
-__all__ = ["Analysis", "Finding", "FindingKind", "Severity", "Witness", "analyze", "reproduces"]
+__all__ = ["FindingKind", "PolicyAnalysis", "PolicyFinding", "Severity", "Witness", "analyze", "reproduces"]
 
 MAX_POLICIES: Final = 200
 
 
-class Analysis(msgspec.Struct, frozen=True, kw_only=True):
+class PolicyAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     """Every finding, the gravest first, and what could not be decided."""
 
     policies: int
-    findings: tuple[Finding, ...]
+    findings: tuple[PolicyFinding, ...]
     undecided: tuple[str, ...] = ()
     """Questions that were too large; nothing is claimed about them."""
 
@@ -59,7 +59,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
         return self.findings[0].severity if self.findings else None
 
 
-def analyze(policies: Sequence[Policy]) -> Analysis:
+def analyze(policies: Sequence[Policy]) -> PolicyAnalysis:
     """Return what is the matter with policies, alone and with each other; those that are not enabled are left out.
 
     1. scopes that match no run
@@ -70,7 +70,7 @@ def analyze(policies: Sequence[Policy]) -> Analysis:
     subjects = _subjects(policies)
     undecided: list[str] = []
     reached: list[tuple[Subject, RunFacts]] = []
-    found: list[Finding] = []
+    found: list[PolicyFinding] = []
     for subject in subjects:
         try:
             facts = shared_facts(subject.policy)
@@ -84,7 +84,7 @@ def analyze(policies: Sequence[Policy]) -> Analysis:
     for subject, facts in reached:
         found += _decided(_single(subject, facts), undecided, f"the rules of '{subject.name}'")
     found += _together(reached, undecided)
-    return Analysis(policies=len(subjects), findings=tuple(_ordered(found)), undecided=tuple(undecided))
+    return PolicyAnalysis(policies=len(subjects), findings=tuple(_ordered(found)), undecided=tuple(undecided))
 
 
 def _subjects(policies: Sequence[Policy]) -> list[Subject]:
@@ -100,16 +100,16 @@ def _subjects(policies: Sequence[Policy]) -> list[Subject]:
     return [Subject(policy=each, rules=msgspec.convert(each.body.rules, category(each.body.category).rules)) for each in enabled]
 
 
-def _single(subject: Subject, facts: RunFacts) -> Iterator[Finding]:
+def _single(subject: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
     yield from rule_findings(subject, facts)
     if _is_retrieval(subject):
         yield from diversity_finding(subject, facts)
 
 
-def _together(reached: Sequence[tuple[Subject, RunFacts]], undecided: list[str]) -> list[Finding]:
+def _together(reached: Sequence[tuple[Subject, RunFacts]], undecided: list[str]) -> list[PolicyFinding]:
     """Return the findings about policies that are in force in the same run; a run is named for each, and for each two."""
     runs = [facts for _, facts in reached]
-    found: list[Finding] = []
+    found: list[PolicyFinding] = []
     for (first, _), (second, _) in combinations(reached, 2):
         about = f"'{first.name}' and '{second.name}' together"
         try:
@@ -124,11 +124,11 @@ def _together(reached: Sequence[tuple[Subject, RunFacts]], undecided: list[str])
     return [*_one_stricter_each(found), *_blocked(subjects, runs, undecided)]
 
 
-def _one_stricter_each(findings: Sequence[Finding]) -> list[Finding]:
+def _one_stricter_each(findings: Sequence[PolicyFinding]) -> list[PolicyFinding]:
     """Return the findings with one stricter policy for each that is redundant, one that is not itself redundant where there is such."""
     redundant = {each.policies[0] for each in findings if each.kind is FindingKind.REDUNDANT}
-    kept: dict[str, Finding] = {}
-    others: list[Finding] = []
+    kept: dict[str, PolicyFinding] = {}
+    others: list[PolicyFinding] = []
     for each in sorted(findings, key=lambda each: each.policies[-1] in redundant):
         if each.kind is FindingKind.REDUNDANT:
             kept.setdefault(each.policies[0], each)
@@ -137,11 +137,11 @@ def _one_stricter_each(findings: Sequence[Finding]) -> list[Finding]:
     return [*kept.values(), *others]
 
 
-def _blocked(subjects: Sequence[Subject], runs: Iterable[RunFacts], undecided: list[str]) -> list[Finding]:
+def _blocked(subjects: Sequence[Subject], runs: Iterable[RunFacts], undecided: list[str]) -> list[PolicyFinding]:
     """Return what nothing can pass, once for each set of policies that some run has in force."""
     enforced = [each for each in subjects if _is_retrieval(each) and each.policy.body.enforcement is Enforcement.ENFORCE]
     seen: set[tuple[str, ...]] = set()
-    found: dict[tuple[str, ...], Finding] = {}
+    found: dict[tuple[str, ...], PolicyFinding] = {}
     for facts in runs:
         in_force = [each for each in enforced if in_scope(each.policy, facts)]
         names = tuple(each.name for each in in_force)
@@ -153,9 +153,9 @@ def _blocked(subjects: Sequence[Subject], runs: Iterable[RunFacts], undecided: l
     return list(found.values())
 
 
-def _decided(findings: Iterator[Finding], undecided: list[str], about: str) -> list[Finding]:
+def _decided(findings: Iterator[PolicyFinding], undecided: list[str], about: str) -> list[PolicyFinding]:
     """Return the findings up to where a question is too large, which is written down."""
-    found: list[Finding] = []
+    found: list[PolicyFinding] = []
     try:
         found.extend(findings)
     except UndecidedError:
@@ -163,9 +163,9 @@ def _decided(findings: Iterator[Finding], undecided: list[str], about: str) -> l
     return found
 
 
-def _never_matches(subject: Subject) -> Finding:
+def _never_matches(subject: Subject) -> PolicyFinding:
     misses = list(near_misses(subject.policy))
-    return Finding(
+    return PolicyFinding(
         kind=FindingKind.SCOPE_NEVER_MATCHES,
         severity=Severity.ERROR,
         policies=(subject.name,),
@@ -180,7 +180,7 @@ def _is_retrieval(subject: Subject) -> bool:
     return subject.policy.body.category == "retrieval"
 
 
-def _ordered(findings: Iterable[Finding]) -> list[Finding]:
+def _ordered(findings: Iterable[PolicyFinding]) -> list[PolicyFinding]:
     return sorted(findings, key=lambda each: (-each.severity.rank, each.kind.value, each.policies, each.rules, each.message))
 
 
@@ -194,7 +194,7 @@ _CONFIDENCE: Final = "output confidence lies between 0 and 1"
 _LOW: Final = GroundingEntry(grounding_scores=(0.0,), output_confidence=0.0)
 
 
-class Closest(msgspec.Struct, frozen=True, kw_only=True):
+class NeverFires(msgspec.Struct, frozen=True, kw_only=True):
     """A claim that a rule never fires, and the trace that would show it if it were not so."""
 
     kind: FindingKind
@@ -207,7 +207,7 @@ class Closest(msgspec.Struct, frozen=True, kw_only=True):
     assumes: str = ""
 
 
-def rule_findings(subject: Subject, facts: RunFacts) -> Iterator[Finding]:
+def rule_findings(subject: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
     """Yield what is the matter with the rules of a policy, in a run that it is for."""
     if isinstance(subject.rules, RetrievalRules):
         yield from (found for claim in _retrieval_claims(subject, subject.rules) for found in _settled(claim, subject, facts))
@@ -218,12 +218,12 @@ def rule_findings(subject: Subject, facts: RunFacts) -> Iterator[Finding]:
         yield from _judge(subject, subject.rules, facts)
 
 
-def _settled(claim: Closest, subject: Subject, facts: RunFacts) -> Iterator[Finding]:
+def _settled(claim: NeverFires, subject: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
     """Yield a claim whose trace holds it up."""
     witness = execute([subject.policy], facts, claim.calls, note=f"nothing comes closer to violating {claim.rule}")
     if witness.fires(subject.name, claim.rule):
         return
-    yield Finding(
+    yield PolicyFinding(
         kind=claim.kind,
         severity=Severity.NOTE,
         policies=(subject.name,),
@@ -235,7 +235,7 @@ def _settled(claim: Closest, subject: Subject, facts: RunFacts) -> Iterator[Find
     )
 
 
-def _retrieval_claims(subject: Subject, rules: RetrievalRules) -> Iterator[Closest]:
+def _retrieval_claims(subject: Subject, rules: RetrievalRules) -> Iterator[NeverFires]:
     document = passing_document([subject]) or RetrievedDocument(relevance_score=1.0, age_days=0)
     if rules.min_chunks == 0:
         yield _never("min_chunks", ("min_chunks",), "min_chunks 0 is never violated", "no count is below 0")
@@ -264,7 +264,7 @@ def _retrieval_claims(subject: Subject, rules: RetrievalRules) -> Iterator[Close
         )
 
 
-def _grounding_claims(rules: GroundingRules) -> Iterator[Closest]:
+def _grounding_claims(rules: GroundingRules) -> Iterator[NeverFires]:
     yield from _score_claims(rules)
     if rules.min_citations == 0:
         yield _never("min_citations", ("min_citations",), "min_citations 0 is never violated", "no count is below 0")
@@ -281,7 +281,7 @@ def _grounding_claims(rules: GroundingRules) -> Iterator[Closest]:
         yield _unused("abstention_threshold", "abstention_response is set, and abstention_threshold is not", calls=(_LOW,))
 
 
-def _score_claims(rules: GroundingRules) -> Iterator[Closest]:
+def _score_claims(rules: GroundingRules) -> Iterator[NeverFires]:
     floor, threshold = rules.score_relevance_floor, rules.min_grounding_score
     if floor is not None and floor >= threshold and threshold > 0 and is_exact(rules):
         yield _never(
@@ -312,16 +312,18 @@ _JUDGE_SETTINGS: Final = ("llm_grounding_model", "llm_grounding_threshold", "llm
 
 def _never(
     rule: str, settings: tuple[str, ...], message: str, proof: str, *, calls: tuple[AnyCall, ...] = (), assumes: str = ""
-) -> Closest:
-    return Closest(kind=FindingKind.UNREACHABLE, rule=rule, settings=settings, message=message, proof=proof, calls=calls, assumes=assumes)
+) -> NeverFires:
+    return NeverFires(
+        kind=FindingKind.UNREACHABLE, rule=rule, settings=settings, message=message, proof=proof, calls=calls, assumes=assumes
+    )
 
 
-def _unused(rule: str, message: str, *, calls: tuple[AnyCall, ...] = (), settings: Sequence[str] = ()) -> Closest:
+def _unused(rule: str, message: str, *, calls: tuple[AnyCall, ...] = (), settings: Sequence[str] = ()) -> NeverFires:
     proof = "nothing reads the setting while the other is as it is"
-    return Closest(kind=FindingKind.UNUSED, rule=rule, settings=tuple(settings) or (rule,), message=message, proof=proof, calls=calls)
+    return NeverFires(kind=FindingKind.UNUSED, rule=rule, settings=tuple(settings) or (rule,), message=message, proof=proof, calls=calls)
 
 
-def _second_warning(subject: Subject, rules: GroundingRules, facts: RunFacts) -> Iterator[Finding]:
+def _second_warning(subject: Subject, rules: GroundingRules, facts: RunFacts) -> Iterator[PolicyFinding]:
     if not rules.require_source_grounding or not rules.min_citations:
         return
     witness = execute([subject.policy], facts, note="a run without citations")
@@ -333,7 +335,7 @@ def _second_warning(subject: Subject, rules: GroundingRules, facts: RunFacts) ->
         yield _hole(FindingKind.UNUSED, subject, ("require_source_grounding", "min_citations"), message, witness)
 
 
-def _abstention(subject: Subject, rules: GroundingRules, facts: RunFacts) -> Iterator[Finding]:
+def _abstention(subject: Subject, rules: GroundingRules, facts: RunFacts) -> Iterator[PolicyFinding]:
     threshold = rules.abstention_threshold
     if not threshold or rules.abstention_response is not None:
         return
@@ -344,7 +346,7 @@ def _abstention(subject: Subject, rules: GroundingRules, facts: RunFacts) -> Ite
         yield _hole(FindingKind.ABSTENTION_WITHOUT_RESPONSE, subject, ("abstention_threshold", "abstention_response"), message, witness)
 
 
-def _judge(subject: Subject, rules: GroundingRules, facts: RunFacts) -> Iterator[Finding]:
+def _judge(subject: Subject, rules: GroundingRules, facts: RunFacts) -> Iterator[PolicyFinding]:
     if not rules.llm_grounding_check:
         return
     out = {subject.policy.policy_id: Judgement(status=JudgeStatus.UNAVAILABLE, model=rules.llm_grounding_model, problem="out of reach")}
@@ -372,8 +374,8 @@ def _judge(subject: Subject, rules: GroundingRules, facts: RunFacts) -> Iterator
 
 def _hole(
     kind: FindingKind, subject: Subject, settings: tuple[str, ...], message: str, witness: Witness, *, severity: Severity = Severity.NOTE
-) -> Finding:
-    return Finding(
+) -> PolicyFinding:
+    return PolicyFinding(
         kind=kind,
         severity=severity,
         policies=(subject.name,),

@@ -26,7 +26,7 @@ MAX_COUNTED: Final = 1_000
 """Documents in a trace about counts; limits beyond are not tried out, so nothing is said about them."""
 
 
-def blocking_findings(subjects: Sequence[Subject], facts: RunFacts) -> Iterator[Finding]:
+def blocking_findings(subjects: Sequence[Subject], facts: RunFacts) -> Iterator[PolicyFinding]:
     """Yield what nothing can pass in a run with these facts, named by as few policies as will do."""
     if not subjects:
         return
@@ -64,7 +64,7 @@ def _core(subjects: Sequence[Subject]) -> list[Subject]:
     return core
 
 
-def _everything_blocked(core: Sequence[Subject], facts: RunFacts) -> Iterator[Finding]:
+def _everything_blocked(core: Sequence[Subject], facts: RunFacts) -> Iterator[PolicyFinding]:
     limits = [retrieval_limits(each) for each in core]
     tried = best_documents(limits)
     witnesses = [
@@ -78,7 +78,7 @@ def _everything_blocked(core: Sequence[Subject], facts: RunFacts) -> Iterator[Fi
     reach = "every document, and a run without any" if empty.is_stopped else "every document"
     if not all(witness.is_stopped for witness in witnesses):
         return
-    yield Finding(
+    yield PolicyFinding(
         kind=FindingKind.BLOCKS_EVERYTHING if len(core) == 1 else FindingKind.CONTRADICTION,
         severity=Severity.ERROR,
         policies=names,
@@ -112,7 +112,7 @@ def _counts_exclude_each_other(subjects: Sequence[Subject]) -> tuple[Subject, Su
     return at_least[0], at_most[0]
 
 
-def _no_count_passes(at_least: Subject, at_most: Subject, facts: RunFacts) -> Iterator[Finding]:
+def _no_count_passes(at_least: Subject, at_most: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
     pair = (at_least, at_most)
     document = passing_document(pair)
     if document is None:
@@ -122,7 +122,7 @@ def _no_count_passes(at_least: Subject, at_most: Subject, facts: RunFacts) -> It
     witnesses = [_counted(pair, facts, document, count) for count in tried]
     if not all(witness.is_stopped for witness in witnesses):
         return
-    yield Finding(
+    yield PolicyFinding(
         kind=FindingKind.CONTRADICTION,
         severity=Severity.ERROR,
         policies=(at_least.name, at_most.name),
@@ -137,7 +137,7 @@ def _counted(pair: Sequence[Subject], facts: RunFacts, document: RetrievedDocume
     return execute(_policies(pair), facts, [document] * count, note=f"a run of {count} documents that pass every other rule")
 
 
-def diversity_finding(subject: Subject, facts: RunFacts) -> Iterator[Finding]:
+def diversity_finding(subject: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
     """Yield that no run can be diverse enough: even if every document comes from another source, each has too large a share."""
     limits = retrieval_limits(subject)
     if limits.max_ratio is None or limits.max_chunks > MAX_COUNTED or 1 / limits.max_chunks <= limits.max_ratio:
@@ -150,7 +150,7 @@ def diversity_finding(subject: Subject, facts: RunFacts) -> Iterator[Finding]:
     witness = execute([subject.policy], facts, calls, note="every document from another source")
     if not witness.fires(subject.name, "max_single_source_ratio"):
         return
-    yield Finding(
+    yield PolicyFinding(
         kind=FindingKind.ALWAYS_WARNS,
         severity=Severity.WARNING,
         policies=(subject.name,),
@@ -211,7 +211,7 @@ class Severity(RankedVocabulary):
     ERROR = "error"
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class PolicyFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One finding with executed traces; `proof` says why it holds beyond them."""
 
     kind: FindingKind

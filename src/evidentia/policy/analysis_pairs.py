@@ -9,7 +9,7 @@ import msgspec
 
 from evidentia.contracts.policies import Compat, ConfidenceMode, Enforcement, GroundingRules, PolicyAction, RetrievalRules, ScoreEvalMode
 from evidentia.contracts.runs import GroundingEntry
-from evidentia.policy.analysis_blocking import Finding, FindingKind, Severity, execute, retrieval_limits, said_of, standing
+from evidentia.policy.analysis_blocking import FindingKind, PolicyFinding, Severity, execute, retrieval_limits, said_of, standing
 from evidentia.policy.analysis_scopes import cells, covers
 from evidentia.policy.evaluator import PolicySet
 from evidentia.policy.grounding_rules import AVERAGE_PLACES
@@ -27,7 +27,7 @@ _DEFAULTS: Final = msgspec.to_builtins(RetrievalRules())
 _DOCUMENT_RULES: Final = ("min_relevance_score", "blocked_sources", "allowed_collections", "max_source_age_days")
 
 
-def pair_findings(first: Subject, second: Subject, facts: RunFacts) -> Iterator[Finding]:
+def pair_findings(first: Subject, second: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
     """Yield what a policy makes of another one that is decided before or after it, both in scope of a run with these facts."""
     if not (_is_enforced(first) and _is_enforced(second)):
         return
@@ -40,13 +40,13 @@ def pair_findings(first: Subject, second: Subject, facts: RunFacts) -> Iterator[
             yield from _never_decides(stricter, other, facts)
 
 
-def _redundant(stricter: Subject, other: Subject, facts: RunFacts) -> Iterator[Finding]:
+def _redundant(stricter: Subject, other: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
     pair = policies_of([stricter, other])
     witnesses = [execute(pair, facts, calls) for calls in firing_calls(other)]
     fired = [witness for witness in witnesses if witness.strongest(other.name).rank]
     if not fired or not all(_is_never_later(witness, stricter.name, other.name) for witness in fired):
         return
-    yield Finding(
+    yield PolicyFinding(
         kind=FindingKind.REDUNDANT,
         severity=Severity.WARNING,
         policies=(other.name, stricter.name),
@@ -71,7 +71,7 @@ def _one_per_rule(witnesses: list[Witness], policy: str) -> Iterator[Witness]:
             yield witness
 
 
-def _never_decides(stricter: Subject, other: Subject, facts: RunFacts) -> Iterator[Finding]:
+def _never_decides(stricter: Subject, other: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
     in_force = PolicySet.of(policies_of([stricter, other]))
     said = [(document, said_of(in_force, document)) for document in documents_between([stricter, other])]
     for rule in _DOCUMENT_RULES if _are_resolved(stricter, other) else ():
@@ -83,7 +83,7 @@ def _never_decides(stricter: Subject, other: Subject, facts: RunFacts) -> Iterat
         witness = execute(policies_of([stricter, other]), facts, [fires[0][0]], note=f"violates {rule} of '{other.name}'")
         if not witness.fires(other.name, rule):
             continue
-        yield Finding(
+        yield PolicyFinding(
             kind=FindingKind.NEVER_DECIDES,
             severity=Severity.NOTE,
             policies=(other.name, stricter.name),

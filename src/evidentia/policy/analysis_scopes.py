@@ -161,7 +161,7 @@ class UndecidedError(Exception):
     """The product of the patterns is too large to be searched."""
 
 
-class _Token(NamedTuple):
+class _GlobToken(NamedTuple):
     """One piece of a pattern: a character, `?`, `*` or a class in brackets."""
 
     text: str
@@ -194,7 +194,7 @@ def _guesses(patterns: Sequence[str]) -> Iterator[str]:
         yield pattern.replace("*", "x").replace("?", "x")
 
 
-def _search(patterns: Sequence[tuple[_Token, ...]], wanted: Callable[[tuple[bool, ...]], bool]) -> str | None:
+def _search(patterns: Sequence[tuple[_GlobToken, ...]], wanted: Callable[[tuple[bool, ...]], bool]) -> str | None:
     """Walk over all names by length; two names that leave every pattern in the same state are one."""
     alphabet = _alphabet(patterns)
     begin = tuple(_closed(pattern, 1) for pattern in patterns)
@@ -217,7 +217,7 @@ def _search(patterns: Sequence[tuple[_Token, ...]], wanted: Callable[[tuple[bool
     return None
 
 
-def _step(pattern: tuple[_Token, ...], state: int, character: str) -> int:
+def _step(pattern: tuple[_GlobToken, ...], state: int, character: str) -> int:
     """Return the positions (as bits) after a character."""
     after = 0
     for position, token in enumerate(pattern):
@@ -226,21 +226,21 @@ def _step(pattern: tuple[_Token, ...], state: int, character: str) -> int:
     return _closed(pattern, after)
 
 
-def _closed(pattern: tuple[_Token, ...], state: int) -> int:
+def _closed(pattern: tuple[_GlobToken, ...], state: int) -> int:
     for position, token in enumerate(pattern):
         if token.is_star and state >> position & 1:
             state |= 1 << (position + 1)
     return state
 
 
-def _tokens(pattern: str) -> tuple[_Token, ...]:
-    found: list[_Token] = []
+def _tokens(pattern: str) -> tuple[_GlobToken, ...]:
+    found: list[_GlobToken] = []
     at = 0
     while at < len(pattern):
         end = _class_end(pattern, at) if pattern[at] == "[" else at
         text = pattern[at : end + 1]
         is_class = len(text) > 1
-        found.append(_Token(text, is_star=text == "*", is_literal=not is_class and text not in {"*", "?"}))
+        found.append(_GlobToken(text, is_star=text == "*", is_literal=not is_class and text not in {"*", "?"}))
         at = end + 1
     return tuple(found)
 
@@ -254,7 +254,7 @@ def _class_end(pattern: str, start: int) -> int:
     return start if end < 0 else end
 
 
-def _alphabet(patterns: Sequence[tuple[_Token, ...]]) -> tuple[str, ...]:
+def _alphabet(patterns: Sequence[tuple[_GlobToken, ...]]) -> tuple[str, ...]:
     """Return one character of every class that the patterns tell apart, friendly ones where there is a choice."""
     tokens = [token for pattern in patterns for token in pattern if not token.is_star]
     named = sorted({character for token in tokens if token.text != "?" for character in token.text})

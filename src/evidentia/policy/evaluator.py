@@ -13,7 +13,7 @@ from evidentia.contracts.policies import DEFAULT_TENANT, Enforcement, PolicyActi
 from evidentia.contracts.protocol import RunCall
 from evidentia.contracts.runs import GroundingEntry, Phase, RetrievedDocument, RunStatus
 from evidentia.policy.categories import category, position
-from evidentia.policy.handlers import CategoryRun, CompiledCategory, Outcome, TypedPolicy, check_call, set_digest
+from evidentia.policy.handlers import CategoryOutcome, CategoryRun, CompiledCategory, TypedPolicy, check_call, set_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ _COUNTING: Final[Mapping[type[RunCall], str]] = {RetrievedDocument: "retrieval",
 """Whose count belongs to a call that several categories may listen to."""
 
 
-class _Group(NamedTuple):
+class _CategoryGroup(NamedTuple):
     """The policies of one category."""
 
     name: str
@@ -78,7 +78,7 @@ class RunEvaluator:
     def __init__(self, policy_set: PolicySet, *, is_enforced: bool = True) -> None:
         self._is_enforced = is_enforced
         self._groups = policy_set.groups
-        self._seats = [[Seat(policy, is_enforced=is_enforced) for policy in group.policies] for group in self._groups]
+        self._seats = [[SeatedPolicy(policy, is_enforced=is_enforced) for policy in group.policies] for group in self._groups]
         self._runs: list[CategoryRun] = [group.compiled.start() for group in self._groups]
         self._listeners, self._counters = _listeners(self._groups, self._runs)
         self._last: type[RunCall] | None = None
@@ -105,7 +105,7 @@ class RunEvaluator:
         Raises InvalidFieldError, and counts nothing, when a number of the call compares with nothing.
         """
         self._last = kind = call.__class__
-        outcomes: dict[int, Outcome] | None = None
+        outcomes: dict[int, CategoryOutcome] | None = None
         for place, listen in self._listeners.get(kind, ()):
             outcome = listen(call)
             if outcome is not None:
@@ -124,7 +124,7 @@ class RunEvaluator:
         outcomes = ((place, group.compiled.passed(call, count=count)) for place, group in enumerate(self._groups))
         return tuple(self._verdict(place, outcome, is_enforced=True) for place, outcome in outcomes if outcome is not None)
 
-    def _conclude(self, call: RunCall, outcomes: dict[int, Outcome]) -> tuple[Verdict, ...]:
+    def _conclude(self, call: RunCall, outcomes: dict[int, CategoryOutcome]) -> tuple[Verdict, ...]:
         """Return the verdicts of all categories about a call that did not pass in one of them."""
         for place, group in enumerate(self._groups):
             if place not in outcomes:
@@ -134,7 +134,7 @@ class RunEvaluator:
         verdicts = [self._verdict(place, outcomes[place], is_enforced=True) for place in sorted(outcomes)]
         return tuple(verdicts) if call.is_announced else self._noted(verdicts)
 
-    def _verdict(self, place: int, outcome: Outcome, *, is_enforced: bool) -> Verdict:
+    def _verdict(self, place: int, outcome: CategoryOutcome, *, is_enforced: bool) -> Verdict:
         return conclude(self._seats[place], outcome, is_enforced=is_enforced and self._is_enforced)
 
     def _noted(self, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -142,10 +142,10 @@ class RunEvaluator:
         return tuple(verdicts)
 
 
-_Listeners = dict[type[RunCall], tuple[tuple[int, "Callable[[RunCall], Outcome | None]"], ...]]
+_Listeners = dict[type[RunCall], tuple[tuple[int, "Callable[[RunCall], CategoryOutcome | None]"], ...]]
 
 
-def _listeners(groups: Sequence[_Group], runs: Sequence[CategoryRun]) -> tuple[_Listeners, dict[type[RunCall], CategoryRun]]:
+def _listeners(groups: Sequence[_CategoryGroup], runs: Sequence[CategoryRun]) -> tuple[_Listeners, dict[type[RunCall], CategoryRun]]:
     """Return who is told of which calls, and whose count belongs to them: that of the category the call is about."""
     listeners: _Listeners = {}
     counters: dict[type[RunCall], CategoryRun] = {}
@@ -159,22 +159,22 @@ def _listeners(groups: Sequence[_Group], runs: Sequence[CategoryRun]) -> tuple[_
     return listeners, counters
 
 
-def _only_checked(call: RunCall) -> Outcome | None:
+def _only_checked(call: RunCall) -> CategoryOutcome | None:
     check_call(call)
     return None
 
 
-def _groups(policies: Iterable[Policy]) -> tuple[_Group, ...]:
+def _groups(policies: Iterable[Policy]) -> tuple[_CategoryGroup, ...]:
     by_category: dict[str, list[Policy]] = {}
     for policy in policies:
         by_category.setdefault(policy.body.category, []).append(policy)
     return tuple(_group(name, by_category[name]) for name in sorted(by_category, key=position))
 
 
-def _group(name: str, policies: Sequence[Policy]) -> _Group:
+def _group(name: str, policies: Sequence[Policy]) -> _CategoryGroup:
     declared = category(name)
     in_force = [TypedPolicy(policy=each, rules=msgspec.convert(each.body.rules, declared.rules)) for each in policies]
-    return _Group(name=name, policies=tuple(policies), compiled=declared.compile(in_force))
+    return _CategoryGroup(name=name, policies=tuple(policies), compiled=declared.compile(in_force))
 
 
 def _order(policy: Policy) -> tuple[object, ...]:
@@ -193,7 +193,7 @@ _PROVISIONAL: Final = DecisionStatus.PROVISIONAL
 _SHADOW: Final = DecisionStatus.SHADOW
 
 
-class Seat:
+class SeatedPolicy:
     """A policy among those of its category, and what its evaluations have in common."""
 
     __slots__ = ("allowing", "is_enforced", "status")
@@ -223,7 +223,7 @@ class Seat:
             status=self.status if violation.status is _EVALUATED else violation.status,
         )
 
-    def allows(self, outcome: Outcome, place: int) -> Evaluation:
+    def allows(self, outcome: CategoryOutcome, place: int) -> Evaluation:
         """Return the evaluation of a policy without a violation."""
         own = outcome.own.get(place)
         if own is not None:
@@ -231,14 +231,14 @@ class Seat:
         return replace(self.allowing, reason=outcome.reason, metadata=outcome.metadata)
 
 
-def conclude(seats: Sequence[Seat], outcome: Outcome, *, is_enforced: bool) -> Verdict:
+def conclude(seats: Sequence[SeatedPolicy], outcome: CategoryOutcome, *, is_enforced: bool) -> Verdict:
     """Return the verdict of one category: what every policy said, in their order, and which of it decides.
 
     Violations decide before provisional counts, both of enforced policies before those in shadow, all before notices, and those
     before policies that passed; among equals the strongest action, then the first.
     """
     evaluations: list[Evaluation] = []
-    best: _Claim | None = None
+    best: _DecidingViolation | None = None
     best_action: PolicyAction | None = None
     best_status, is_best_enforced = _EVALUATED, False
     found, reason, metadata, own = outcome.found, outcome.reason, outcome.metadata, outcome.own
@@ -262,18 +262,18 @@ def conclude(seats: Sequence[Seat], outcome: Outcome, *, is_enforced: bool) -> V
             is_quiet = is_quiet and action is _ALLOW
             # Most violations of a call weigh no more than the best so far, and comparing what they are is cheaper than weighing them.
             if not ((action is best_action or best_action is _BLOCK) and status is best_status and seat.is_enforced is is_best_enforced):
-                best = _better(best, _Claim(place, seat, violation))
+                best = _better(best, _DecidingViolation(place, seat, violation))
                 best_action, best_status, is_best_enforced = best.violation.action, best.violation.status, best.seat.is_enforced
         if is_quiet:
             evaluations.append(seat.allows(outcome, place))
     return _verdict(seats, outcome, tuple(evaluations), best, is_enforced=is_enforced)
 
 
-class _Claim(NamedTuple):
+class _DecidingViolation(NamedTuple):
     """A violation that may decide."""
 
     place: int
-    seat: Seat
+    seat: SeatedPolicy
     violation: Violation
 
     @property
@@ -286,12 +286,17 @@ class _Claim(NamedTuple):
         return (3 + certainty if self.seat.is_enforced else 1 + certainty), rank
 
 
-def _better(best: _Claim | None, other: _Claim) -> _Claim:
+def _better(best: _DecidingViolation | None, other: _DecidingViolation) -> _DecidingViolation:
     return other if best is None or other.weight > best.weight else best
 
 
 def _verdict(
-    seats: Sequence[Seat], outcome: Outcome, evaluations: tuple[Evaluation, ...], best: _Claim | None, *, is_enforced: bool
+    seats: Sequence[SeatedPolicy],
+    outcome: CategoryOutcome,
+    evaluations: tuple[Evaluation, ...],
+    best: _DecidingViolation | None,
+    *,
+    is_enforced: bool,
 ) -> Verdict:
     if best is None or outcome.phase is Phase.BEFORE_WORKFLOW:
         place = next((place for place, seat in enumerate(seats) if seat.is_enforced), 0)
@@ -309,7 +314,7 @@ def _verdict(
     )
 
 
-def _abstention(seats: Sequence[Seat], outcome: Outcome, *, is_enforced: bool) -> str | None:
+def _abstention(seats: Sequence[SeatedPolicy], outcome: CategoryOutcome, *, is_enforced: bool) -> str | None:
     """Return what the first policy that wants an abstention wants said; policies in shadow are heard only among themselves."""
     wanted = (
         violation.abstention_response

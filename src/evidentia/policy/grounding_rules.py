@@ -16,7 +16,7 @@ from evidentia.contracts.errors import FieldProblem
 from evidentia.contracts.judging import MODEL_PREFIXES, NEUTRAL_SCORE, Judgement, JudgeStatus, provider_of
 from evidentia.contracts.policies import ConfidenceMode, GroundingRules, JudgePhase, PolicyAction, ScoreEvalMode, ViolationAction
 from evidentia.contracts.runs import GroundingEntry, Phase, RunEnded
-from evidentia.policy.handlers import Category, Outcome, Violation, check_call, is_out_of_range, stored
+from evidentia.policy.handlers import Category, CategoryOutcome, Violation, check_call, is_out_of_range, stored
 from evidentia.policy.posture import action_of, posture_of
 from evidentia.policy.rule_checks import shortest
 
@@ -228,7 +228,7 @@ class CompiledGrounding:
         """Return what follows a new run."""
         return GroundingRun(self)
 
-    def begin(self) -> Outcome:
+    def begin(self) -> CategoryOutcome:
         """Return what is said before anything was recorded, with a notice where a rule has no effect."""
         notice = Violation(rule="factual_consistency_check", action=PolicyAction.ALLOW, reason=RESERVED, status=DecisionStatus.BYPASSED)
         return stored(_TITLE, notices={place: [notice] for place, each in enumerate(self.policies) if each.rules.factual_consistency_check})
@@ -239,7 +239,7 @@ class CompiledGrounding:
             return self._mid_asks
         return self._end_asks if isinstance(call, RunEnded) else ()
 
-    def passed(self, call: RunCall, *, count: int) -> Outcome | None:
+    def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         """Return what an entry that passed stands for."""
         return _entry_outcome(call, {}, count=count) if isinstance(call, GroundingEntry) else None
 
@@ -256,7 +256,7 @@ class CompiledGrounding:
             found[place] = (*found.get(place, ()), judged)
         return found
 
-    def judge_end(self, end: RunEnded, totals: Totals, *, is_unjudged: bool) -> Outcome:
+    def judge_end(self, end: RunEnded, totals: Totals, *, is_unjudged: bool) -> CategoryOutcome:
         """Return what each policy says of a run as a whole; a judge of entries who had none to judge was bypassed."""
         judgements = self._judgements(self.end_judged, end.judgements)
         if is_unjudged:
@@ -271,7 +271,7 @@ class CompiledGrounding:
                 joined[place] = join(rules, counted, totals)
             if violations or judged:
                 found[place] = [*violations, *judged]
-        return Outcome(
+        return CategoryOutcome(
             phase=Phase.AFTER_WORKFLOW,
             found=found,
             reason=_audit_passed(self.policies[0].rules, totals),
@@ -326,7 +326,7 @@ class GroundingRun:
         self._least: float | None = None
         self.count = 0
 
-    def record(self, call: RunCall) -> Outcome | None:
+    def record(self, call: RunCall) -> CategoryOutcome | None:
         """Take a grounding entry: its scores and judgements are judged now, the rest at the end."""
         if not isinstance(call, GroundingEntry):
             return None
@@ -346,7 +346,7 @@ class GroundingRun:
         found = compiled.judge_entry(call, scores_pass=scores_pass)
         return _entry_outcome(call, found, count=self.count) if found else None
 
-    def finish(self, end: RunEnded) -> Outcome:
+    def finish(self, end: RunEnded) -> CategoryOutcome:
         """Decide about everything that was recorded."""
         totals = Totals(
             citations=self._citations,
@@ -382,11 +382,13 @@ def _audit_passed(rules: GroundingRules, totals: Totals) -> str:
     return f"Grounding audit passed ({counted_citations(rules, totals)} citations)"
 
 
-def _entry_outcome(entry: GroundingEntry, found: Mapping[int, Sequence[Violation]], *, count: int) -> Outcome:
+def _entry_outcome(entry: GroundingEntry, found: Mapping[int, Sequence[Violation]], *, count: int) -> CategoryOutcome:
     metadata: dict[str, object] = {"score_count": count}
     if any(is_out_of_range(score) for score in entry.grounding_scores):
         metadata["score_out_of_range"] = True
-    return Outcome(phase=Phase.MID_EXECUTION, found=found, reason=f"Grounding scores within policy ({count} scores)", metadata=metadata)
+    return CategoryOutcome(
+        phase=Phase.MID_EXECUTION, found=found, reason=f"Grounding scores within policy ({count} scores)", metadata=metadata
+    )
 
 
 GROUNDING: Final = Category(name="grounding", title=_TITLE, rules=GroundingRules, compile=CompiledGrounding, check=check_grounding)

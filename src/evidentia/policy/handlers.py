@@ -45,7 +45,7 @@ class TypedPolicy(NamedTuple):
     rules: Any  # Any: the struct that the category declares
 
 
-class Outcome(NamedTuple):
+class CategoryOutcome(NamedTuple):
     """What the policies of one category found about one call, by their position; those not named passed."""
 
     phase: Phase
@@ -67,11 +67,11 @@ class CategoryRun(Protocol):
         """Return the number that belongs to the last call: documents of its batch, or scores."""
         ...
 
-    def record(self, call: RunCall) -> Outcome | None:
+    def record(self, call: RunCall) -> CategoryOutcome | None:
         """Take a call; None when it passes everything, or when there is nothing to say about it."""
         ...
 
-    def finish(self, end: RunEnded) -> Outcome:
+    def finish(self, end: RunEnded) -> CategoryOutcome:
         """Decide about the run as a whole."""
         ...
 
@@ -88,7 +88,7 @@ class CompiledCategory(Protocol):
         """Return what follows a new run."""
         ...
 
-    def begin(self) -> Outcome:
+    def begin(self) -> CategoryOutcome:
         """Return what is said before anything was recorded."""
         ...
 
@@ -96,7 +96,7 @@ class CompiledCategory(Protocol):
         """Return the judgements that policies want before they evaluate a call."""
         ...
 
-    def passed(self, call: RunCall, *, count: int) -> Outcome | None:
+    def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         """Return what a call that passed stands for; None when nothing is said about such calls."""
         ...
 
@@ -118,9 +118,9 @@ class Category(NamedTuple):
     """Is asked only about rules whose every field has an acceptable value; paths are names of rules."""
 
 
-def stored(title: str, *, notices: Mapping[int, Sequence[Violation]] | None = None) -> Outcome:
+def stored(title: str, *, notices: Mapping[int, Sequence[Violation]] | None = None) -> CategoryOutcome:
     """Return what is said before a run: the rules are pinned, and nothing is stopped."""
-    return Outcome(phase=Phase.BEFORE_WORKFLOW, found=notices or {}, reason=f"{title} rules stored", metadata={})
+    return CategoryOutcome(phase=Phase.BEFORE_WORKFLOW, found=notices or {}, reason=f"{title} rules stored", metadata={})
 
 
 # --- calls ---
@@ -226,19 +226,19 @@ class _CompiledPlain(Generic[S]):
     def start(self) -> _PlainRun[S]:
         return _PlainRun(self)
 
-    def begin(self) -> Outcome:
+    def begin(self) -> CategoryOutcome:
         return stored(self.title)
 
     def asks(self, call: RunCall) -> Sequence[JudgeAsk]:
         del call
         return ()
 
-    def passed(self, call: RunCall, *, count: int) -> Outcome | None:
+    def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         del count
         return self.outcome(Phase.MID_EXECUTION, {}) if type(call) in self.listens_to else None
 
-    def outcome(self, phase: Phase, found: dict[int, Sequence[Violation]]) -> Outcome:
-        return Outcome(phase=phase, found=found, reason=f"{self.title} within policy", metadata={})
+    def outcome(self, phase: Phase, found: dict[int, Sequence[Violation]]) -> CategoryOutcome:
+        return CategoryOutcome(phase=phase, found=found, reason=f"{self.title} within policy", metadata={})
 
 
 class _PlainRun(Generic[S]):
@@ -247,13 +247,13 @@ class _PlainRun(Generic[S]):
         self._state = compiled.handlers.start
         self.count = 0
 
-    def record(self, call: RunCall) -> Outcome | None:
+    def record(self, call: RunCall) -> CategoryOutcome | None:
         handlers = self._compiled.handlers
         self._state = handlers.remember(self._state, call)
         found = self._found(lambda rules: handlers.judge(rules, self._state, call))
         return self._compiled.outcome(Phase.MID_EXECUTION, found) if found else None
 
-    def finish(self, end: RunEnded) -> Outcome:
+    def finish(self, end: RunEnded) -> CategoryOutcome:
         del end
         found = self._found(lambda rules: self._compiled.handlers.judge_end(rules, self._state))
         return self._compiled.outcome(Phase.AFTER_WORKFLOW, found)

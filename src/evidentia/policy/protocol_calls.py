@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.protocol import FirstRetry, ProtocolRule, TaskKind, ToolRole
 from evidentia.policy.protocol_profiles import TOOL_NAMES
-from evidentia.policy.protocol_rules import MILLION, RAG, RAISABLE, Asked, is_bound, tool_key
+from evidentia.policy.protocol_rules import MILLION, RAG, RAISABLE, SourceCall, is_bound, tool_key
 from evidentia.policy.rule_checks import shortest, shown
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.protocol import ToolAsked
     from evidentia.policy.handlers import Violation
-    from evidentia.policy.protocol_rules import Question, Terms
+    from evidentia.policy.protocol_rules import QuestionState, Terms
 
 
 MAX_STRAYS: Final = 0
@@ -43,46 +43,46 @@ _MIXED: Final = TaskKind.MIXED
 _R: Final = ProtocolRule
 
 
-class Judged(NamedTuple):
+class CallRuling(NamedTuple):
     """What was decided about a call."""
 
     violations: Sequence[Violation] = ()
-    asked: Asked | None = None
+    asked: SourceCall | None = None
     """The call, where it is one to a source."""
     reads_file: bool = False
     """It reads the file that the user asked for."""
 
 
-_FREE: Final = Judged()
+_FREE: Final = CallRuling()
 
 
-def judge_ask(terms: Terms, question: Question, ask: ToolAsked) -> Judged:
+def judge_ask(terms: Terms, question: QuestionState, ask: ToolAsked) -> CallRuling:
     """Return what a call breaks; a call of the code portion is free, and so is a file that the user asked for."""
     if not is_bound(question.task) or (question.task.task is _MIXED and not ask.is_knowledge):
         return _FREE
     role = _SKILL if ask.name in terms.skills else ask.role
     if ask.is_explicit_file and terms.profile.allows_explicit_file and role not in RAG and role is not _SKILL:
-        return Judged(reads_file=True)
+        return CallRuling(reads_file=True)
     is_files = role is _FILESYSTEM and _LOCAL in terms.steps and _R.FILESYSTEM_TOOLS not in terms.actions
     if not is_files and role not in terms.steps:
-        return Judged(tuple(_outside(terms, question, ask, role)))
+        return CallRuling(tuple(_outside(terms, question, ask, role)))
     asked = _asked(terms, ask, _LOCAL if is_files else role)
     violations = [*_order(terms, question, asked, is_files=is_files)]
     if not is_files:
         violations += _query(terms, question, asked, ask)
         violations += judge_top_k(terms, question, asked, ask)
         violations += _further(terms, question, asked)
-    return Judged(violations, asked)
+    return CallRuling(violations, asked)
 
 
-def _asked(terms: Terms, ask: ToolAsked, role: ToolRole) -> Asked:
+def _asked(terms: Terms, ask: ToolAsked, role: ToolRole) -> SourceCall:
     top_k = None
     if role is _TEXT:
         top_k = terms.profile.top_k.unsure if ask.top_k is None else ask.top_k
-    return Asked(call=ask.call, name=shown(ask.name), tool=tool_key(role, ask.name), role=role, top_k=top_k, query=ask.query_hash)
+    return SourceCall(call=ask.call, name=shown(ask.name), tool=tool_key(role, ask.name), role=role, top_k=top_k, query=ask.query_hash)
 
 
-def _outside(terms: Terms, question: Question, ask: ToolAsked, role: ToolRole) -> Iterator[Violation]:
+def _outside(terms: Terms, question: QuestionState, ask: ToolAsked, role: ToolRole) -> Iterator[Violation]:
     """Yield what is wrong with a tool that is no source of the profile."""
     name, notes = shown(ask.name), {"call": ask.call, "tool": ask.name, "role": role.value}
     allowed = _listed([*question.task.skills, *sorted(terms.skills), *(TOOL_NAMES[each] for each in terms.sources)])
@@ -97,7 +97,7 @@ def _outside(terms: Terms, question: Question, ask: ToolAsked, role: ToolRole) -
         yield terms.violation(_R.ALLOWED_TOOLS, f"{name} is not among the tools that may answer a question; ask {allowed}", notes)
 
 
-def _order(terms: Terms, question: Question, asked: Asked, *, is_files: bool) -> Iterator[Violation]:
+def _order(terms: Terms, question: QuestionState, asked: SourceCall, *, is_files: bool) -> Iterator[Violation]:
     """Yield what is wrong with a source at this moment: calls at the same time, skills, earlier sources, tables or text."""
     actions, tries, name, steps = terms.actions, question.tries, asked.name, terms.steps
     for other in question.open.values() if _R.SEQUENTIAL in actions else ():
@@ -120,13 +120,13 @@ def _order(terms: Terms, question: Question, asked: Asked, *, is_files: bool) ->
             yield terms.violation(_R.TOOL_CHOICE, reason, notes)
 
 
-def _passes_over_skills(terms: Terms, question: Question, asked: Asked) -> bool:
+def _passes_over_skills(terms: Terms, question: QuestionState, asked: SourceCall) -> bool:
     steps = terms.steps
     is_later = bool(question.task.skills) and asked.role is not _SKILL and steps.get(_SKILL, len(steps)) < steps[asked.role]
     return is_later and not question.has_tried_skill()
 
 
-def _earlier_sources(terms: Terms, question: Question, asked: Asked) -> Iterator[Violation]:
+def _earlier_sources(terms: Terms, question: QuestionState, asked: SourceCall) -> Iterator[Violation]:
     own = terms.steps[asked.role]
     missing = [TOOL_NAMES[role] for role in terms.sources if terms.steps[role] < own and role.value not in question.tries]
     has_earlier = any(terms.steps[role] < own for role in terms.sources)
@@ -138,7 +138,7 @@ def _earlier_sources(terms: Terms, question: Question, asked: Asked) -> Iterator
         yield terms.violation(_R.SOURCE_ORDER, reason, notes)
 
 
-def _query(terms: Terms, question: Question, asked: Asked, ask: ToolAsked) -> Iterator[Violation]:
+def _query(terms: Terms, question: QuestionState, asked: SourceCall, ask: ToolAsked) -> Iterator[Violation]:
     """Yield what is wrong with the query itself."""
     actions, name = terms.actions, asked.name
     notes: dict[str, object] = {"call": asked.call, "tool": name}
@@ -164,7 +164,7 @@ def _query(terms: Terms, question: Question, asked: Asked, ask: ToolAsked) -> It
             yield terms.violation(_R.REPEATED_QUERY, reason, notes)
 
 
-def _further(terms: Terms, question: Question, asked: Asked) -> Iterator[Violation]:
+def _further(terms: Terms, question: QuestionState, asked: SourceCall) -> Iterator[Violation]:
     """Yield what is wrong with asking again: enough is there, the cap is reached, or another source is next."""
     if not question.asked:
         return
@@ -186,7 +186,7 @@ def _further(terms: Terms, question: Question, asked: Asked) -> Iterator[Violati
             yield terms.violation(_R.RETRY_ORDER, reason, {**notes, "last_tool": question.last.name, "shortfalls": shortfalls})
 
 
-def _other_step(terms: Terms, question: Question, asked: Asked, last: Asked) -> str:
+def _other_step(terms: Terms, question: QuestionState, asked: SourceCall, last: SourceCall) -> str:
     """Return what should come now instead of a call; empty when the call is right."""
     left = question.left(terms)
     if terms.profile.first_retry is FirstRetry.SAME_TOOL:
@@ -199,7 +199,7 @@ def _other_step(terms: Terms, question: Question, asked: Asked, last: Asked) -> 
     return f"ask {left[0]} next"
 
 
-def _is_raised(terms: Terms, question: Question, asked: Asked) -> bool:
+def _is_raised(terms: Terms, question: QuestionState, asked: SourceCall) -> bool:
     """Tell whether the text tool is asked for more because what it gave was too little."""
     before, fell_short = question.last_text, question.text_shortfalls
     return (
@@ -223,7 +223,7 @@ def _listed(names: Sequence[str]) -> str:
 # Asking an enumeration for a member costs more than a comparison, and these are compared at every call.
 
 
-def judge_top_k(terms: Terms, question: Question, asked: Asked, ask: ToolAsked) -> Iterator[Violation]:
+def judge_top_k(terms: Terms, question: QuestionState, asked: SourceCall, ask: ToolAsked) -> Iterator[Violation]:
     """Yield what is wrong with top_k; one that is left out stands for the value of the unsure."""
     name = asked.name
     if asked.role is not _TEXT:
@@ -243,7 +243,7 @@ def judge_top_k(terms: Terms, question: Question, asked: Asked, ask: ToolAsked) 
         yield terms.violation(_R.TOP_K_VALUE, reason, {**notes, "omitted": True} if is_omitted else notes)
 
 
-def _expected_top_k(terms: Terms, question: Question) -> tuple[int, ...]:
+def _expected_top_k(terms: Terms, question: QuestionState) -> tuple[int, ...]:
     """Return the values of top_k that are right now, the best last.
 
     With a value for retries: it, after tables or text fell short; either, where skills alone did, or where nobody knows yet.

@@ -16,10 +16,10 @@ from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.policies import Enforcement, PolicyAction
 from evidentia.contracts.protocol import ProtocolRule, ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import Phase, RunEnded, RunStatus
-from evidentia.policy.handlers import Category, Outcome, stored
+from evidentia.policy.handlers import Category, CategoryOutcome, stored
 from evidentia.policy.protocol_calls import judge_ask
 from evidentia.policy.protocol_profiles import FIRST_CALL
-from evidentia.policy.protocol_rules import ProtocolRules, Question, Terms, check_protocol, is_bound
+from evidentia.policy.protocol_rules import ProtocolRules, QuestionState, Terms, check_protocol, is_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import JudgeAsk
     from evidentia.contracts.protocol import ReplyFinding, RunCall
     from evidentia.policy.handlers import TypedPolicy, Violation
-    from evidentia.policy.protocol_calls import Judged
+    from evidentia.policy.protocol_calls import CallRuling
 
 
 _TITLE: Final = "Protocol"
@@ -36,7 +36,7 @@ _SELF_CHECK: Final = ProtocolRule.SELF_CHECK
 _UNCERTAIN: Final = TaskOpened()
 
 
-class _Group:
+class _ProfileGroup:
     """Policies with the same rules, and those rules as tables."""
 
     __slots__ = ("is_enforced", "places", "terms")
@@ -53,11 +53,11 @@ class CompiledProtocol:
     listens_to: Final = (TaskOpened, ToolAsked, ToolAnswered, ReplyDrafted)
 
     def __init__(self, policies: Sequence[TypedPolicy]) -> None:
-        groups: dict[bytes, _Group] = {}
+        groups: dict[bytes, _ProfileGroup] = {}
         for place, (policy, rules) in enumerate(policies):
             key = msgspec.json.encode(rules, order="sorted")
             if key not in groups:
-                groups[key] = _Group(rules)
+                groups[key] = _ProfileGroup(rules)
             groups[key].places.append(place)
             groups[key].is_enforced = groups[key].is_enforced or policy.body.enforcement is Enforcement.ENFORCE
         self.groups = tuple(groups.values())
@@ -66,7 +66,7 @@ class CompiledProtocol:
         """Return what follows a new run."""
         return ProtocolRun(self)
 
-    def begin(self) -> Outcome:
+    def begin(self) -> CategoryOutcome:
         """Return what is said before anything was recorded."""
         return stored(_TITLE)
 
@@ -75,7 +75,7 @@ class CompiledProtocol:
         del call
         return ()
 
-    def passed(self, call: RunCall, *, count: int) -> Outcome | None:
+    def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         """Return what a call to a tool, or a reply, that passed stands for; of a task and a result nothing is said."""
         return _outcome({}, count=count) if isinstance(call, ToolAsked | ReplyDrafted) else None
 
@@ -85,9 +85,9 @@ class _Follower:
 
     __slots__ = ("against", "group", "is_opened", "question", "questions", "unchecked")
 
-    def __init__(self, group: _Group) -> None:
+    def __init__(self, group: _ProfileGroup) -> None:
         self.group = group
-        self.question = Question(_UNCERTAIN)
+        self.question = QuestionState(_UNCERTAIN)
         self.is_opened = False
         self.questions = 0
         self.unchecked = 0
@@ -101,7 +101,7 @@ class _Follower:
             question.task = task
             return
         self.close()
-        self.question, self.is_opened = Question(task), True
+        self.question, self.is_opened = QuestionState(task), True
 
     def close(self) -> None:
         """Note how the question at hand ended."""
@@ -110,9 +110,9 @@ class _Follower:
         self.questions += is_counted
         self.unchecked += is_counted and not question.replies
         self.against += question.last_is_faulty
-        self.question, self.is_opened = Question(_UNCERTAIN), False
+        self.question, self.is_opened = QuestionState(_UNCERTAIN), False
 
-    def take(self, judged: Judged, *, is_stopped: bool) -> None:
+    def take(self, judged: CallRuling, *, is_stopped: bool) -> None:
         """Remember a call that was decided about."""
         if judged.reads_file:
             self.question.reads_file = True
@@ -150,7 +150,7 @@ class ProtocolRun:
         self._followers = tuple(_Follower(group) for group in compiled.groups)
         self.count = 0
 
-    def record(self, call: RunCall) -> Outcome | None:
+    def record(self, call: RunCall) -> CategoryOutcome | None:
         """Take a call: a tool and a reply are decided about, a task and a result remembered."""
         if isinstance(call, ToolAsked):
             return self._asked(call)
@@ -165,7 +165,7 @@ class ProtocolRun:
         self.count = self._followers[0].question.asked
         return None
 
-    def finish(self, end: RunEnded) -> Outcome:
+    def finish(self, end: RunEnded) -> CategoryOutcome:
         """Decide about the self-check of a run that succeeded; what failed or was stopped released nothing."""
         self.count = self._followers[0].question.asked
         found: dict[int, Sequence[Violation]] = {}
@@ -176,7 +176,7 @@ class ProtocolRun:
                 found.update(dict.fromkeys(each.group.places, violations))
         return _outcome(found, count=self.count, phase=Phase.AFTER_WORKFLOW)
 
-    def _asked(self, call: ToolAsked) -> Outcome | None:
+    def _asked(self, call: ToolAsked) -> CategoryOutcome | None:
         if not 0 <= call.containment <= 1:
             raise InvalidFieldError("containment", f"{call.containment} is not a share between 0 and 1")
         judged = [judge_ask(each.group.terms, each.question, call) for each in self._followers]
@@ -191,7 +191,7 @@ class ProtocolRun:
         self.count = self._followers[0].question.asked
         return _outcome(found, count=self.count) if found else None
 
-    def _replied(self, call: ReplyDrafted) -> Outcome | None:
+    def _replied(self, call: ReplyDrafted) -> CategoryOutcome | None:
         found: dict[int, Sequence[Violation]] = {}
         for each in self._followers:
             if violations := each.reply(call):
@@ -200,8 +200,10 @@ class ProtocolRun:
         return _outcome(found, count=self.count) if found else None
 
 
-def _outcome(found: Mapping[int, Sequence[Violation]], *, count: int, phase: Phase = Phase.MID_EXECUTION) -> Outcome:
-    return Outcome(phase=phase, found=found, reason=f"Protocol followed ({count} retrieval calls)", metadata={"retrieval_calls": count})
+def _outcome(found: Mapping[int, Sequence[Violation]], *, count: int, phase: Phase = Phase.MID_EXECUTION) -> CategoryOutcome:
+    return CategoryOutcome(
+        phase=phase, found=found, reason=f"Protocol followed ({count} retrieval calls)", metadata={"retrieval_calls": count}
+    )
 
 
 PROTOCOL: Final = Category(name="protocol", title=_TITLE, rules=ProtocolRules, compile=CompiledProtocol, check=check_protocol)
@@ -238,7 +240,7 @@ _SUPPLEMENTS: Final = (_R.SELF_KNOWLEDGE_OFF, _R.SELF_KNOWLEDGE_NEEDLESS)
 _MAX_REASON_LENGTH: Final = 1_000
 
 
-def judge_reply(terms: Terms, question: Question, reply: ReplyDrafted) -> list[Violation]:
+def judge_reply(terms: Terms, question: QuestionState, reply: ReplyDrafted) -> list[Violation]:
     """Return what a reply breaks, in the order: when it comes, supplements, what was found in it, the self-check."""
     if not is_bound(question.task):
         return []
@@ -255,7 +257,7 @@ def judge_reply(terms: Terms, question: Question, reply: ReplyDrafted) -> list[V
     return found
 
 
-def _timing(terms: Terms, question: Question, reply: ReplyDrafted) -> Iterator[Violation]:
+def _timing(terms: Terms, question: QuestionState, reply: ReplyDrafted) -> Iterator[Violation]:
     if question.reads_file:
         return
     actions, asked, cap = terms.actions, question.asked, terms.profile.call_cap
@@ -277,7 +279,7 @@ def _timing(terms: Terms, question: Question, reply: ReplyDrafted) -> Iterator[V
         yield terms.violation(_R.STOPPED_EARLY, reason, {**notes, "shortfalls": shortfalls})
 
 
-def _supplements(terms: Terms, question: Question, reply: ReplyDrafted) -> Iterator[Violation]:
+def _supplements(terms: Terms, question: QuestionState, reply: ReplyDrafted) -> Iterator[Violation]:
     if not reply.has_supplement:
         return
     places = [finding.block for finding in reply.findings if finding.rule in _SUPPLEMENTS and finding.block is not None]

@@ -14,7 +14,7 @@ from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import FieldProblem
 from evidentia.contracts.policies import Compat, PolicyAction, RetrievalRules
 from evidentia.contracts.runs import BatchClosed, GroundingEntry, LlmCall, Phase, RetrievedDocument, RunEnded, StepCall, ToolCall
-from evidentia.policy.handlers import Category, Outcome, Violation, check_call, is_out_of_range, set_digest, stored
+from evidentia.policy.handlers import Category, CategoryOutcome, Violation, check_call, is_out_of_range, set_digest, stored
 from evidentia.policy.posture import action_of, posture_of
 from evidentia.policy.rule_checks import days, percent, percent_of, shown, two_decimals
 
@@ -105,7 +105,7 @@ def check_retrieval(rules: RetrievalRules) -> Iterable[FieldProblem]:
         yield FieldProblem("min_chunks", f"{rules.min_chunks} is more than max_chunks, which is {rules.max_chunks}")
 
 
-class Candidate(NamedTuple):
+class CheckedDocument(NamedTuple):
     """A document that some policy may object to, with what is the same for all policies."""
 
     document: RetrievedDocument
@@ -121,7 +121,7 @@ class Candidate(NamedTuple):
         return cls(document=document, chunk_count=count, score=two_decimals(document.relevance_score), flags=flags)
 
 
-def judge_document(limits: RetrievalLimits, candidate: Candidate) -> Sequence[Violation]:
+def judge_document(limits: RetrievalLimits, candidate: CheckedDocument) -> Sequence[Violation]:
     """Return what a policy says of a document; empty when it passes."""
     document, count, score, flags = candidate
     found: list[Violation] = []
@@ -278,7 +278,7 @@ class CompiledRetrieval:
         """Return what follows a new run."""
         return RetrievalRun(self)
 
-    def begin(self) -> Outcome:
+    def begin(self) -> CategoryOutcome:
         """Return what is said before anything was recorded."""
         return stored(_TITLE)
 
@@ -287,7 +287,7 @@ class CompiledRetrieval:
         del call
         return ()
 
-    def passed(self, call: RunCall, *, count: int) -> Outcome | None:
+    def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         """Return what a document that passed stands for; a count that settles in silence stands for nothing, nor what was judged before."""
         if not isinstance(call, RetrievedDocument) or call.judged_by == self.digest:
             return None
@@ -296,7 +296,7 @@ class CompiledRetrieval:
     def judge(self, document: RetrievedDocument, *, count: int) -> dict[int, Sequence[Violation]]:
         """Return what each policy says of a document, by its position; empty when it passes all."""
         found: dict[int, Sequence[Violation]] = {}
-        candidate = Candidate.of(document, count=count)
+        candidate = CheckedDocument.of(document, count=count)
         for limits, places in self.places.items():
             if limits.passes(document, count):
                 continue
@@ -350,7 +350,7 @@ class RetrievalRun:
         self._sources: dict[str, int] | None = {} if compiled.needs_sources else None
         self.count = 0
 
-    def record(self, call: RunCall) -> Outcome | None:
+    def record(self, call: RunCall) -> CategoryOutcome | None:
         """Take a call: a document is judged, the end of a batch and any call that does not retrieve settle counts."""
         if call.__class__ is RetrievedDocument:
             if call.judged_by == self._compiled.digest:
@@ -364,7 +364,7 @@ class RetrievalRun:
             return None
         return self._settle(list(self._open))
 
-    def finish(self, end: RunEnded) -> Outcome:
+    def finish(self, end: RunEnded) -> CategoryOutcome:
         """Settle what is open, or a run without any document, and look for sources that dominate."""
         del end
         left = list(self._open) if self._counts or self._settled else [None]
@@ -377,7 +377,7 @@ class RetrievalRun:
         self.count = sum(self._counts.values())
         return _outcome(Phase.AFTER_WORKFLOW, found, count=self.count)
 
-    def _document(self, call: RetrievedDocument) -> Outcome | None:
+    def _document(self, call: RetrievedDocument) -> CategoryOutcome | None:
         count = self._counts.get(call.batch, 0) + 1
         try:
             is_fine = (
@@ -416,7 +416,7 @@ class RetrievalRun:
             self._sources[call.source] = self._sources.get(call.source, 0) + 1
         return count
 
-    def _settle(self, batches: Sequence[BatchId | None]) -> Outcome | None:
+    def _settle(self, batches: Sequence[BatchId | None]) -> CategoryOutcome | None:
         counts = [self._counts.get(batch, 0) for batch in batches]
         found = self._compiled.settle(counts)
         self._close(batches)
@@ -428,9 +428,11 @@ class RetrievalRun:
             self._settled.add(batch)
 
 
-def _outcome(phase: Phase, found: Mapping[int, Sequence[Violation]], *, count: int, notes: Mapping[str, object] | None = None) -> Outcome:
+def _outcome(
+    phase: Phase, found: Mapping[int, Sequence[Violation]], *, count: int, notes: Mapping[str, object] | None = None
+) -> CategoryOutcome:
     metadata: Metadata = {"chunk_count": count, **notes} if notes else {"chunk_count": count}
-    return Outcome(phase=phase, found=found, reason=f"Retrieval quality within policy ({count} chunks)", metadata=metadata)
+    return CategoryOutcome(phase=phase, found=found, reason=f"Retrieval quality within policy ({count} chunks)", metadata=metadata)
 
 
 def _by_limits(limits: Iterable[RetrievalLimits]) -> Mapping[RetrievalLimits, Sequence[int]]:

@@ -21,7 +21,7 @@ _LITTLE: Final = frozenset((Shortfall.PARTIAL, Shortfall.TRUNCATED, Shortfall.MI
 """There is something to answer from, though not all."""
 
 
-class Tried(NamedTuple):
+class TriedCall(NamedTuple):
     """A call to a source that came back."""
 
     tool: str
@@ -31,7 +31,7 @@ class Tried(NamedTuple):
     is_sufficient: bool
 
 
-class Step(NamedTuple):
+class PlannedStep(NamedTuple):
     """A next step, and the tool it is for."""
 
     step: NextStep
@@ -40,35 +40,35 @@ class Step(NamedTuple):
     reason: str = ""
 
 
-def first_step(profile: Profile, *, kind: QuestionType, breadth: Breadth, skills: Sequence[str]) -> Step:
+def first_step(profile: Profile, *, kind: QuestionType, breadth: Breadth, skills: Sequence[str]) -> PlannedStep:
     """Return what to begin with."""
     tool = sources_of(profile, kind=kind, skills=skills)[0]
-    return Step(NextStep.SWITCH, tool, _top_k(profile, tool, (), breadth), "nothing was asked yet")
+    return PlannedStep(NextStep.SWITCH, tool, _top_k(profile, tool, (), breadth), "nothing was asked yet")
 
 
 def next_step(
     profile: Profile,
-    tried: Sequence[Tried],
+    tried: Sequence[TriedCall],
     *,
     kind: QuestionType,
     breadth: Breadth,
     skills: Sequence[str],
     spent: Collection[str] = (),
-) -> Step:
+) -> PlannedStep:
     """Return what to do after the last of the calls; `spent` are tools to which nothing new can be said."""
     last = tried[-1]
     if any(each.is_sufficient for each in tried):
-        return Step(NextStep.ANSWER, reason="what was found is enough")
+        return PlannedStep(NextStep.ANSWER, reason="what was found is enough")
     lacks = ", ".join(each.value for each in last.shortfalls)
     if profile.call_cap is not None and len(tried) >= profile.call_cap:
         return _end(tried, f"the result is insufficient ({lacks}) and {profile.call_cap} calls were made")
     is_tried = sum(each.tool == last.tool for each in tried) >= _TRIES or last.tool in spent
     if profile.first_retry is FirstRetry.SAME_TOOL and not is_tried:
-        return Step(NextStep.REWRITE, last.tool, _top_k(profile, last.tool, tried, breadth), f"the result is insufficient ({lacks})")
+        return PlannedStep(NextStep.REWRITE, last.tool, _top_k(profile, last.tool, tried, breadth), f"the result is insufficient ({lacks})")
     asked = {*(each.tool for each in tried), *spent}
     left = [tool for tool in sources_of(profile, kind=kind, skills=skills) if tool not in asked]
     if left:
-        return Step(NextStep.SWITCH, left[0], _top_k(profile, left[0], tried, breadth), f"the result is insufficient ({lacks})")
+        return PlannedStep(NextStep.SWITCH, left[0], _top_k(profile, left[0], tried, breadth), f"the result is insufficient ({lacks})")
     return _end(tried, f"the result is insufficient ({lacks}) and no source is left")
 
 
@@ -82,14 +82,14 @@ def sources_of(profile: Profile, *, kind: QuestionType, skills: Sequence[str]) -
     return found or [TOOL_OF_ROLE[ToolRole.TEXT]]
 
 
-def _end(tried: Sequence[Tried], reason: str) -> Step:
+def _end(tried: Sequence[TriedCall], reason: str) -> PlannedStep:
     has_some = any(each.shortfalls and all(lack in _LITTLE for lack in each.shortfalls) for each in tried)
     if has_some:
-        return Step(NextStep.ANSWER, reason=f"{reason}; answer what can be answered, and say what is missing")
-    return Step(NextStep.NOT_FOUND, reason=reason)
+        return PlannedStep(NextStep.ANSWER, reason=f"{reason}; answer what can be answered, and say what is missing")
+    return PlannedStep(NextStep.NOT_FOUND, reason=reason)
 
 
-def _top_k(profile: Profile, tool: str, tried: Sequence[Tried], breadth: Breadth) -> int | None:
+def _top_k(profile: Profile, tool: str, tried: Sequence[TriedCall], breadth: Breadth) -> int | None:
     """Return how many results to ask for; None for every tool but the text tool."""
     if tool != TOOL_OF_ROLE[ToolRole.TEXT]:
         return None

@@ -21,7 +21,7 @@ from evidentia.text.blocks import TAG
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evidentia.protocol.tool_results import Piece, ResultFacts
+    from evidentia.protocol.tool_results import EvidencePiece, ResultFacts
 
 
 _SPECIAL: Final = re.compile(r'[&"<>\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]')
@@ -74,7 +74,7 @@ class WebCitation(msgspec.Struct, frozen=True, kw_only=True):
 Citation = DocumentCitation | TableCitation | WebCitation
 
 
-def cite_piece(piece: Piece, *, page: int | None = None) -> DocumentCitation:
+def cite_piece(piece: EvidencePiece, *, page: int | None = None) -> DocumentCitation:
     """Return the citation of a piece of text: of its first page, or of the page that is named."""
     if not piece.file:
         raise InvalidFieldError("file", "the piece has none; cite the address it came from with cite_url")
@@ -143,7 +143,7 @@ _MAX_PLAIN_LENGTH: Final = 400
 _BREAKING: Final = re.compile(r"[<>]")
 
 
-class Problem(NamedTuple):
+class CitationProblem(NamedTuple):
     """What is wrong with a tag, and what to write."""
 
     what: str
@@ -156,7 +156,7 @@ class FoundCitation(NamedTuple):
     start: int
     end: int
     citation: Citation | None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[CitationProblem, ...] = ()
 
 
 def parse_citation(text: str) -> Citation | None:
@@ -176,7 +176,7 @@ def find_citations(reply: str) -> tuple[FoundCitation, ...]:
             found.append(_read(tag.start(), tag[0].rstrip()))
         elif not found or reply[found[-1].end : tag.start()].strip():
             # The end of an element belongs to its beginning, which is told already.
-            problem = Problem("an end tag stands alone", 'write <CITATION file="..." filename="..." page=N />')
+            problem = CitationProblem("an end tag stands alone", 'write <CITATION file="..." filename="..." page=N />')
             found.append(FoundCitation(tag.start(), tag.end(), None, (problem,)))
     return tuple(found)
 
@@ -186,36 +186,38 @@ def _read(start: int, tag: str) -> FoundCitation:
     if plain:
         citation: Citation | None = DocumentCitation(file=unescape(plain[1]), filename=unescape(plain[2]), page=int(plain[3]))
         return FoundCitation(start, start + len(tag), citation)
-    problems: list[Problem] = []
+    problems: list[CitationProblem] = []
     opening = _BODY.match(tag)
     begin = opening.end() if opening else len(_NAME)
     if tag[:begin] != _NAME:
-        problems.append(Problem(f"it begins with {_shown(tag[:begin])}", f"begin it with {_NAME}"))
+        problems.append(CitationProblem(f"it begins with {_shown(tag[:begin])}", f"begin it with {_NAME}"))
     if not tag.endswith(">"):
-        problems.append(Problem("it does not end", "end it with />"))
+        problems.append(CitationProblem("it does not end", "end it with />"))
     elif not tag.endswith("/>"):
-        problems.append(Problem("its slash is missing", "end it with />"))
+        problems.append(CitationProblem("its slash is missing", "end it with />"))
     body = tag[begin:].removesuffix(">").removesuffix("/")
     values = _attributes(body, problems)
     citation = None if problems else _build(values, problems)
     return FoundCitation(start, start + len(tag), None if problems else citation, tuple(problems))
 
 
-def _attributes(body: str, problems: list[Problem]) -> dict[str, str]:
+def _attributes(body: str, problems: list[CitationProblem]) -> dict[str, str]:
     values: dict[str, str] = {}
     place = 0
     while len(problems) <= _MAX_PROBLEMS and (found := _ATTRIBUTE.match(body, place)):
         name = found[1]
         if place == found.start(1) or body[place : found.start(1)].strip():
-            problems.append(Problem(f"no space stands before {_shown(name)}", "put a space between attributes"))
+            problems.append(CitationProblem(f"no space stands before {_shown(name)}", "put a space between attributes"))
         if name in values:
-            problems.append(Problem(f"{name} stands twice", f"write {name} once"))
+            problems.append(CitationProblem(f"{name} stands twice", f"write {name} once"))
         elif name not in _KNOWN:
-            problems.append(Problem(f"{_shown(name)} is no attribute", f"use only {', '.join(_KNOWN)}{_nearest(name)}"))
+            problems.append(CitationProblem(f"{_shown(name)} is no attribute", f"use only {', '.join(_KNOWN)}{_nearest(name)}"))
         values.setdefault(name, found[2])
         place = found.end()
     if body[place:].strip():
-        problems.append(Problem(f"{_shown(body[place:].strip())} is no attribute", 'write attributes as name="text" or name=number'))
+        problems.append(
+            CitationProblem(f"{_shown(body[place:].strip())} is no attribute", 'write attributes as name="text" or name=number')
+        )
     return values
 
 
@@ -224,14 +226,14 @@ def _nearest(name: str) -> str:
     return f"; did you mean {lowered}" if lowered in _KNOWN else ""
 
 
-def _build(values: dict[str, str], problems: list[Problem]) -> Citation | None:
+def _build(values: dict[str, str], problems: list[CitationProblem]) -> Citation | None:
     form = _form(values)
     missing = [name for name in form if name not in values]
     foreign = [name for name in values if name not in form]
     if missing:
-        problems.append(Problem(f"{', '.join(missing)} is missing", f"write {_sample(form)}"))
+        problems.append(CitationProblem(f"{', '.join(missing)} is missing", f"write {_sample(form)}"))
     if foreign:
-        problems.append(Problem(f"{', '.join(foreign)} does not go with {form[0]}", f"write {_sample(form)}"))
+        problems.append(CitationProblem(f"{', '.join(foreign)} does not go with {form[0]}", f"write {_sample(form)}"))
     texts = {name: _text(name, values[name], problems) for name in form if name in values and name in {"file", "filename", "url"}}
     numbers = {name: _number(name, values[name], problems) for name in form if name in values and name in {"page", "sheet"}}
     rows = _rows(values["rows"], problems) if "rows" in form and "rows" in values else ()
@@ -258,41 +260,41 @@ def _sample(form: tuple[str, ...]) -> str:
     return f"{_NAME} {' '.join(attributes)} />"
 
 
-def _text(name: str, value: str, problems: list[Problem]) -> str:
+def _text(name: str, value: str, problems: list[CitationProblem]) -> str:
     bare = value[1:-1]
     if not value.startswith('"'):
-        problems.append(Problem(f"{name} is not in double quotes", f'write {name}="..."'))
+        problems.append(CitationProblem(f"{name} is not in double quotes", f'write {name}="..."'))
     elif not bare.strip():
-        problems.append(Problem(f"{name} is empty", f"write the {name} that the result shows"))
+        problems.append(CitationProblem(f"{name} is empty", f"write the {name} that the result shows"))
     elif _BREAKING.search(bare):
-        problems.append(Problem(f"{name} holds an angle bracket", "write &lt; and &gt;"))
+        problems.append(CitationProblem(f"{name} holds an angle bracket", "write &lt; and &gt;"))
     return unescape(bare)
 
 
-def _number(name: str, value: str, problems: list[Problem]) -> int:
+def _number(name: str, value: str, problems: list[CitationProblem]) -> int:
     bare = value.strip("\"'")
     if value != bare:
         problems.append(
-            Problem(
+            CitationProblem(
                 f"{name} is in quotes",
                 f"write {name}={bare}" if _INTEGER.fullmatch(bare) else f"write {name}= and one whole number, without quotes",
             )
         )
     elif not _INTEGER.fullmatch(value) or not value.isascii():
-        problems.append(Problem(f"{name} is {_shown(value)}", f"write {name}= and one whole number, without quotes"))
+        problems.append(CitationProblem(f"{name} is {_shown(value)}", f"write {name}= and one whole number, without quotes"))
     elif name == "sheet" and int(value) < 1:
-        problems.append(Problem("sheet is 0", "count sheets from 1"))
+        problems.append(CitationProblem("sheet is 0", "count sheets from 1"))
     return int(value) if not problems else 0
 
 
-def _rows(value: str, problems: list[Problem]) -> tuple[int, ...]:
+def _rows(value: str, problems: list[CitationProblem]) -> tuple[int, ...]:
     if not _LIST.fullmatch(value) or not value.isascii():
         fix = "rows=[2, 4]: whole numbers in brackets, without quotes"
-        problems.append(Problem(f"rows is {_shown(value)}", f"write {fix}"))
+        problems.append(CitationProblem(f"rows is {_shown(value)}", f"write {fix}"))
         return ()
     rows = tuple(int(row) for row in value.strip("[] \t").split(","))
     if 0 in rows:
-        problems.append(Problem("rows holds 0", "count rows from 1"))
+        problems.append(CitationProblem("rows holds 0", "count rows from 1"))
     return rows
 
 
@@ -308,7 +310,7 @@ _MAX_LENGTH: Final = 60
 _MAX_SHOWN: Final = 8
 
 
-class Shown(NamedTuple):
+class ShownSources(NamedTuple):
     """All that the results of a run showed, by what a citation names."""
 
     names: Mapping[str, str]
@@ -321,7 +323,7 @@ class Shown(NamedTuple):
     """The texts of tools that are not ours."""
 
 
-def gather(results: Sequence[ResultFacts]) -> Shown:
+def gather(results: Sequence[ResultFacts]) -> ShownSources:
     """Return what the results showed."""
     names: dict[str, str] = {}
     pages: dict[str, set[int]] = {}
@@ -339,10 +341,10 @@ def gather(results: Sequence[ResultFacts]) -> Shown:
         for place, (shown, _) in result.sheets.items():
             rows[place] = rows.get(place, frozenset()) | shown
         urls.update(result.urls)
-    return Shown(names, {file: frozenset(found) for file, found in pages.items()}, rows, frozenset(urls), tuple(foreign))
+    return ShownSources(names, {file: frozenset(found) for file, found in pages.items()}, rows, frozenset(urls), tuple(foreign))
 
 
-def what_is_wrong(citation: Citation, shown: Shown) -> str:
+def what_is_wrong(citation: Citation, shown: ShownSources) -> str:
     """Return why a citation names nothing that was returned, and what would be right; empty when it resolves."""
     if isinstance(citation, DocumentCitation):
         return _check_document(citation, shown)
@@ -351,7 +353,7 @@ def what_is_wrong(citation: Citation, shown: Shown) -> str:
     return _check_url(citation, shown)
 
 
-def _check_document(citation: DocumentCitation, shown: Shown) -> str:
+def _check_document(citation: DocumentCitation, shown: ShownSources) -> str:
     problem = _check_file(citation.file, citation.filename, shown)
     if problem is not None:
         return problem
@@ -364,7 +366,7 @@ def _check_document(citation: DocumentCitation, shown: Shown) -> str:
     return f"page {citation.page} of {quoted(citation.filename)} was not shown; the pages shown are {_listed(pages)}, counted from 0"
 
 
-def _check_table(citation: TableCitation, shown: Shown) -> str:
+def _check_table(citation: TableCitation, shown: ShownSources) -> str:
     problem = _check_file(citation.file, citation.filename, shown)
     if problem is not None:
         return problem
@@ -382,7 +384,7 @@ def _check_table(citation: TableCitation, shown: Shown) -> str:
     )
 
 
-def _check_file(file: str, filename: str, shown: Shown) -> str | None:
+def _check_file(file: str, filename: str, shown: ShownSources) -> str | None:
     """Return what is wrong with the file or its name, empty when another tool named both; None when the result has to tell more."""
     name = shown.names.get(file)
     if name is not None:
@@ -394,7 +396,7 @@ def _check_file(file: str, filename: str, shown: Shown) -> str | None:
     return f"file {quoted(file)} was not returned in this run{advice}"
 
 
-def _check_url(citation: WebCitation, shown: Shown) -> str:
+def _check_url(citation: WebCitation, shown: ShownSources) -> str:
     if citation.url in shown.urls or any(citation.url.rstrip("/") == url.rstrip("/") for url in shown.urls):
         return ""
     if not shown.urls:
@@ -412,7 +414,7 @@ def _short(value: str) -> str:
     return written if len(written) <= _MAX_LENGTH else written[: _MAX_LENGTH - 3] + "..."
 
 
-def _advice(shown: Shown) -> str:
+def _advice(shown: ShownSources) -> str:
     known = [_short(file) for file in sorted(shown.names)[:3]]
     return f"; those returned are {', '.join(known)}" if known else "; nothing with a file was returned"
 

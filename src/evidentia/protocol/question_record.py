@@ -38,7 +38,7 @@ _REMEMBERED: Final = 512
 """Questions whose reading is kept: the same one is often asked again, or linted in many traces."""
 
 
-class Judged(NamedTuple):
+class JudgedQuestion(NamedTuple):
     """What a question is by its words alone."""
 
     facts: QuestionFacts
@@ -49,7 +49,7 @@ class Judged(NamedTuple):
     digest: Sha256 | None
 
 
-class Reading:
+class QuestionRecord:
     """A question with its labels: those that were given, the others judged."""
 
     def __init__(
@@ -151,9 +151,9 @@ class Reading:
         return self._stems
 
 
-def _judge(question: str) -> Judged:
+def _judge(question: str) -> JudgedQuestion:
     facts = read_question(question)
-    return Judged(
+    return JudgedQuestion(
         facts=facts,
         task=classify_task(question),
         kind=question_type(question),

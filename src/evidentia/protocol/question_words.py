@@ -178,7 +178,7 @@ def stem_of(word: str) -> str:
     return terms[0] if terms else word
 
 
-class Probe(NamedTuple):
+class WordProbe(NamedTuple):
     """One word to be found."""
 
     stem: str
@@ -199,20 +199,20 @@ class Probe(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 14)
-def probe_of(word: str) -> Probe:
+def probe_of(word: str) -> WordProbe:
     """Return the probe of a word as it is written."""
     lowered = word.casefold()
     if not lowered.isalpha():
-        return Probe(stem=lowered, start=lowered, spellings=_spellings(lowered))
+        return WordProbe(stem=lowered, start=lowered, spellings=_spellings(lowered))
     stem = stem_of(lowered)
     shared = next((place for place, letter in enumerate(stem) if letter != lowered[place : place + 1]), len(stem))
     if shared == len(stem) and stem.endswith("i"):
         shared -= 1  # the stem of `ferry` and of `ferries` is `ferri`: what they share ends before it
     is_short = word.isupper() and 1 < len(word) <= MAX_SHORT_LENGTH
-    return Probe(stem=stem, start=lowered[:shared] or lowered, short=lowered if is_short else "")
+    return WordProbe(stem=stem, start=lowered[:shared] or lowered, short=lowered if is_short else "")
 
 
-def relatives(stem: str) -> tuple[Probe, ...]:
+def relatives(stem: str) -> tuple[WordProbe, ...]:
     """Return the other words of the groups that a stem stands in."""
     return _related().get(stem, ())
 
@@ -232,8 +232,8 @@ def _near() -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=1)
-def _related() -> dict[str, tuple[Probe, ...]]:
-    related: dict[str, dict[Probe, None]] = {}
+def _related() -> dict[str, tuple[WordProbe, ...]]:
+    related: dict[str, dict[WordProbe, None]] = {}
     for group in GROUPS:
         probes = [probe_of(word) for word in group]
         for probe in probes:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.protocol.classification import is_code_file
-from evidentia.protocol.question_words import ATTRIBUTES, COMMON, GENERIC, MONTHS, Probe, probe_of, stem_of
+from evidentia.protocol.question_words import ATTRIBUTES, COMMON, GENERIC, MONTHS, WordProbe, probe_of, stem_of
 from evidentia.query.conversation import leans, subject_words
 from evidentia.query.decomposition import split_comparison
 from evidentia.query.normalisation import is_identifier, normalise_text
@@ -46,9 +46,9 @@ class Entity(NamedTuple):
     """Something that a question names, and the words by which it is found."""
 
     text: str
-    probes: tuple[Probe, ...]
+    probes: tuple[WordProbe, ...]
     initials: str = ""
-    weak: tuple[Probe, ...] = ()
+    weak: tuple[WordProbe, ...] = ()
     """Words of it that any text may have, such as `small` and `team`: beside others they do not show that it is meant."""
 
     def occurs(self, text: str) -> bool:
@@ -72,7 +72,7 @@ class QuestionFacts(NamedTuple):
     words: tuple[Word, ...]
     entities: tuple[Entity, ...]
     """What it names: names, identifiers, quoted phrases. Empty for a question in plain words."""
-    topic: tuple[Probe, ...]
+    topic: tuple[WordProbe, ...]
     """The words it is about, each once; those of the conversation among them, where it leans on that."""
     content: frozenset[str]
     """The stems of all its words that may name a subject."""
@@ -82,7 +82,7 @@ class QuestionFacts(NamedTuple):
     attributes: tuple[str, ...]
     sides: tuple[Entity, ...]
     """The two sides of a comparison."""
-    parts: tuple[tuple[Probe, ...], ...] = ()
+    parts: tuple[tuple[WordProbe, ...], ...] = ()
     """The subjects of what is asked, one for each question in it; what is only told or ordered is not among them."""
 
 
@@ -185,7 +185,7 @@ def _is_of_code(words: Sequence[Word], word: Word) -> bool:
     return "_" in word.text and any(is_code_file(other.text) for other in words)
 
 
-def _parts_asked(words: Sequence[Word]) -> Iterator[tuple[Probe, ...]]:
+def _parts_asked(words: Sequence[Word]) -> Iterator[tuple[WordProbe, ...]]:
     """Yield the subject of each question: sentences that ask, divided where `and` is followed by a word that asks."""
     part: list[Word] = []
     is_asked = False
@@ -205,7 +205,7 @@ def _parts_asked(words: Sequence[Word]) -> Iterator[tuple[Probe, ...]]:
             part, is_asked = [], False
 
 
-def _subject(part: Sequence[Word]) -> tuple[Probe, ...]:
+def _subject(part: Sequence[Word]) -> tuple[WordProbe, ...]:
     """Return the words that a question is about, general ones among them; none where it only leans on what was said before."""
     spoken = [word.text for word in part if word.is_content]
     return _probes(spoken) if any(word.casefold() not in GENERIC for word in spoken) else ()
@@ -226,14 +226,14 @@ _ASKERS: Final = QUESTION_WORDS | AUXILIARIES
 _QUARTERS: Final = frozenset(("q1", "q2", "q3", "q4", "h1", "h2"))
 
 
-def _topic(spoken: Sequence[str]) -> tuple[Probe, ...]:
+def _topic(spoken: Sequence[str]) -> tuple[WordProbe, ...]:
     """Return the words that tell the subject; those that only tell how it is asked when there are no others."""
     plain = [word.strip('"').removesuffix("'s") for word in spoken]
     specific = [word for word in plain if (low := word.casefold()) not in GENERIC and low not in _QUARTERS and not _YEAR.fullmatch(word)]
     return _probes(specific or plain)
 
 
-def _probes(words: Sequence[str]) -> tuple[Probe, ...]:
+def _probes(words: Sequence[str]) -> tuple[WordProbe, ...]:
     parts = [part for word in words for part in _parts(word.strip('"'))]
     return tuple({probe.stem: probe for probe in map(probe_of, parts[:_MAX_TERMS]) if probe.start}.values())
 

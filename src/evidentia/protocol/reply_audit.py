@@ -16,14 +16,14 @@ from evidentia.protocol.citations import gather
 from evidentia.protocol.reply_citations import citation_findings, drawn_on, image_findings, sources_of, valid_citations
 from evidentia.protocol.reply_layout import is_marked, lay_out
 from evidentia.protocol.reply_tables import instruction_findings, table_findings
-from evidentia.protocol.sentence_roles import NO_TERMS, Act, read_terms
+from evidentia.protocol.sentence_roles import NO_TERMS, SentenceRole, read_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.protocol.reply_citations import Source
-    from evidentia.protocol.reply_layout import Layout, Unit
-    from evidentia.protocol.sentence_roles import Saying, Terms
+    from evidentia.protocol.reply_citations import CitableSource
+    from evidentia.protocol.reply_layout import ReplyLayout, ReplyUnit
+    from evidentia.protocol.sentence_roles import RoleSentence, Terms
     from evidentia.protocol.tool_results import ResultFacts
 
 
@@ -70,13 +70,13 @@ def audit_reply(
     )
 
 
-def _answer_findings(layout: Layout, results: Sequence[ResultFacts], *, says_not_found: bool) -> list[ReplyFinding]:
+def _answer_findings(layout: ReplyLayout, results: Sequence[ResultFacts], *, says_not_found: bool) -> list[ReplyFinding]:
     """Return a finding for a reply that says nothing of what was found, and for one that asserts although nothing was."""
     if says_not_found or not results:
         return []
     asserts = _asserts(layout)
     has_evidence = any(result.has_evidence for result in results)
-    asks = any(saying.act is Act.QUESTION for unit in layout.units for saying in unit.sayings)
+    asks = any(saying.act is SentenceRole.QUESTION for unit in layout.units for saying in unit.sayings)
     if has_evidence and not asserts and not asks and not any(unit.cited or unit.is_supplement for unit in layout.units):
         reason = "the reply says nothing of what was retrieved"
         return [ReplyFinding(rule=ProtocolRule.CITATION_MISSING, reason=reason)]
@@ -86,15 +86,15 @@ def _answer_findings(layout: Layout, results: Sequence[ResultFacts], *, says_not
     return []
 
 
-def _says_not_found(layout: Layout, sources: Sequence[Source], *, known: Terms) -> bool:
+def _says_not_found(layout: ReplyLayout, sources: Sequence[CitableSource], *, known: Terms) -> bool:
     """Tell whether a reply as a whole says that nothing was found: some sentence does, and no unit answers from a source."""
     plain = [unit for unit in layout.units if not unit.is_supplement]
-    if not any(saying.act is Act.NOT_FOUND for unit in plain for saying in unit.sayings):
+    if not any(saying.act is SentenceRole.NOT_FOUND for unit in plain for saying in unit.sayings):
         return False
     return not any(_answers(unit, sources, known=known) for unit in plain)
 
 
-def _answers(unit: Unit, sources: Sequence[Source], *, known: Terms) -> bool:
+def _answers(unit: ReplyUnit, sources: Sequence[CitableSource], *, known: Terms) -> bool:
     """Tell whether a unit answers from a source; one that is cited and stands there word by word does, even if it speaks of not finding."""
     if unit.claims:
         return bool(unit.cited) or bool(drawn_on(unit.terms, sources, known=known))
@@ -102,7 +102,7 @@ def _answers(unit: Unit, sources: Sequence[Source], *, known: Terms) -> bool:
     return any(drawn.is_clear and drawn.shared * 4 >= drawn.new * 3 for drawn in drawn_on(said, sources, known=known))
 
 
-def _asserts(layout: Layout) -> bool:
+def _asserts(layout: ReplyLayout) -> bool:
     return any(unit.claims for unit in layout.units if not unit.is_supplement)
 
 
@@ -200,7 +200,7 @@ _LEAST_TERMS: Final = 6
 
 
 def supplement_findings(
-    layout: Layout, sources: Sequence[Source], *, known: Terms, is_allowed: bool, is_sufficient: bool
+    layout: ReplyLayout, sources: Sequence[CitableSource], *, known: Terms, is_allowed: bool, is_sufficient: bool
 ) -> list[ReplyFinding]:
     """Return what is found in the supplements of a reply, and where one is mixed with what was retrieved."""
     supplements = [unit for unit in layout.units if unit.is_supplement]
@@ -240,7 +240,7 @@ def scope_of(text: str) -> tuple[str, ...]:
     return tuple(kinds)
 
 
-def _check_supplement(unit: Unit, sources: Sequence[Source], *, known: Terms) -> list[ReplyFinding]:
+def _check_supplement(unit: ReplyUnit, sources: Sequence[CitableSource], *, known: Terms) -> list[ReplyFinding]:
     findings: list[ReplyFinding] = []
     drawn = [claim for claim in unit.claims if _is_retrieved(claim, sources, known=known)]
     if drawn and len(drawn) < len(unit.claims):
@@ -263,13 +263,13 @@ def _check_supplement(unit: Unit, sources: Sequence[Source], *, known: Terms) ->
     return findings
 
 
-def _is_retrieved(claim: Saying, sources: Sequence[Source], *, known: Terms) -> bool:
+def _is_retrieved(claim: RoleSentence, sources: Sequence[CitableSource], *, known: Terms) -> bool:
     """Tell whether a sentence of a supplement is taken from a source: nearly all of it stands there."""
     best = next(iter(drawn_on(claim.terms, sources, known=known)), None)
     return best is not None and best.is_clear and best.shared * 4 >= best.new * 3
 
 
-def _mixed_in(unit: Unit, sources: Sequence[Source], *, known: Terms) -> str:
+def _mixed_in(unit: ReplyUnit, sources: Sequence[CitableSource], *, known: Terms) -> str:
     """Return why a unit that is no supplement has one in it; empty when it has none."""
     marked = next((saying for saying in unit.sayings[1:] if is_marked(saying.text)), None)
     if marked is not None or _INNER_MARK.search(unit.text):
@@ -279,13 +279,13 @@ def _mixed_in(unit: Unit, sources: Sequence[Source], *, known: Terms) -> str:
     lowered = unit.text.lower()
     if not any(hint in lowered for hint in _OWN_HINTS):
         return ""
-    own = [claim for claim in unit.claims if claim.act is Act.CLAIM and _OWN.search(claim.text)]
+    own = [claim for claim in unit.claims if claim.act is SentenceRole.CLAIM and _OWN.search(claim.text)]
     if any(not drawn_on(claim.terms, sources, known=known) for claim in own):
         return f"the {unit.kind.value} is cited and says of a part that it is not from what was retrieved"
     return ""
 
 
-def _is_unsupported(unit: Unit, layout: Layout, sources: Sequence[Source], *, known: Terms) -> bool:
+def _is_unsupported(unit: ReplyUnit, layout: ReplyLayout, sources: Sequence[CitableSource], *, known: Terms) -> bool:
     """Tell whether hardly a word of a unit of some length stands anywhere in what was retrieved."""
     new = unit.terms - known
     following = layout.units[unit.number] if unit.number < len(layout.units) else None
@@ -294,5 +294,5 @@ def _is_unsupported(unit: Unit, layout: Layout, sources: Sequence[Source], *, kn
     return max((len(new & source.terms) for source in sources), default=0) * 6 <= len(new)
 
 
-def _finding(rule: ProtocolRule, unit: Unit, reason: str, *, kinds: list[str] | None = None) -> ReplyFinding:
+def _finding(rule: ProtocolRule, unit: ReplyUnit, reason: str, *, kinds: list[str] | None = None) -> ReplyFinding:
     return ReplyFinding(rule=rule, reason=reason, block=unit.number, metadata={"kinds": kinds} if kinds else {})

@@ -16,9 +16,9 @@ from evidentia.text.blocks import BlockKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.protocol.citations import Citation, Shown
-    from evidentia.protocol.reply_layout import Cited, Layout, Unit
-    from evidentia.protocol.tool_results import Piece, ResultFacts
+    from evidentia.protocol.citations import Citation, ShownSources
+    from evidentia.protocol.reply_layout import PlacedCitation, ReplyLayout, ReplyUnit
+    from evidentia.protocol.tool_results import EvidencePiece, ResultFacts
 
 
 _COUNTED: Final = 2
@@ -30,11 +30,13 @@ _LISTED: Final = frozenset({BlockKind.LIST, BlockKind.TABLE})
 class _Need(NamedTuple):
     """A unit that draws on sources, the one it shares most with first."""
 
-    unit: Unit
-    drawn: tuple[Drawn, ...]
+    unit: ReplyUnit
+    drawn: tuple[SourceOverlap, ...]
 
 
-def citation_findings(layout: Layout, *, sources: Sequence[Source], shown: Shown, known: Terms, needs_any: bool) -> list[ReplyFinding]:
+def citation_findings(
+    layout: ReplyLayout, *, sources: Sequence[CitableSource], shown: ShownSources, known: Terms, needs_any: bool
+) -> list[ReplyFinding]:
     """Return what is found in the citations of a reply; `known` are the terms of the question, `needs_any` that it must cite something."""
     findings = [finding for unit in layout.units for cited in unit.cited for finding in _check_tag(cited, unit, shown)]
     findings += [finding for cited in layout.strays for finding in _check_tag(cited, None, shown)]
@@ -46,12 +48,12 @@ def citation_findings(layout: Layout, *, sources: Sequence[Source], shown: Shown
     return findings + _check_places(layout, needs, sources=sources, known=known)
 
 
-def valid_citations(unit: Unit) -> list[Citation]:
+def valid_citations(unit: ReplyUnit) -> list[Citation]:
     """Return the well formed citations of a unit."""
     return [cited.tag.citation for cited in unit.cited if cited.tag.citation is not None]
 
 
-def _check_tag(cited: Cited, unit: Unit | None, shown: Shown) -> list[ReplyFinding]:
+def _check_tag(cited: PlacedCitation, unit: ReplyUnit | None, shown: ShownSources) -> list[ReplyFinding]:
     block = unit.number if unit else None
     citation = cited.tag.citation
     findings: list[ReplyFinding] = []
@@ -65,7 +67,7 @@ def _check_tag(cited: Cited, unit: Unit | None, shown: Shown) -> list[ReplyFindi
     return findings
 
 
-def _misplaced(cited: Cited, unit: Unit) -> str:
+def _misplaced(cited: PlacedCitation, unit: ReplyUnit) -> str:
     if cited.is_inside:
         return f"a citation stands inside the {unit.kind.value}; it belongs at its end"
     is_table = isinstance(cited.tag.citation, TableCitation)
@@ -74,10 +76,10 @@ def _misplaced(cited: Cited, unit: Unit) -> str:
     return ""
 
 
-def _count(unit: Unit) -> list[ReplyFinding]:
+def _count(unit: ReplyUnit) -> list[ReplyFinding]:
     """Return a finding for each unit with two citations or more; citations at the ends of several items count item by item."""
     items = {cited.item for cited in unit.cited if cited.item is not None}
-    groups: dict[int | None, list[Cited]] = {}
+    groups: dict[int | None, list[PlacedCitation]] = {}
     for cited in unit.cited:
         groups.setdefault(cited.item if len(items) > 1 else None, []).append(cited)
     counts = [_counted(group) for group in groups.values()]
@@ -90,7 +92,7 @@ def _count(unit: Unit) -> list[ReplyFinding]:
     ]
 
 
-def _counted(group: Sequence[Cited]) -> int:
+def _counted(group: Sequence[PlacedCitation]) -> int:
     """Return how many citations count: one for each file and sheet is always allowed."""
     count = 0
     seen: set[tuple[str, int]] = set()
@@ -103,7 +105,7 @@ def _counted(group: Sequence[Cited]) -> int:
     return count
 
 
-def _need_of(unit: Unit, sources: Sequence[Source], *, known: Terms) -> _Need | None:
+def _need_of(unit: ReplyUnit, sources: Sequence[CitableSource], *, known: Terms) -> _Need | None:
     if unit.is_supplement or not unit.claims:
         return None
     drawn = drawn_on(unit.terms, sources, known=known)
@@ -111,7 +113,7 @@ def _need_of(unit: Unit, sources: Sequence[Source], *, known: Terms) -> _Need | 
     return _Need(unit, drawn) if is_citable else None
 
 
-def _check_places(layout: Layout, needs: Sequence[_Need], *, sources: Sequence[Source], known: Terms) -> list[ReplyFinding]:
+def _check_places(layout: ReplyLayout, needs: Sequence[_Need], *, sources: Sequence[CitableSource], known: Terms) -> list[ReplyFinding]:
     bare = [need for need in needs if not need.unit.cited and not _is_covered(need, layout.units, needs)]
     at_end = _is_collected(layout, bare, needs)
     findings: list[ReplyFinding] = []
@@ -131,7 +133,7 @@ def _check_places(layout: Layout, needs: Sequence[_Need], *, sources: Sequence[S
     return findings + [finding for finding in swapped if finding is not None]
 
 
-def _is_covered(need: _Need, units: Sequence[Unit], needs: Sequence[_Need]) -> bool:
+def _is_covered(need: _Need, units: Sequence[ReplyUnit], needs: Sequence[_Need]) -> bool:
     """Tell whether the citation of the next unit is that of this one: a lead to a list from the same source, or what asserts nothing."""
     unit = need.unit
     following = units[unit.number] if unit.number < len(units) else None
@@ -145,7 +147,7 @@ def _is_covered(need: _Need, units: Sequence[Unit], needs: Sequence[_Need]) -> b
     return not own or any(drawn.source is own[0].source for drawn in need.drawn)
 
 
-def _is_collected(layout: Layout, bare: Sequence[_Need], needs: Sequence[_Need]) -> bool:
+def _is_collected(layout: ReplyLayout, bare: Sequence[_Need], needs: Sequence[_Need]) -> bool:
     """Tell whether all citations stand at or behind the last unit although earlier ones need theirs."""
     if not bare or not layout.tags:
         return False
@@ -163,7 +165,7 @@ def _names_any(need: _Need, citation: Citation) -> bool:
     return any(drawn.source.is_named_by(citation) for drawn in need.drawn)
 
 
-def _missing(need: _Need, layout: Layout, needs: Sequence[_Need], *, is_collected: bool) -> ReplyFinding | None:
+def _missing(need: _Need, layout: ReplyLayout, needs: Sequence[_Need], *, is_collected: bool) -> ReplyFinding | None:
     unit = need.unit
     source = need.drawn[0].source
     holders = [tag.citation for tag in layout.tags if tag.citation is not None and _names_any(need, tag.citation)]
@@ -178,7 +180,7 @@ def _missing(need: _Need, layout: Layout, needs: Sequence[_Need], *, is_collecte
     return ReplyFinding(rule=ProtocolRule.CITATION_MISSING, reason=reason, block=unit.number)
 
 
-def _swapped(need: _Need, sources: Sequence[Source], *, known: Terms) -> ReplyFinding | None:
+def _swapped(need: _Need, sources: Sequence[CitableSource], *, known: Terms) -> ReplyFinding | None:
     """Return a finding for a unit whose citations name sources that share nothing with it, where another source clearly does."""
     best = need.drawn[0]
     citations = valid_citations(need.unit)
@@ -193,7 +195,7 @@ def _swapped(need: _Need, sources: Sequence[Source], *, known: Terms) -> ReplyFi
     return ReplyFinding(rule=ProtocolRule.CITATION_PLACEMENT, reason=reason, block=need.unit.number)
 
 
-def _name(source: Source) -> str:
+def _name(source: CitableSource) -> str:
     if not source.file:
         return "what a tool returned"
     where = f"sheet {source.sheet}" if source.sheet is not None else f"page {source.pages[0] if source.pages else 0}"
@@ -210,7 +212,7 @@ LEAST_SHARED: Final = 2
 _CLEARLY: Final = 3
 
 
-class Source(NamedTuple):
+class CitableSource(NamedTuple):
     """A piece of text, or the rows of one sheet: what a citation can name."""
 
     file: str
@@ -218,7 +220,7 @@ class Source(NamedTuple):
     pages: tuple[int, ...]
     sheet: int | None
     terms: Terms
-    piece: Piece | None = None
+    piece: EvidencePiece | None = None
 
     def is_named_by(self, citation: Citation) -> bool:
         """Tell whether a citation names this source."""
@@ -229,10 +231,10 @@ class Source(NamedTuple):
         return self.piece is not None and citation.url.rstrip("/") in self.piece.text
 
 
-class Drawn(NamedTuple):
+class SourceOverlap(NamedTuple):
     """How much of a unit stands in one source."""
 
-    source: Source
+    source: CitableSource
     shared: int
     new: int
 
@@ -242,29 +244,29 @@ class Drawn(NamedTuple):
         return self.shared >= _CLEARLY
 
 
-def sources_of(results: Sequence[ResultFacts]) -> tuple[Source, ...]:
+def sources_of(results: Sequence[ResultFacts]) -> tuple[CitableSource, ...]:
     """Return everything that was returned, in order."""
-    found: list[Source] = []
+    found: list[CitableSource] = []
     for result in results:
-        found += [Source(piece.file, piece.filename, piece.pages, None, piece.terms, piece) for piece in result.pieces]
+        found += [CitableSource(piece.file, piece.filename, piece.pages, None, piece.terms, piece) for piece in result.pieces]
         names = dict(result.files.values())
-        found += [Source(file, names.get(file, ""), (), sheet, terms) for (file, sheet), (_, terms) in result.sheets.items()]
+        found += [CitableSource(file, names.get(file, ""), (), sheet, terms) for (file, sheet), (_, terms) in result.sheets.items()]
     return tuple(found)
 
 
-def drawn_on(terms: Terms, sources: Sequence[Source], *, known: Terms = NO_TERMS) -> tuple[Drawn, ...]:
+def drawn_on(terms: Terms, sources: Sequence[CitableSource], *, known: Terms = NO_TERMS) -> tuple[SourceOverlap, ...]:
     """Return the sources that a text draws on, the one it shares most with first; what the question says does not count."""
     new = terms - known
-    found: list[tuple[int, int, Drawn]] = []
+    found: list[tuple[int, int, SourceOverlap]] = []
     for place, source in enumerate(sources):
         shared = new & source.terms
         count = len(shared)
         if count * 2 >= len(new) and (count >= LEAST_SHARED or (count and any(is_strong(term) for term in shared))):
-            found.append((-count, place, Drawn(source, count, len(new))))
+            found.append((-count, place, SourceOverlap(source, count, len(new))))
     return tuple(drawn for _, _, drawn in sorted(found, key=lambda entry: entry[:2]))
 
 
-def shares(terms: Terms, source: Source, *, known: Terms = NO_TERMS) -> int:
+def shares(terms: Terms, source: CitableSource, *, known: Terms = NO_TERMS) -> int:
     """Return how many new content terms a text shares with a source."""
     return len((terms - known) & source.terms)
 
@@ -280,13 +282,13 @@ class _Image(NamedTuple):
     """An image, the text it belongs to, and the unit that uses that text most; None where none does."""
 
     image: str
-    piece: Piece
+    piece: EvidencePiece
     nearest: Terms
     """Without the words of the question, which every unit may share."""
-    user: Unit | None
+    user: ReplyUnit | None
 
 
-def image_findings(layout: Layout, sources: Sequence[Source], *, known: Terms) -> list[ReplyFinding]:
+def image_findings(layout: ReplyLayout, sources: Sequence[CitableSource], *, known: Terms) -> list[ReplyFinding]:
     """Return the images that the reply leaves out, or shows away from the text they belong to."""
     pieces = [source.piece for source in sources if source.piece is not None and source.piece.images]
     if not pieces:
@@ -302,7 +304,7 @@ def image_findings(layout: Layout, sources: Sequence[Source], *, known: Terms) -
     return sorted(findings, key=lambda finding: (finding.rule.value, finding.reason))
 
 
-def _images_of(piece: Piece, units: Sequence[Unit], *, known: Terms) -> list[_Image]:
+def _images_of(piece: EvidencePiece, units: Sequence[ReplyUnit], *, known: Terms) -> list[_Image]:
     candidates = [unit for unit in units if not unit.is_supplement and _may_use(unit, piece)]
     found: list[_Image] = []
     for image in piece.images:
@@ -313,33 +315,33 @@ def _images_of(piece: Piece, units: Sequence[Unit], *, known: Terms) -> list[_Im
     return found
 
 
-def _may_use(unit: Unit, piece: Piece) -> bool:
+def _may_use(unit: ReplyUnit, piece: EvidencePiece) -> bool:
     """Tell whether a unit cites a piece, or cites nothing: what cites other evidence is not about this."""
     return bool(unit.terms) and (not unit.cited or _cites(unit, piece))
 
 
-def _cites(unit: Unit, piece: Piece) -> bool:
+def _cites(unit: ReplyUnit, piece: EvidencePiece) -> bool:
     citations = valid_citations(unit)
     if not piece.file:
         return any(isinstance(citation, WebCitation) for citation in citations)
     return any(isinstance(each, DocumentCitation) and each.file == piece.file and each.page in piece.pages for each in citations)
 
 
-def _overlap(unit: Unit, nearest: Terms) -> int:
+def _overlap(unit: ReplyUnit, nearest: Terms) -> int:
     return len(unit.terms & nearest)
 
 
-def _uses(unit: Unit, nearest: Terms) -> bool:
+def _uses(unit: ReplyUnit, nearest: Terms) -> bool:
     shared = _overlap(unit, nearest)
     return shared >= _LEAST_SHARED and shared * 3 >= min(len(nearest), len(unit.terms))
 
 
-def _is_all(piece: Piece, nearest: Terms, unit: Unit) -> bool:
+def _is_all(piece: EvidencePiece, nearest: Terms, unit: ReplyUnit) -> bool:
     """Tell whether a piece that a unit cites says hardly more than what the image belongs to."""
     return len(piece.terms) <= 2 * len(nearest) and _cites(unit, piece)
 
 
-def _is_misplaced(found: _Image, units: Sequence[Unit]) -> bool:
+def _is_misplaced(found: _Image, units: Sequence[ReplyUnit]) -> bool:
     if found.user is None:
         return False
     neighbours = [unit for unit in units if found.image in unit.images or found.image in unit.leads]
@@ -348,13 +350,13 @@ def _is_misplaced(found: _Image, units: Sequence[Unit]) -> bool:
     return all(_is_elsewhere(unit, found, best) for unit in neighbours)
 
 
-def _is_elsewhere(unit: Unit, found: _Image, best: int) -> bool:
+def _is_elsewhere(unit: ReplyUnit, found: _Image, best: int) -> bool:
     """Tell whether a unit speaks of other things than an image belongs to: it shares little, or cites other evidence and shares less."""
     shared = _overlap(unit, found.nearest)
     return shared * 2 < best or (shared < best and not _may_use(unit, found.piece))
 
 
-def _are_at_end(layout: Layout) -> bool:
+def _are_at_end(layout: ReplyLayout) -> bool:
     """Tell whether images stand at the last unit that asserts something, or behind it, and nowhere else."""
     asserting = [unit.number for unit in layout.units if unit.claims]
     last = max(asserting, default=0)

@@ -13,7 +13,7 @@ import msgspec
 
 from evidentia.contracts.layout import IMAGE_SCHEME
 from evidentia.protocol.citations import FoundCitation, find_citations
-from evidentia.protocol.sentence_roles import LEAST_TERMS, Act, Saying, Terms, read_sayings
+from evidentia.protocol.sentence_roles import LEAST_TERMS, RoleSentence, SentenceRole, Terms, read_sentences
 from evidentia.text.blocks import TAG, Block, BlockKind, blocks, image_spans, without_mark
 
 _NAME: Final = r"(?:supplement(?:ary)?|general knowledge)(?: (?:information|notes?|background|knowledge))?(?: ?\([^()\n]{0,60}\))?"
@@ -29,7 +29,7 @@ _WHOLE: Final = frozenset({BlockKind.LIST, BlockKind.TABLE})
 _SPACED: Final = frozenset({BlockKind.HEADING, BlockKind.BREAK})
 
 
-class Cited(NamedTuple):
+class PlacedCitation(NamedTuple):
     """A tag and how it stands at its unit."""
 
     tag: FoundCitation
@@ -40,7 +40,7 @@ class Cited(NamedTuple):
     """The item of the list at whose end it stands."""
 
 
-class Unit(msgspec.Struct, kw_only=True, dict=True):
+class ReplyUnit(msgspec.Struct, kw_only=True, dict=True):
     """A paragraph, list, table, quote or piece of code of a reply."""
 
     number: int
@@ -51,23 +51,23 @@ class Unit(msgspec.Struct, kw_only=True, dict=True):
     """Without tags, images and list marks."""
     raw: str
     is_supplement: bool = False
-    cited: list[Cited] = msgspec.field(default_factory=list)
+    cited: list[PlacedCitation] = msgspec.field(default_factory=list)
     images: list[str] = msgspec.field(default_factory=list)
     """Those inside it or right behind it."""
     leads: list[str] = msgspec.field(default_factory=list)
     """Images right before it."""
 
     @cached_property
-    def sayings(self) -> tuple[Saying, ...]:
+    def sayings(self) -> tuple[RoleSentence, ...]:
         """Return its sentences."""
-        return () if self.kind is BlockKind.CODE else read_sayings(self.text)
+        return () if self.kind is BlockKind.CODE else read_sentences(self.text)
 
     @cached_property
-    def claims(self) -> tuple[Saying, ...]:
+    def claims(self) -> tuple[RoleSentence, ...]:
         """Return those of its sentences that assert something; lists and tables assert as a whole, single words included."""
         if self.kind not in _WHOLE:
-            return tuple(saying for saying in self.sayings if saying.act is Act.CLAIM)
-        parts = tuple(saying for saying in self.sayings if saying.act in {Act.CLAIM, Act.NOTHING})
+            return tuple(saying for saying in self.sayings if saying.act is SentenceRole.CLAIM)
+        parts = tuple(saying for saying in self.sayings if saying.act in {SentenceRole.CLAIM, SentenceRole.NOTHING})
         return parts if len(Terms().union(*(part.terms for part in parts))) >= LEAST_TERMS else ()
 
     @cached_property
@@ -76,11 +76,11 @@ class Unit(msgspec.Struct, kw_only=True, dict=True):
         return Terms().union(*(claim.terms for claim in self.claims))
 
 
-class Layout(NamedTuple):
+class ReplyLayout(NamedTuple):
     """A reply as it is laid out."""
 
-    units: tuple[Unit, ...]
-    strays: tuple[Cited, ...]
+    units: tuple[ReplyUnit, ...]
+    strays: tuple[PlacedCitation, ...]
     """Tags that belong to no unit: behind a heading, or before everything."""
     stray_images: tuple[str, ...]
     tags: tuple[FoundCitation, ...]
@@ -92,7 +92,7 @@ class Layout(NamedTuple):
         return TAG.sub(" ", self.reply)
 
 
-def lay_out(reply: str) -> Layout:
+def lay_out(reply: str) -> ReplyLayout:
     """Return the units of a reply."""
     return _Builder(reply).build()
 
@@ -107,16 +107,16 @@ class _Builder:
 
     def __init__(self, reply: str) -> None:
         self._reply = reply
-        self._units: list[Unit] = []
-        self._strays: list[Cited] = []
+        self._units: list[ReplyUnit] = []
+        self._strays: list[PlacedCitation] = []
         self._stray_images: list[str] = []
-        self._open: Unit | None = None
+        self._open: ReplyUnit | None = None
         self._waiting: list[str] = []
         self._is_supplement = False
         self._tags = find_citations(reply)
         self._place = 0
 
-    def build(self) -> Layout:
+    def build(self) -> ReplyLayout:
         """Return the layout."""
         tags: list[FoundCitation] = []
         for block in blocks(self._reply):
@@ -126,7 +126,7 @@ class _Builder:
             tags += inside
             self._take(block, inside)
         self._stray_images += self._waiting
-        return Layout(tuple(self._units), tuple(self._strays), tuple(self._stray_images), tuple(tags), self._reply)
+        return ReplyLayout(tuple(self._units), tuple(self._strays), tuple(self._stray_images), tuple(tags), self._reply)
 
     def _tags_until(self, end: int) -> list[FoundCitation]:
         found: list[FoundCitation] = []
@@ -138,19 +138,19 @@ class _Builder:
     def _take(self, block: Block, tags: list[FoundCitation]) -> None:
         if block.kind in _SPACED:
             self._open = None
-            self._strays += [Cited(tag) for tag in tags]
+            self._strays += [PlacedCitation(tag) for tag in tags]
             self._is_supplement = block.kind is BlockKind.HEADING and _TITLE.fullmatch(block.text) is not None
         elif block.kind is BlockKind.CITATION:
-            self._attach([Cited(tag, has_own_line=True) for tag in tags])
+            self._attach([PlacedCitation(tag, has_own_line=True) for tag in tags])
         elif block.kind is BlockKind.IMAGE:
             self._show(_hashes(block.text))
         elif tags and block.kind is BlockKind.PARAGRAPH and _LABEL.fullmatch(TAG.sub("", block.text)):
             # `Sources: ...` is a line of citations; with a label of its own it still stands right behind the unit before it.
-            self._attach([Cited(tag, has_own_line=True) for tag in tags])
+            self._attach([PlacedCitation(tag, has_own_line=True) for tag in tags])
         else:
             self._add(block, tags)
 
-    def _attach(self, cited: list[Cited]) -> None:
+    def _attach(self, cited: list[PlacedCitation]) -> None:
         (self._open.cited if self._open else self._strays).extend(cited)
 
     def _show(self, images: list[str]) -> None:
@@ -160,7 +160,7 @@ class _Builder:
 
     def _add(self, block: Block, tags: list[FoundCitation]) -> None:
         is_supplement = block.kind is not BlockKind.CODE and (self._is_supplement or is_marked(block.text))
-        unit = Unit(
+        unit = ReplyUnit(
             number=len(self._units) + 1,
             kind=block.kind,
             start=block.start,
@@ -200,7 +200,7 @@ def _clean(block: Block) -> str:
     return text
 
 
-def _place_of(tag: FoundCitation, block: Block) -> Cited:
+def _place_of(tag: FoundCitation, block: Block) -> PlacedCitation:
     end = block.end
     item = None
     if block.kind is BlockKind.LIST:
@@ -209,7 +209,7 @@ def _place_of(tag: FoundCitation, block: Block) -> Cited:
                 item, end = place, span.end
     behind = TAG.sub("", block.text[tag.end - block.start : end - block.start])
     is_inside = block.kind is BlockKind.TABLE or _REST.fullmatch(_without_images(behind)) is None
-    return Cited(tag, is_inside=is_inside, item=item)
+    return PlacedCitation(tag, is_inside=is_inside, item=item)
 
 
 def _without_images(text: str) -> str:

@@ -15,7 +15,7 @@ from evidentia.text.blocks import BlockKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.protocol.reply_layout import Layout, Unit
+    from evidentia.protocol.reply_layout import ReplyLayout, ReplyUnit
     from evidentia.protocol.table_rows import TableRow
     from evidentia.protocol.tool_results import ResultFacts
 
@@ -37,7 +37,7 @@ _CITING: Final = frozenset(
 )
 
 
-def table_findings(layout: Layout, results: Sequence[ResultFacts], *, question: str, uses_evidence: bool) -> list[ReplyFinding]:
+def table_findings(layout: ReplyLayout, results: Sequence[ResultFacts], *, question: str, uses_evidence: bool) -> list[ReplyFinding]:
     """Return what is found against the table results of a run; empty where there was none."""
     tables = [result for result in results if result.is_table]
     if not tables:
@@ -67,7 +67,7 @@ def instruction_findings(results: Sequence[ResultFacts], findings: Sequence[Repl
     return broken
 
 
-def _check_codes(layout: Layout, prose: str, texts: Sequence[str]) -> list[ReplyFinding]:
+def _check_codes(layout: ReplyLayout, prose: str, texts: Sequence[str]) -> list[ReplyFinding]:
     """Return what of `__src` the reply shows; the question comes first among the texts, then what was retrieved."""
     found = [SOURCE_COLUMN] if SOURCE_COLUMN in prose else []
     found += dict.fromkeys(_CODE.findall(prose))
@@ -86,7 +86,7 @@ def _is_of_document(code: str, texts: Sequence[str]) -> bool:
 
 
 def _check_names(
-    layout: Layout, prose: str, results: Sequence[ResultFacts], tables: Sequence[ResultFacts], *, question: str
+    layout: ReplyLayout, prose: str, results: Sequence[ResultFacts], tables: Sequence[ResultFacts], *, question: str
 ) -> list[ReplyFinding]:
     known = sorted({name for table in tables for _, name in table.files.values()})
     texts = [question.casefold(), *(result.text.casefold() for result in results), *(name.casefold() for name in known)]
@@ -114,7 +114,7 @@ def _names_in(prose: str) -> list[str]:
     return [word for word in dict.fromkeys(words) if word.lower().endswith(_ENDINGS)]
 
 
-def _check_counts(layout: Layout, table: ResultFacts, tables: Sequence[ResultFacts]) -> ReplyFinding | None:
+def _check_counts(layout: ReplyLayout, table: ResultFacts, tables: Sequence[ResultFacts]) -> ReplyFinding | None:
     if not table.omitted or table.total is None or table.displayed is None or not _is_used(layout, table, tables):
         return None
     said = [unit.text for unit in layout.units if unit.kind is not BlockKind.TABLE]
@@ -129,7 +129,7 @@ def _check_counts(layout: Layout, table: ResultFacts, tables: Sequence[ResultFac
     return ReplyFinding(rule=ProtocolRule.TRUNCATION_COUNTS, reason=reason, metadata=wanted)
 
 
-def _is_used(layout: Layout, table: ResultFacts, tables: Sequence[ResultFacts]) -> bool:
+def _is_used(layout: ReplyLayout, table: ResultFacts, tables: Sequence[ResultFacts]) -> bool:
     """Tell whether the reply draws on this table: it cites a sheet of it, or there is no other."""
     places = {
         (citation.file, citation.sheet)
@@ -140,7 +140,7 @@ def _is_used(layout: Layout, table: ResultFacts, tables: Sequence[ResultFacts]) 
     return any(place in table.sheets for place in places) or all(other is table or not other.rows for other in tables)
 
 
-def _check_sheets(layout: Layout, table: ResultFacts) -> ReplyFinding | None:
+def _check_sheets(layout: ReplyLayout, table: ResultFacts) -> ReplyFinding | None:
     """Return a finding for rows that are shown at a cited unit while their sheet is cited nowhere; each file and sheet has its own."""
     if len(table.sheets) < _SEVERAL:
         return None
@@ -162,7 +162,7 @@ def _check_sheets(layout: Layout, table: ResultFacts) -> ReplyFinding | None:
     return None
 
 
-def _shows(unit: Unit, row: TableRow) -> bool:
+def _shows(unit: ReplyUnit, row: TableRow) -> bool:
     """Tell whether a unit shows a row: its first cell with words and one cell more, or its only cell."""
     cells = [cell for cell in row.cells if cell.strip()]
     named = next((cell for cell in cells if any(map(str.isalpha, cell))), None)
@@ -171,7 +171,7 @@ def _shows(unit: Unit, row: TableRow) -> bool:
     return named in found and len(found) >= min(_SEVERAL, len(cells))
 
 
-def _check_merged(unit: Unit) -> ReplyFinding | None:
+def _check_merged(unit: ReplyUnit) -> ReplyFinding | None:
     seen: set[tuple[str, int]] = set()
     for citation in valid_citations(unit):
         if not isinstance(citation, TableCitation):

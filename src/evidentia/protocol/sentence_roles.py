@@ -64,7 +64,7 @@ _COUNT_TALK: Final = re.compile(
 """Two of these in a sentence with two numbers are about the result, not about the world."""
 
 
-class Act(IntEnum):
+class SentenceRole(IntEnum):
     """What a sentence does."""
 
     CLAIM = 0
@@ -76,15 +76,15 @@ class Act(IntEnum):
     NOTHING = 6
 
 
-class Saying(NamedTuple):
+class RoleSentence(NamedTuple):
     """A sentence, what it does, and its content terms."""
 
     text: str
-    act: Act
+    act: SentenceRole
     terms: Terms
 
 
-def read_sayings(text: str) -> tuple[Saying, ...]:
+def read_sentences(text: str) -> tuple[RoleSentence, ...]:
     """Return the sentences of a text that holds no tags and no list marks."""
     return tuple(_read(text[span.start : span.end]) for span in split_sentences(text))
 
@@ -94,31 +94,31 @@ def is_about_counts(text: str) -> bool:
     return _COUNT_WORD.search(text) is not None
 
 
-def _read(sentence: str) -> Saying:
+def _read(sentence: str) -> RoleSentence:
     terms = read_terms(sentence)
-    return Saying(sentence, _act_of(sentence, terms), terms)
+    return RoleSentence(sentence, _act_of(sentence, terms), terms)
 
 
-def _act_of(sentence: str, terms: Terms) -> Act:
+def _act_of(sentence: str, terms: Terms) -> SentenceRole:
     bare = sentence.strip(_CLOSERS)
     if bare.endswith(("?", "\uff1f")):
-        return Act.QUESTION
+        return SentenceRole.QUESTION
     if says_nothing_found(bare):
-        return Act.NOT_FOUND
+        return SentenceRole.NOT_FOUND
     opens = bare.partition(" ")[0].rstrip(",.!").replace("\u2019", "'").lower() in _OPENERS
     if opens and _POLITE.match(bare):
-        return Act.POLITE
+        return SentenceRole.POLITE
     if bare.endswith((":", "\uff1a")) or (opens and _is_lead(bare)):
-        return Act.LEAD
+        return SentenceRole.LEAD
     is_attribution = bare.startswith(("\u2014", "\u2013", "-- ")) and len(bare.split()) <= _MAX_ATTRIBUTION_LENGTH
-    return Act.NOTHING if is_attribution else _act_of_statement(bare, terms)
+    return SentenceRole.NOTHING if is_attribution else _act_of_statement(bare, terms)
 
 
-def _act_of_statement(bare: str, terms: Terms) -> Act:
+def _act_of_statement(bare: str, terms: Terms) -> SentenceRole:
     numbers = sum(1 for term in terms if is_strong(term))
     if numbers >= _LEAST_COUNTS and len(set(_COUNT_TALK.findall(bare.lower()))) >= _LEAST_COUNTS:
-        return Act.COUNTS
-    return Act.CLAIM if numbers or len(terms) >= LEAST_TERMS else Act.NOTHING
+        return SentenceRole.COUNTS
+    return SentenceRole.CLAIM if numbers or len(terms) >= LEAST_TERMS else SentenceRole.NOTHING
 
 
 def _is_lead(bare: str) -> bool:
@@ -265,7 +265,7 @@ def is_strong(term: str) -> bool:
     return not term.isalpha()
 
 
-class _Words(dict[str, Terms]):
+class _TermsCache(dict[str, Terms]):
     """The content terms of each word, read once; what is remembered is bounded and never changes what is returned."""
 
     def __missing__(self, word: str) -> Terms:
@@ -279,4 +279,4 @@ class _Words(dict[str, Terms]):
         return terms
 
 
-_WORDS: Final = _Words()
+_WORDS: Final = _TermsCache()

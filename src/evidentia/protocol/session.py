@@ -33,9 +33,9 @@ from evidentia.governance.run_journal import unsealed
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.protocol_profiles import PROFILES, profile_of
 from evidentia.policy.rules import check_policy
-from evidentia.protocol.advice import Step, Tried, first_step, next_step, rewrite
+from evidentia.protocol.advice import PlannedStep, TriedCall, first_step, next_step, rewrite
 from evidentia.protocol.classification import TOOL_OF_ROLE, query_of, suits
-from evidentia.protocol.question_record import Reading
+from evidentia.protocol.question_record import QuestionRecord
 from evidentia.protocol.reply_audit import audit_reply
 from evidentia.protocol.self_check import list_for_agent, self_check
 from evidentia.protocol.sufficiency import evidence_text, shortfalls
@@ -88,7 +88,7 @@ class ProtocolSession:
         if on_violation not in _ACTIONS:
             raise InvalidRecordError("on_violation", f"'{on_violation}' is neither 'warn' nor 'block'")
         self.profile = profile_of(profile)
-        self._reading = Reading(
+        self._reading = QuestionRecord(
             checked_text(question, "question"),
             skills=tuple(_skill(each) for each in skills),
             turns=turns,
@@ -105,7 +105,7 @@ class ProtocolSession:
         self._open: dict[int, ToolAsked] = {}
         self._queries: dict[str, list[str]] = {}
         """What each tool was asked."""
-        self._tried: list[Tried] = []
+        self._tried: list[TriedCall] = []
         self._results: list[ResultFacts] = []
         self._evidence: list[str] = []
         self._found: list[TraceFinding] = []
@@ -218,7 +218,7 @@ class ProtocolSession:
             self._results.append(read)
         if asked.role.retrieves:
             is_sufficient = not any(lack in self.profile.insufficient for lack in lacks)
-            self._tried.append(Tried(self._tool(asked), asked.role, self._top_k(asked), lacks, is_sufficient))
+            self._tried.append(TriedCall(self._tool(asked), asked.role, self._top_k(asked), lacks, is_sufficient))
             self._evidence += [said] if said else []
 
     def tool(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:  # Any: whatever the tool takes and gives
@@ -280,7 +280,7 @@ class ProtocolSession:
             is_fit=lambda query: self._reading.fits(query, least=self.profile.least_containment, evidence=self._evidence),
         )
 
-    def _advice(self, step: Step, query: str) -> Advice:
+    def _advice(self, step: PlannedStep, query: str) -> Advice:
         return Advice(
             step=step.step,
             is_sufficient=self.is_sufficient,

@@ -32,7 +32,7 @@ _URL: Final = re.compile(r"https?://[^\s<>\"'`|\\^{}\[\]]++")
 _URL_TAIL: Final = ".,;:!?)*_"
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class EvidencePiece(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One piece of text evidence: where it stands, what it says, and the hashes of the images in it."""
 
     file: str = ""
@@ -64,7 +64,7 @@ class ResultFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What one tool call returned."""
 
     text: str = ""
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[EvidencePiece, ...] = ()
     rows: tuple[TableRow, ...] = ()
     columns: tuple[str, ...] = ()
     """Without `__src`."""
@@ -142,7 +142,7 @@ def _is_own(tool_name: str) -> bool:
 def _read_foreign(text: str) -> ResultFacts:
     if not text.strip():
         return ResultFacts(text=text)
-    return ResultFacts(text=text, pieces=(Piece(text=text, images=_images_in(text)),), urls=_urls_in(text))
+    return ResultFacts(text=text, pieces=(EvidencePiece(text=text, images=_images_in(text)),), urls=_urls_in(text))
 
 
 def _read_own(text: str) -> ResultFacts:
@@ -169,7 +169,7 @@ def _read_own(text: str) -> ResultFacts:
     )
 
 
-def _read_pieces(text: str, begin: int) -> tuple[Piece, ...]:
+def _read_pieces(text: str, begin: int) -> tuple[EvidencePiece, ...]:
     end = text.rfind(RAG_END)
     body = text[begin : end if end > begin else len(text)]
     headings = list(_HEADING.finditer(body))
@@ -179,9 +179,9 @@ def _read_pieces(text: str, begin: int) -> tuple[Piece, ...]:
     return tuple(_read_piece(heading, body[heading.end() : stop].strip()) for heading, stop in zip(headings, stops, strict=True))
 
 
-def _read_piece(heading: re.Match[str], text: str) -> Piece:
+def _read_piece(heading: re.Match[str], text: str) -> EvidencePiece:
     pages = tuple(int(page) for page in re.findall(r"\d{1,9}", heading[5] or "")) or (int(heading[4]),)
-    return Piece(
+    return EvidencePiece(
         file=unescape(heading[2]),
         filename=unescape(heading[3]),
         pages=pages,

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from evidentia.protocol.citations import cite_piece, cite_rows
-from evidentia.protocol.tool_results import Piece, ResultFacts, read_result
+from evidentia.protocol.tool_results import EvidencePiece, ResultFacts, read_result
 from evidentia.text.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def _from_text(question: str, result: ResultFacts, *, is_cited: bool) -> str:
     return "\n\n".join([said, *images, *([cite_piece(piece).text] if is_cited else ())])
 
 
-def _paragraphs(piece: Piece) -> list[str]:
+def _paragraphs(piece: EvidencePiece) -> list[str]:
     return [text for text in re.split(r"\n\s*\n", piece.text) if not text.startswith("#")] or [piece.text]
 
 

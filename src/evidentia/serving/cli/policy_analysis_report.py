@@ -11,7 +11,7 @@ from evidentia.serving.cli.output import put
 
 if TYPE_CHECKING:
     from evidentia.contracts.runs import AnyCall
-    from evidentia.policy.analysis import Analysis, Finding, Witness
+    from evidentia.policy.analysis import PolicyAnalysis, PolicyFinding, Witness
 
 MAX_CALLS = 4
 """Calls of a trace that are printed; `--json` has all."""
@@ -20,7 +20,7 @@ MAX_TRACES = {FindingKind.CONTRADICTION: 2}
 _HIDDEN = ("kind", "judgements", "span")
 
 
-def put_analysis(analysis: Analysis) -> None:
+def put_analysis(analysis: PolicyAnalysis) -> None:
     """Print the findings, the gravest first, and how many there are."""
     for finding in analysis.findings:
         _put_finding(finding)
@@ -32,7 +32,7 @@ def put_analysis(analysis: Analysis) -> None:
     put(f"{analysis.policies} {'policy' if analysis.policies == 1 else 'policies'}: {told}")
 
 
-def _put_finding(finding: Finding) -> None:
+def _put_finding(finding: PolicyFinding) -> None:
     put(f"{finding.severity.value}: {finding.kind.value.replace('_', ' ')}")
     put(f"  {finding.message}")
     if finding.assumes:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogReport
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
-    from evidentia.governance.decision_replay import ReplayReport
+    from evidentia.governance.decision_replay import DecisionReplayReport
     from evidentia.governance.policy_tests import CaseResult
 
 EVERYONE = "all runs"
@@ -84,7 +84,7 @@ def put_cases(results: Sequence[tuple[Path, CaseResult]]) -> None:
     put(f"{len(results) - failed} passed, {failed} failed")
 
 
-def put_replay(report: ReplayReport) -> None:
+def put_replay(report: DecisionReplayReport) -> None:
     """Print how much was decided again, and what came out differently."""
     for each in report.mismatches[:MAX_SHOWN]:
         put(f"{each.log}:{each.seq}  {each.run_id}  {each.what}")

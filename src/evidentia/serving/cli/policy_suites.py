@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.runs import RunId
-from evidentia.governance.decision_replay import Replaying
+from evidentia.governance.decision_replay import Replayer
 from evidentia.governance.log_scan import lines_of, logs_with_parts, readable, scan
 from evidentia.governance.policy_tests import parse_suite, policies_in, run_suite
 from evidentia.governance.shadow import shadow_log
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.policy_trials import ShadowReport
-    from evidentia.governance.decision_replay import ReplayReport
+    from evidentia.governance.decision_replay import DecisionReplayReport
     from evidentia.governance.log_scan import KeptLogs
     from evidentia.governance.policy_tests import CaseResult
     from evidentia.serving.cli.invocation import Invocation
@@ -74,9 +74,9 @@ def tried(
         )
 
 
-def replayed(call: Invocation, logs: KeptLogs, *, run: str | None) -> ReplayReport:
+def replayed(call: Invocation, logs: KeptLogs, *, run: str | None) -> DecisionReplayReport:
     """Decide the log again, or one run of it."""
-    replaying = Replaying()
+    replaying = Replayer()
     logs.flush()
     with Bar("replaying", is_wanted=not call.is_quiet) as bar:
         for log, parts in logs_with_parts(logs):

@@ -19,7 +19,7 @@ from evidentia.contracts.control import (
 )
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
 from evidentia.contracts.runs import GroundingEntry, RunFacts, RunId, RunStarted, RunStatus, RunTrace
-from evidentia.governance.decision_queries import DecisionFilter, Position, decisions, trace
+from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, trace
 from evidentia.governance.log_maintenance import prove, verify
 from evidentia.governance.log_scan import scan
 from evidentia.governance.run_summaries import RunFilter, newest_runs
@@ -92,7 +92,7 @@ def _list_runs(context: ServerContext, operation: OperationRequest) -> Reply:
     place = decode_cursor(query["cursor"], (str, int, int))
     since = None if query["minutes"] is None else context.parts.clock.now() - timedelta(minutes=query["minutes"])
     wanted = RunFilter(tenant=operation.tenant, agent=query["agent"], status=query["status"], since=since)
-    after = None if place is None else Position(*place)
+    after = None if place is None else LogPosition(*place)
     page = newest_runs(context.parts.log, wanted, after=after, limit=query["limit"])
     return Reply(RunPage(runs=page.runs, next_cursor=None if page.next is None else encode_cursor(page.next)))
 
@@ -191,7 +191,7 @@ def read_page(
         since=None if minutes is None else context.parts.clock.now() - timedelta(minutes=minutes),
         **{name: query.get(name) for name in ("agent", "action", "category", "policy", "phase", "status")},
     )
-    after = None if place is None else Position(*place)
+    after = None if place is None else LogPosition(*place)
     page = decisions(context.parts.log, wanted, after=after, limit=query["limit"], is_newest_first=is_newest_first)
     return page.decisions, None if page.next is None else encode_cursor(page.next)
 
