@@ -331,7 +331,7 @@ def _keep(kept: list[tuple[AnyCall, str]], call: tuple[AnyCall, str]) -> int:
     return overflow
 
 
-# --- finding ---
+# --- governor of a base ---
 # From what a caller calls a base to who governs its runs: nothing, a directory, an open base, or a control plane.
 
 BASE_VARIABLE: Final = "EVIDENTIA_BASE"

@@ -162,7 +162,7 @@ def _notes(sample: Sample, measure: CalibrationMeasure, policy: Policy | None) -
         yield f"runs that have not ended: {sample.unfinished}; they count as traffic, never as good"
 
 
-# --- calibrate sample ---
+# --- sample ---
 # One pass over the log that sorts a rule's values by what became of their run. Eight bytes a value, whatever the log holds.
 
 
@@ -248,7 +248,7 @@ def _is_wanted(entry: LogEntry, call: RunStarted, *, tenant: str, agent: str | N
     return agent is None or call.facts.agent_name == agent or fnmatchcase(call.facts.agent_name, agent)
 
 
-# --- calibrate statistics ---
+# --- statistics ---
 # Percentiles of what was recorded, with an interval that holds whatever the distribution is. Pure; ranks are whole numbers.
 #
 # The percentile is the nearest rank: of n values in order, the one at rank ceil(p n / 100), so it is always a value that was seen. The
@@ -318,7 +318,7 @@ def _binomial(count: int, size: int, share: float) -> float:
     return exp(ways + count * log(share) + (size - count) * log1p(-share))
 
 
-# --- calibrate values ---
+# --- values of a rule ---
 # What the threshold of a rule is compared with, taken out of what a run recorded; exactly the values that the rule looks at.
 
 LOW_PERCENT: Final = 5

@@ -253,7 +253,7 @@ def _page(found: Sequence[tuple[LogPosition, tuple[PolicyDecision, ...]]], limit
     return DecisionSlice(decisions=tuple(kept))
 
 
-# --- tracing ---
+# --- trace of a run ---
 # A run as a tree of spans: the run, its tools, every document under the search that found it, model calls, judges and steps.
 
 ROOT: Final = SpanId("run")

@@ -232,7 +232,7 @@ class LocalRun(GovernedRun):
         return tuple(decision for record in records for decision in expander.expand(record))
 
 
-# --- judging ---
+# --- judge ---
 # Asks the judge what policies want judged; whatever keeps it from judging becomes a status, so that a run goes on.
 
 JUDGE_BUDGET_MS: Final = 20_000

@@ -210,7 +210,7 @@ def _twice(policies: Sequence[Policy]) -> list[FieldProblem]:
     ]
 
 
-# --- answers ---
+# --- answers of the engine ---
 # Writes what policies said of an answer into the decision log: one short run for each answer, under its request id.
 
 

@@ -220,7 +220,7 @@ def _retiring(logs: KeptLogs, act: LogEntry, opening: bytes, *, last: int) -> Ca
     return change
 
 
-# --- log verifying ---
+# --- verification ---
 # Verification of all logs of a base: every chain, every head that was kept, and that whatever was taken out was written down.
 
 REDACTION: Final = "redaction"

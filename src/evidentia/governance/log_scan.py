@@ -121,7 +121,7 @@ def _last_seal(block: bytes, previous: bytes) -> bytes:
     return block[begin : begin + len(previous)] if end >= 0 else previous
 
 
-# --- kept logs ---
+# --- logs of a base ---
 # What care, reading and replay of the decision log need beyond appending to it: the lines of every log, and a way to change them.
 
 
@@ -163,7 +163,7 @@ def lines_of(logs: KeptLogs, parts: Iterable[LogPart]) -> Iterator[bytes]:
     return record_lines(block for part in parts for block in logs.blocks(part))
 
 
-# --- log marks ---
+# --- marks of a line ---
 # Finding a few lines of a log by what they hold: where runs begin and end, where policies are stated, whose runs they are.
 
 RUN_MARK: Final = b'","run","'

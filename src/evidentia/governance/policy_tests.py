@@ -159,7 +159,7 @@ def _plain(value: object) -> object:
     return msgspec.to_builtins(value)
 
 
-# --- policy tests reading ---
+# --- checked reading of decoded files ---
 # Reading decoded YAML, JSON or TOML: what is not known is refused with its path and the nearest word that would be right.
 
 MAX_SHOWN: Final = 80
@@ -225,7 +225,7 @@ def _nearest(typed: str, known: Collection[str]) -> str:
     return f"; did you mean '{near}'?" if near else f"; known are {', '.join(known)}"
 
 
-# --- policy tests shape ---
+# --- shape of a suite ---
 # What a file of policy tests may say, and reading it: every mistake is named with its path and the nearest word that would be right.
 
 MAX_TIMES: Final = 10_000

@@ -163,7 +163,7 @@ def _counts(totals: Mapping[Change, int]) -> dict[str, int]:
     return {change.value: totals[change] for change in Change if change is not Change.UNCHANGED}
 
 
-# --- shadow live ---
+# --- live shadow ---
 # What policies in shadow would have done, from what the log says of them: they were evaluated with every call, and stopped nothing.
 
 _ANY: Final = (RetrievedDocument, GroundingEntry, BatchClosed, ToolCall, LlmCall, StepCall, RunEnded)

@@ -184,7 +184,7 @@ def _ordered(findings: Iterable[PolicyFinding]) -> list[PolicyFinding]:
     return sorted(findings, key=lambda each: (-each.severity.rank, each.kind.value, each.policies, each.rules, each.message))
 
 
-# --- analysis rules ---
+# --- rules of one policy ---
 # What is the matter with the rules of one policy: those that can never fire, settings that nothing reads, and checks with a hole.
 #
 # Every finding has the trace that comes closest to contradicting it, executed.

@@ -177,7 +177,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(f"'{name}'" for name in names)
 
 
-# --- analysis findings ---
+# --- findings ---
 # What can be said about policies before any run: kinds of findings, how grave they are, and the traces that prove them.
 
 
@@ -238,7 +238,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
         return self.policy.body.name
 
 
-# --- analysis witness ---
+# --- witness ---
 # A trace as proof: calls that were put to the evaluator, and what it said of each. Nothing is claimed that was not executed.
 
 

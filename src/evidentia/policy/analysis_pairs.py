@@ -106,7 +106,7 @@ def _are_retrieval(*subjects: Subject) -> bool:
     return all(each.policy.body.category == "retrieval" for each in subjects)
 
 
-# --- analysis strictness ---
+# --- strictness ---
 # Is one policy always at least as strict as another, and never later? Sound: a yes is proved, a no may only mean that it is not known.
 #
 # At least as strict: at every moment of every run, the strongest action of the one so far is not weaker than that of the other.

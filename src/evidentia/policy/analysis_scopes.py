@@ -146,7 +146,7 @@ def _reach(policy: Policy, facet: str, exclusion: str) -> _Reach:
     return _Reach((policy.tenant,), () if is_named else (policy.tenant,))
 
 
-# --- analysis globs ---
+# --- globs ---
 # Which names patterns have in common, decided exactly: a search over the product of their automata, with a name as proof.
 #
 # A pattern without glob characters is a name. Refuses to guess: a product that grows too large is undecided.
@@ -265,7 +265,7 @@ def _alphabet(patterns: Sequence[tuple[_GlobToken, ...]]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-# --- analysis documents ---
+# --- documents ---
 # Documents that stand for all: one for every way in which the rules of some retrieval policies can tell documents apart.
 #
 # A rule about a document compares one field with a threshold or a set, so its answer is the same within a cell of the grid that all

@@ -123,7 +123,7 @@ def stored(title: str, *, notices: Mapping[int, Sequence[Violation]] | None = No
     return CategoryOutcome(phase=Phase.BEFORE_WORKFLOW, found=notices or {}, reason=f"{title} rules stored", metadata={})
 
 
-# --- calls ---
+# --- checks of calls ---
 # Is a call fit to be decided about? Numbers that compare with nothing are refused, so that none passes for want of an order.
 
 
@@ -173,7 +173,7 @@ def _check_text(field: str, value: object) -> None:
         raise InvalidFieldError(field, f"expected text, not {type(value).__name__}")
 
 
-# --- digests ---
+# --- digest ---
 # The digest that stands for a set of policies.
 
 
@@ -182,7 +182,7 @@ def set_digest(policies: Iterable[Policy]) -> Sha256:
     return sha256_hex(msgspec.json.encode([(each.policy_id, each.version, each.digest) for each in policies]))
 
 
-# --- plain ---
+# --- plain categories ---
 # A category from three small functions: how a call changes what is remembered, what a call violates, and what a run violates.
 
 S = TypeVar("S")

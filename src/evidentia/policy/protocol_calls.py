@@ -217,10 +217,8 @@ def _listed(names: Sequence[str]) -> str:
     return " or ".join(shown(name) for name in dict.fromkeys(names))
 
 
-# --- protocol breadth ---
+# --- top_k ---
 # How many results a call may ask for: top_k, which belongs to the text tool alone.
-
-# Asking an enumeration for a member costs more than a comparison, and these are compared at every call.
 
 
 def judge_top_k(terms: Terms, question: QuestionState, asked: SourceCall, ask: ToolAsked) -> Iterator[Violation]:

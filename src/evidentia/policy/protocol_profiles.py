@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# --- protocol builtin ---
+# --- built-in profiles ---
 # The two profiles that come with Evidentia, as data: one that expects the first call to do, and one that leaves no source unasked.
 #
 # Both have numbered sections, which docs/protocol.md lists; `sections` says for each rule where it stands ("first_call.5", "thorough.3").
@@ -203,7 +203,7 @@ THOROUGH: Final = Profile(
 )
 
 
-# --- protocol profiles ---
+# --- profiles ---
 
 __all__ = ["PROFILES", "TOOL_NAMES", "active_rules", "profile_of", "profile_problems"]
 

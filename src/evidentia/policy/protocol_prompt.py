@@ -175,7 +175,7 @@ _RULES: Final[Mapping[ProtocolRule, Callable[[Profile], str]]] = {
 }
 
 
-# --- protocol words ---
+# --- words of a prompt ---
 # The words for what a reply must look like, rule by rule, and how lists of a profile are spelt.
 
 _SPELT: Final[Mapping[str, str]] = {

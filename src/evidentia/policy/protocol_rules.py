@@ -130,7 +130,7 @@ def is_bound(task: TaskOpened) -> bool:
     return task.task is not TaskKind.CODE
 
 
-# --- protocol question ---
+# --- state of a question ---
 # What is remembered of one question: which sources were asked, what they lacked, and what is still under way.
 #
 # A call that this category stopped is set aside: it never ran, so it counts for nothing. Should its answer come after all (in a run where

@@ -209,7 +209,7 @@ def _outcome(found: Mapping[int, Sequence[Violation]], *, count: int, phase: Pha
 PROTOCOL: Final = Category(name="protocol", title=_TITLE, rules=ProtocolRules, compile=CompiledProtocol, check=check_protocol)
 
 
-# --- protocol replies ---
+# --- replies ---
 # What a reply breaks: when it comes, what it says about what was found, and what was found in it.
 #
 # Where the documents leave room or contradict each other:

@@ -108,7 +108,7 @@ def _top_k(profile: Profile, tool: str, tried: Sequence[TriedCall], breadth: Bre
     return usual if before is None else next((step for step in rule.steps if step > before), before)
 
 
-# --- rewriting ---
+# --- rewritten queries ---
 # A question put otherwise: queries for one tool that it was not asked before, the best first. Nothing is left to chance.
 #
 # After the prepared query come more variants, then fewer words, then words of the intent and words that name no topic of their own, one

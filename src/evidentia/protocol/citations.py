@@ -123,7 +123,7 @@ def _unescape_one(found: re.Match[str]) -> str:
     return chr(point) if point <= _LAST_CODE_POINT and point not in _SURROGATES else found[0]
 
 
-# --- parse ---
+# --- parser ---
 # Citations read from a reply, strictly; whatever was meant to be one and is not is told with what to write instead.
 #
 # The cost is linear in the reply. A tag never spans lines, so a text that ends in the middle of one takes nothing else with it.
@@ -303,7 +303,7 @@ def _shown(text: str) -> str:
     return "'" + short.replace("<", "(").replace(">", ")") + "'"
 
 
-# --- resolve ---
+# --- resolution ---
 # Whether a citation names something that was returned in this run, and what would be right where it does not.
 
 _MAX_LENGTH: Final = 60

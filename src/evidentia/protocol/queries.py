@@ -268,7 +268,7 @@ def _is_kin(word: str, facts: QuestionFacts) -> bool:
     return any(probe.short and word[0] in probe.short for probe in facts.topic)
 
 
-# --- table query ---
+# --- queries for tables ---
 # A question as a query for tables: every condition, comparison and order stays as it was asked; only how one asks for them goes.
 #
 # Whoever plans statements reads `more than`, `how many`, `not` and superlatives, which a query for texts leaves out. Where nothing can

@@ -157,7 +157,7 @@ _GROUPS: Final = (
 GROUPS: Final = tuple(tuple(group.split()) for group in _GROUPS)
 
 
-# --- probes ---
+# --- word probes ---
 # Does a text speak of a word? Found by its stem, in one pass over the text and without cutting it into words.
 #
 # A probe looks for the part that a word and its stem share, and compares stems only where that part begins a word. Names with digits are

@@ -128,7 +128,7 @@ def _is_lead(bare: str) -> bool:
     return "," not in bare and not _DIGIT.search(bare)
 
 
-# --- notfound ---
+# --- not found ---
 # Whether a sentence says that no relevant information was found, in any of the usual wordings.
 #
 # A sentence that says so of one part and goes on to answer (`not in section 2, but ...`) does not say it, and neither does one about

@@ -393,7 +393,7 @@ def _compiled(profile: str, action: str) -> PolicySet:
     return PolicySet.of([check_policy(body)])
 
 
-# --- wrapping ---
+# --- wrapped tools ---
 # A tool as a session has it called: checked before, judged after, sync and async alike.
 
 _FAILED: Final = "Error: the tool failed"
@@ -432,7 +432,7 @@ def wrapped(
     return run_async
 
 
-# --- lint ---
+# --- trace lint ---
 # A trace of what an agent did, checked after the fact: the same session, fed from what was written down.
 
 
