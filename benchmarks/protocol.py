@@ -3,7 +3,7 @@
     python benchmarks/protocol.py [--traces 6000] [--seed 3]
 
 CPU microseconds of one `lint_trace`: the trace is there as an object, the question, every result and the reply are read, and every
-rule of its profile is decided. Half of the traces are correct, half break one rule; they come from `tests/agents/trace_generator.py`,
+rule of its profile is decided. Half of the traces are correct, half break one rule; they come from `tests/protocol/trace_generator.py`,
 which is written from the specification. The loop of 100,000 dict updates says how fast the machine is.
 """
 
@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "protocol.json"
 TARGET_US = 1_000
 WARM_UP = 300
-sys.path.insert(0, str(HERE.parent / "tests" / "agents"))
+sys.path.insert(0, str(HERE.parent / "tests" / "protocol"))
 
 
 def calibrate() -> float:

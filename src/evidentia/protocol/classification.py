@@ -1,7 +1,7 @@
 """What kind of work a request is, what it is after, how much it needs to see, and whether it names a file to be read.
 
 Rules over English words and nothing else. They were written on 93 questions and measured on 86 others, in
-`tests/agents/labelled_questions.yaml`; the figures per label are in docs/protocol.md. What no rule is sure of is a knowledge task and
+`tests/protocol/labelled_questions.yaml`; the figures per label are in docs/protocol.md. What no rule is sure of is a knowledge task and
 an unclear question: both are the careful side.
 """
 

@@ -1,6 +1,6 @@
 """Prints the figures of docs/protocol.md: labels found on labelled questions, queries judged, and CPU time per trace.
 
-Run as `python tests/agents/protocol_figures.py`; the third-party questions are counted where EVIDENTIA_DATA holds them.
+Run as `python tests/protocol/protocol_figures.py`; the third-party questions are counted where EVIDENTIA_DATA holds them.
 """
 
 from __future__ import annotations
