@@ -17,8 +17,7 @@ from evidentia.testing.determinism import RepeatableEntropy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.contracts.decisions import LogEntry
-    from evidentia.provenance.decision_chain import EntryBatch
+    from evidentia.contracts.decisions import LogEntry, LogRecord
 
 JUDGED = body("Judged", "grounding", llm_grounding_check=True, llm_grounding_phase="both", action_on_violation="block")
 
@@ -266,12 +265,12 @@ class RepeatingLog(FullLog):
 
     is_new_file = False
 
-    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
+    def append(self, entries: Sequence[LogEntry], *, sealed: bool = False) -> Sequence[LogRecord]:
         """Take entries, the policies first where a file begins."""
         if self.is_new_file:
             self.is_new_file = False
             super().append([next(self.records()).entry])
-        return super().append(entries)
+        return super().append(entries, sealed=sealed)
 
 
 def test_a_verdict_is_found_in_a_log_that_repeats_the_policies() -> None:

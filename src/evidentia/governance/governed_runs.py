@@ -78,7 +78,7 @@ class LocalRun(GovernedRun):
         self._digest = pinned.policies.digest
         # One reading of the steady clock per call says both when it came and what it cost.
         self._zero_us = pinned.at_us - clock.elapsed_ns() // 1_000
-        self._journal = RunJournal(log, run_id=self._run_id, posture=pinned.log_posture, write=self._entry)
+        self._journal = RunJournal(log, posture=pinned.log_posture, write=self._entry)
         self._add = self._journal.add
         self.alerts: Sequence[Verdict] = ()
         """Faults that were met at the beginning."""

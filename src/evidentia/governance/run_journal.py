@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, LogRecord, Verdict
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evidentia.contracts.ports import DecisionLog
-    from evidentia.contracts.runs import AnyCall, RunId
+    from evidentia.contracts.runs import AnyCall
 
 MAX_HELD: Final = 10_000
 """How many entries a run holds back while its log takes none; the oldest are dropped first, and the bypass counts them."""
@@ -42,27 +42,23 @@ class RunJournal:
     an alert. As soon as the log takes something again it gets a bypass, and then everything that was held back.
     """
 
-    def __init__(self, log: DecisionLog, *, run_id: RunId, posture: Posture, write: Callable[[AnyCall], LogEntry]) -> None:
-        self._log = log
+    def __init__(self, log: DecisionLog, *, posture: Posture, write: Callable[[AnyCall], LogEntry]) -> None:
         self._append = log.append
         self._watched = log if isinstance(log, SupportsProblem) else None
-        self._run_id = run_id
         self._posture = posture
         self._write = write
-        self._taken = 0
         self._held: list[LogEntry] = []
         self._problem = ""
         self._is_told = False
         self._dropped = 0
-        self._stops: dict[int, tuple[Verdict, int, LogEntry]] = {}
-        self._found = (0, 0)
-        """The place and seq of the record that was looked up last: a later one is looked for after it."""
+        self._stops: dict[int, tuple[Verdict, LogRecord, int]] = {}
+        """The records of verdicts that stop, and their parts in them; a verdict is kept with them so that its id stays its own."""
         self.alerts: list[Verdict] = []
         """What the agent is to hear of the log's trouble; empty as long as all is well."""
 
     def add(self, entry: LogEntry) -> None:
         """Hand one entry to the log."""
-        if self._held:
+        if self._held or entry.verdicts:
             self.extend((entry,))
             return
         try:
@@ -70,9 +66,6 @@ class RunJournal:
         except (BaseStateError, OSError) as error:
             self._hold((entry,), error)
             return
-        self._taken += 1
-        if entry.verdicts:
-            self._note_stops(entry, self._taken)
         watched = self._watched
         if watched is not None and (watched.problem is not None or self._is_told):
             self._watch(watched.problem)
@@ -111,11 +104,7 @@ class RunJournal:
     def record_of(self, verdict: Verdict) -> tuple[LogRecord, int] | None:
         """Return the record of a verdict that stops, and its part in it; None for any other, and for one long ago."""
         noted = self._stops.get(id(verdict))
-        if noted is None:
-            return None
-        _, place, entry = noted
-        part = next(number for number, each in enumerate(entry.verdicts) if each is verdict)
-        return self._find(entry, place) or unsealed(entry), part
+        return None if noted is None else noted[1:]
 
     def _hand_over(self) -> None:
         """Hand over what is held back, behind the bypass that tells of it; the beginning of a run stands before everything.
@@ -132,16 +121,19 @@ class RunJournal:
     def _give(self, entries: Sequence[LogEntry]) -> None:
         if not entries:
             return
-        self._append(tuple(entries))
-        for entry in entries:
-            self._taken += 1
-            self._note_stops(entry, self._taken)
+        if not any(verdict.stops for entry in entries for verdict in entry.verdicts):
+            self._append(tuple(entries))
+            return
+        # Whoever is stopped is shown the record: the log seals it now, so that nobody has to read the log back for it.
+        records = self._append(tuple(entries), sealed=True) or (None,) * len(entries)
+        for entry, record in zip(entries, records, strict=True):
+            self._note_stops(entry, record)
 
     def _hold(self, entries: Sequence[LogEntry], error: Exception) -> None:
         """Keep what the log did not take, also where the call does not go on: it was counted, so the log has to tell of it."""
         self._held.extend(entries)
         for entry in entries:
-            self._note_stops(entry, 0)
+            self._note_stops(entry, None)
         overflow = max(0, len(self._held) - MAX_HELD)
         self._dropped += overflow
         del self._held[:overflow]
@@ -160,7 +152,6 @@ class RunJournal:
         if not self._is_told:
             self._is_told = True
             self._append((self._bypass(problem),))
-            self._taken += 1
             if self._posture is not Posture.CLOSED:
                 self.alerts.append(bypass_verdict(self._told_of(problem)))
         if self._posture is Posture.CLOSED:
@@ -173,25 +164,18 @@ class RunJournal:
     def _bypass(self, problem: str) -> LogEntry:
         return self._write(self._told_of(problem))
 
-    def _note_stops(self, entry: LogEntry, place: int) -> None:
-        """Remember where a verdict that stops stands, so that whoever raises it can show the whole record."""
-        for verdict in entry.verdicts:
+    def _note_stops(self, entry: LogEntry, record: LogRecord | None) -> None:
+        """Remember the record of a verdict that stops, so that whoever raises it can show it whole.
+
+        Of an entry that the log has not taken, or could only spell otherwise, the record has no place.
+        """
+        is_entry = record is not None and (record.entry.at_us, record.entry.call) == (entry.at_us, entry.call)
+        stands = record if record is not None and is_entry else unsealed(entry)
+        for part, verdict in enumerate(entry.verdicts):
             if verdict.stops:
                 while len(self._stops) >= _MAX_STOPS:
                     del self._stops[next(iter(self._stops))]
-                self._stops[id(verdict)] = (verdict, place, entry)
-
-    def _find(self, entry: LogEntry, place: int) -> LogRecord | None:
-        """Return the record of an entry by its place in the run, from 1, or behind it: a log may repeat the policies in between."""
-        if place < 1:
-            return None
-        known, seq = self._found if self._found[0] < place else (0, 0)
-        records = self._log.records(run_id=self._run_id, after=seq)
-        for record in islice(records, place - known - 1, None):
-            if record.entry.at_us == entry.at_us and record.entry.call == entry.call:
-                self._found = (place, record.seq)
-                return record
-        return None
+                self._stops[id(verdict)] = (verdict, stands, part)
 
 
 def bypass_verdict(call: CheckBypassed, *, is_enforced: bool = True) -> Verdict:
