@@ -15,9 +15,10 @@ from evidentia.governance.run_journal import MAX_HELD
 from evidentia.testing.determinism import RepeatableEntropy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from evidentia.contracts.decisions import LogEntry, LogRecord
+    from evidentia.contracts.runs import RunId
 
 JUDGED = body("Judged", "grounding", llm_grounding_check=True, llm_grounding_phase="both", action_on_violation="block")
 
@@ -62,6 +63,24 @@ def test_a_verdict_that_stops_is_found_in_the_log() -> None:
     assert second is not None
     assert (4, 6) == (first.seq, second.seq)
     assert [first, second] == [decision for decision in run.decisions() if decision.action == "block"]
+
+
+class UnreadLog(FullLog):
+    """A log that nobody may read."""
+
+    def records(self, *, run_id: RunId | None = None, after: int = 0) -> Iterator[LogRecord]:
+        """Refuse."""
+        raise AssertionError(run_id, after)
+
+
+def test_a_verdict_that_stops_has_its_seal_without_reading_the_log() -> None:
+    run = governor(log=UnreadLog(entropy=RepeatableEntropy())).start(FACTS, policies=[body(blocked_sources=["bad"])])
+
+    found = run.decision_of(run.record(document(source="bad"))[0])
+
+    assert found is not None
+    assert 3 == found.seq
+    assert found.hash.strip("0")
 
 
 def test_what_does_not_stop_is_not_looked_for() -> None:
