@@ -14,7 +14,7 @@ from evidentia.agents import Context, PolicyViolationError, get_current_context
 from evidentia.agents.errors import InvalidRecordError, PolicyInvalidError
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.governance.governor import LocalGovernor
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.testing.determinism import START, RepeatableEntropy, SteppingClock
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from evidentia.agents.governors import MAX_KEPT, MAX_UNSENT, FailoverGovernor
 from evidentia.contracts.errors import ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.policies import PolicyBody, Posture
 from evidentia.governance.governor import LocalGovernor
-from evidentia.governance.memory import MemoryLog, MemoryPolicies
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
+from memory_policies import MemoryPolicies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from evidentia.agents import Context, get_current_context
 from evidentia.agents.governors import BASE_VARIABLE, resolve_governor
 from evidentia.contracts.errors import BaseMissingError
 from evidentia.governance.governor import LocalGovernor
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy, PolicyBody, PolicyId
 from evidentia.contracts.runs import PoliciesRecorded, RetrievedDocument, RunFacts, RunId, RunStarted, StepCall
 from evidentia.governance.log_maintenance import verify
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.provenance.decision_chain import LogPart
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 

@@ -10,8 +10,9 @@ from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.runs import RetrievedDocument, RunFacts, RunId
 from evidentia.governance.governor import LocalGovernor
-from evidentia.governance.memory import MemoryLog, MemoryPolicies
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
+from memory_policies import MemoryPolicies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

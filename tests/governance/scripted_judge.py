@@ -9,7 +9,7 @@ from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.runs import GroundingEntry, RunEnded, RunFacts, RunId, RunStatus
 from evidentia.governance.governor import LocalGovernor
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.wiring.system import SystemClock, SystemEntropy
 
 if TYPE_CHECKING:

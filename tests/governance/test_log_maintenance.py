@@ -15,7 +15,7 @@ from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy, PolicyBody, PolicyId
 from evidentia.contracts.runs import PoliciesRecorded, RetrievedDocument, RunId, StepCall
 from evidentia.governance.log_maintenance import prove, prove_growth, redact, retire, verify
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.provenance.decision_chain import CHECKPOINT, redact_line, split_line
 from evidentia.provenance.decision_proofs import verify_growth, verify_record
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock

@@ -13,7 +13,7 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.runs import RunId, StepCall
 from evidentia.governance.log_maintenance import verify
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.provenance.decision_chain import LogPart
 from evidentia.testing.determinism import RepeatableEntropy
 

@@ -23,7 +23,7 @@ from evidentia.contracts.protocol import (
 )
 from evidentia.contracts.runs import PoliciesRecorded, RetrievedDocument, RunEnded, RunFacts, RunId, RunStarted
 from evidentia.governance.decision_replay import replay
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.shadow import shadow
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy

@@ -28,7 +28,7 @@ from evidentia.contracts.runs import (
 )
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, expand, runs, trace
 from evidentia.governance.log_maintenance import redact, retire
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,7 +17,7 @@ from evidentia.contracts.runs import RunEnded, RunId, RunStatus
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, runs
 from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.log_scan import tenants_of
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.run_summaries import RunFilter, newest_runs
 from evidentia.provenance.decision_chain import LogPart
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock

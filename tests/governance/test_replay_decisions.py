@@ -27,7 +27,7 @@ from evidentia.contracts.runs import (
 )
 from evidentia.governance.decision_replay import first_difference, replay
 from evidentia.governance.log_maintenance import redact, retire
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.testing.determinism import START, RepeatableEntropy, SteppingClock
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evidentia.contracts.runs import RetrievedDocument, RunEnded, RunFacts, RunId, RunStarted, RunStatus
 from evidentia.governance.governor import LocalGovernor
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.policy.rules import check_policy
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 

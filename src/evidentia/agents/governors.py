@@ -20,7 +20,7 @@ from evidentia.contracts.policies import Posture
 from evidentia.contracts.ports import GovernedRun, Governor
 from evidentia.contracts.runs import CheckBypassed, RunId
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor
-from evidentia.governance.memory import MemoryLog
+from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.run_journal import bypass_verdict
 from evidentia.policy.posture import CONTROL_PLANE, strictest
 from evidentia.wiring.system import SystemClock, SystemEntropy
