@@ -64,11 +64,6 @@ class RecordedRun:
         self._notes: list[StepCall] = []
 
     @property
-    def is_begun(self) -> bool:
-        """Tell whether the run was begun."""
-        return self._run is not None
-
-    @property
     def is_quick(self) -> bool:
         """Tell whether beginning and ending wait for nothing outside of this process."""
         return self._source is not None and self._source.is_quick
