@@ -10,13 +10,11 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from evidentia.text.english import MONTHS, SHORT_MONTHS, WEEKDAYS
 from evidentia.text.tokens import Tokeniser
 
 # ruff: noqa: SIM905 - lists of words read as words
-MONTHS: Final = frozenset(
-    "january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct "
-    "nov dec monday tuesday wednesday thursday friday saturday sunday".split()
-)
+CALENDAR: Final = frozenset({*MONTHS, *SHORT_MONTHS, "sept", *WEEKDAYS})
 ATTRIBUTES: Final = frozenset(
     "price prices pricing cost costs fee fees charge charges discount discounts tariff rate rates interest amount amounts salary "
     "wage budget revenue sales turnover profit margin tax vat size weight length width height depth dimension dimensions capacity "
@@ -29,7 +27,7 @@ ATTRIBUTES: Final = frozenset(
 )
 GENERIC: Final = (
     ATTRIBUTES
-    | MONTHS
+    | CALENDAR
     | frozenset(
         "noted recorded mentioned stated sheet sheets spreadsheet spreadsheets workbook "
         "list lists table tables tabular tabulate show shows give gives find finds tell get gets got getting return look looking "

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.protocol.classification import is_code_file
-from evidentia.protocol.question_words import ATTRIBUTES, COMMON, GENERIC, MONTHS, WordProbe, probe_of, stem_of
+from evidentia.protocol.question_words import ATTRIBUTES, CALENDAR, COMMON, GENERIC, WordProbe, probe_of, stem_of
 from evidentia.query.conversation import leans, subject_words
 from evidentia.query.decomposition import split_comparison
 from evidentia.query.normalisation import is_identifier, normalise_text
@@ -217,7 +217,7 @@ def _is_inside_name(words: Sequence[Word], place: int) -> bool:
         return False
     near = [words[place - 1]] if place > 1 and not words[place - 1].tail else []
     near += words[place + 1 : place + 2] if not words[place].tail else []
-    return any(other.is_name and other.plain not in FUNCTION_WORDS and other.plain not in MONTHS for other in near)
+    return any(other.is_name and other.plain not in FUNCTION_WORDS and other.plain not in CALENDAR for other in near)
 
 
 _WEAK: Final = COMMON | GENERIC | frozenset(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"))
