@@ -1,4 +1,4 @@
-"""A run of an agent: what it does is recorded, decided about at the call, and audited at the end. Sync and async alike."""
+"""The run context of the SDK: records what an agent does, enforces policies at the call, audits the run at its end. Sync and async."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Context:
 
     @property
     def should_stop(self) -> bool:
-        """Tell whether the agent should come to an end: something was blocked, or somebody asked for it."""
+        """Tell whether the agent should stop: a policy blocked something, or `request_stop` was called."""
         return self._asked_to_stop or self._enforcement.violation is not None
 
     @property
@@ -240,7 +240,7 @@ class Context:
         self._recorded.flush()
 
     def request_stop(self, reason: str = "") -> None:
-        """Ask the agent to come to an end; it looks at `should_stop`."""
+        """Ask the agent to stop; it reads `should_stop`."""
         self._asked_to_stop = True
         self._enforcement.stop_reason = self._enforcement.stop_reason or reason
 
@@ -528,7 +528,7 @@ class Context:
         self._note("policy_check", {**described, "action": what.value, "phase": known.value})
 
     def record_score(self, name: str, value: float | str | bool, data_type: str = "", comment: str = "") -> None:  # noqa: FBT001 - a score may be yes or no
-        """Record a score that somebody gave the run."""
+        """Record a score of the run, such as feedback of a user or an evaluator."""
         self._note("score", filled(name=checked_text(name, "name"), value=value, data_type=data_type, comment=comment))
 
     def set_tag(self, key: str, value: object) -> None:

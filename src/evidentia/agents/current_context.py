@@ -1,7 +1,7 @@
 """Which run is the caller in, and under which span? Every thread, task and generator sees its own.
 
 The current context travels with `contextvars`: a task inherits it, a thread does when it is started with `copy_context().run`.
-A plain generator shares the variables of whoever drives it, so a context that was entered inside one counts only while the
+A plain generator shares the variables of its consumer, so a context that was entered inside one counts only while the
 generator itself runs; its consumer never sees it. One exception: a generator under `contextlib` is meant to be seen.
 """
 

@@ -1,7 +1,7 @@
 """Decorators for the functions of an agent.
 
 `observe` makes every call of a function a run: sync and async functions, generators and async generators, each in its own context.
-A call of one that another of these marks is recorded in the current run, and outside of any it is just a call.
+A call of a function with one of the other decorators is recorded in the current run; outside of a run it is a plain call.
 """
 
 from __future__ import annotations
@@ -363,7 +363,7 @@ def _wrap_generator(function: Function, calls: _Calls) -> Function:
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Generator[Any, Any, Any]:
         context, passed, is_capturing = calls.prepare(args, kwargs)
-        # Its own variables: what runs inside sees the context, and whoever consumes it never does.
+        # Its own variables: what runs inside sees the context, and the consumer of the generator never does.
         variables = contextvars.copy_context()
         variables.run(context.__enter__)
         try:

@@ -1,4 +1,4 @@
-"""What a context makes of verdicts: it stops, asks for approval, offers warnings to the agent, and remembers the strongest."""
+"""Enforcement of verdicts in a run: raise what a policy stops, ask for human approval, keep warnings for the agent."""
 
 from __future__ import annotations
 
@@ -75,15 +75,15 @@ class VerdictEnforcer:
         self.strongest: Verdict | None = None
         self.violation: PolicyViolationError | None = None
         self.prevention: PolicyViolationError | None = None
-        """What was raised last about a call that was only announced; nobody has to come to an end for it."""
+        """The last violation of a call that was only announced; the run goes on after it."""
         self.stop_reason = ""
         self.retry_reasons: list[str] = []
         self.abstention_response: str | None = None
 
     def enforce(self, run: GovernedRun, verdicts: Sequence[Verdict], *, is_announced: bool = False) -> None:
-        """Take verdicts in, and raise the first of the strongest that stop, unless somebody lets the call go on.
+        """Take verdicts in, and raise the first of the strongest that stop, unless the call is approved.
 
-        A call that is only announced is prevented by it: the run goes on, and whoever catches the error may do otherwise.
+        A call that is only announced is prevented by it: the run goes on, and the agent may do something else.
         """
         stopping = self.take(verdicts, is_announced=is_announced)
         if stopping is not None:
@@ -103,7 +103,7 @@ class VerdictEnforcer:
         return stopping
 
     def stop(self, run: GovernedRun, verdict: Verdict, *, is_over: bool = False, is_announced: bool = False) -> None:
-        """Raise the violation, after asking whoever may let the call go on; a run that is over only notes that it was let pass."""
+        """Raise the violation unless it is approved; in a run that is over an approval is recorded, and a denial is not."""
         error = PolicyViolationError(verdict.decisive.reason, decision_for(run, verdict))
         before = (self.violation, self.stop_reason)
         # Set before anybody is asked, so that it holds as well when asking fails.
@@ -186,14 +186,14 @@ def _account(said: ApprovalDecision, error: PolicyViolationError) -> Metadata:
 
 
 # --- approval ---
-# Somebody decides whether a call that a policy stopped may go on: what they say, and three that always say the same.
+# Human in the loop: a callback decides whether a call that a policy stopped may go on; three callbacks are given.
 
 _NS_PER_S = 1_000_000_000
 _YES = frozenset({"y", "yes"})
 
 
 class ApprovalDecision(msgspec.Struct, frozen=True):
-    """What somebody said about a call that was stopped; one that timed out is not approved."""
+    """The answer about a call that was stopped; one that timed out is not approved."""
 
     approved: bool
     approver: str = ""
@@ -219,7 +219,7 @@ def auto_deny(error: PolicyViolationError) -> ApprovalDecision:
 
 
 def prompt_approval(error: PolicyViolationError) -> ApprovalDecision:
-    """Ask at the terminal; anything but yes is no, and so is a terminal that nobody sits at."""
+    """Ask at the terminal; anything but yes is no, and so is a terminal without input."""
     clock = SystemClock()
     began = clock.elapsed_ns()
     shown = str(error).encode("unicode_escape").decode()

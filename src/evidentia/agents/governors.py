@@ -1,4 +1,6 @@
-"""Goes on deciding while a control plane is out of reach: by the policies last seen from it, and with every bypass written down.
+"""Who governs a run: memory, the base in a directory, an open base, or a control plane with failover to this process.
+
+While the plane is out of reach the policies last seen from it decide here, and every bypass is written down.
 
 What was recorded meanwhile is kept in memory, up to a limit, and sent when the plane is back: when the next run begins, when this
 one ends, or at `flush`. A process that ends before takes it along.
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 
 MAX_UNSENT: Final = 1_000
-"""How many runs are kept to be sent later; beyond that the oldest are dropped, and the plane is told how many."""
+"""How many runs are kept to be sent later; beyond that the oldest are dropped, and a bypass tells the plane how many."""
 REFRESH_NS: Final = 30_000_000_000
 """How old the policies last seen may be before they are asked for again."""
 RETRY_NS: Final = 5_000_000_000
@@ -240,7 +242,7 @@ class FailoverRun(GovernedRun):
         return (self._local or self._remote or self._here()).decisions()
 
     def decision_of(self, verdict: Verdict) -> PolicyDecision | None:
-        """Return the decision as it stands in the log of whoever decided it; None when that is not known."""
+        """Return the decision as it stands in the log of the plane or of this process; None when it is in neither."""
         run: object = self._local or self._remote
         return run.decision_of(verdict) if isinstance(run, SupportsDecisionOf) else None
 

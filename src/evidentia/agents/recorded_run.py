@@ -130,7 +130,7 @@ class RecordedRun:
         self.is_over = True
 
     def stop(self, verdict: Verdict) -> None:
-        """Raise what stops a run that has ended, unless somebody lets it pass."""
+        """Raise what stops a run that has ended, unless it is approved."""
         self._enforcement.stop(self._running(), verdict, is_over=True)
 
     def decisions(self) -> Sequence[PolicyDecision]:

@@ -53,7 +53,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
         return self.folder.resolve().name
 
     def documents(self) -> Iterator[CorpusDocument]:
-        """Yield the corpus in the order of the file; reads it anew each time, and leaves repeated ids to whoever ingests them."""
+        """Yield the corpus in the order of the file; reads it anew each time, and leaves repeated ids to the ingest."""
         for _, document in _read_records(self.folder / "corpus.jsonl", CorpusDocument):
             yield document
 

@@ -1,4 +1,4 @@
-"""What the decision log tells: decisions, runs and traces. Everything is derived from records, and nothing else is kept."""
+"""Queries over the decision log: decisions, runs and traces. Everything is derived from records, and nothing else is kept."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def _matches(decision: PolicyDecision, rules: DecisionFilter) -> bool:
 
 
 def _page(found: Sequence[tuple[LogPosition, tuple[PolicyDecision, ...]]], limit: int) -> DecisionSlice:
-    """Return the records that fit, at least one; what is left is told by the position of the last."""
+    """Return the records that fit, at least one; what is left is read from the position of the last on."""
     kept: list[PolicyDecision] = []
     last: LogPosition | None = None
     for position, made in found:

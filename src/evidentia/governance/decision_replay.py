@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 APPROVAL: Final = "approval"
-"""The bypass that says somebody let a stopped call go on."""
+"""The bypass that says a stopped call was approved."""
 MAX_MISMATCHES: Final = 100
 MAX_OPEN_RUNS: Final = 100_000
 
@@ -101,7 +101,7 @@ class _ReplayedRun:
         self.stops += not call.is_announced and any(verdict.stops for verdict in verdicts)
 
     def lift_stop(self) -> None:
-        """Take one stop back, since somebody let the call go on; once all are, what comes is enforced again."""
+        """Take one stop back, since the call was approved; once all are, what comes is enforced again."""
         self.stops = max(0, self.stops - 1)
         if not self.stops:
             self.evaluator.is_stopped = False

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 APPROVAL: Final = "approval"
-"""What a bypass is called by which somebody let a stopped call go on."""
+"""The name of the bypass that an approval writes: a stopped call was let go on."""
 
 _ENDED: Final = "the run has ended, so nothing more is recorded in it; record before leaving its context"
 
@@ -66,7 +66,7 @@ class LocalRun(GovernedRun):
     ) -> None:
         self._pinned = pinned
         self._keep = keep
-        """Is told of a run that has ended before its log took everything."""
+        """Called with a run that has ended before its log took everything."""
         self._evaluator = evaluator
         self._evaluate = evaluator.record
         self._log = log
@@ -110,7 +110,7 @@ class LocalRun(GovernedRun):
     def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
         """Decide about a call; empty when everything passed. `text` is what a model or the agent said, for a judge to read.
 
-        After the end only a bypass is taken: somebody let the run pass that was stopped at its end. Raises BaseStateError when the
+        After the end only a bypass is taken: the approval of a run that was stopped at its end. Raises BaseStateError when the
         decision cannot be written down and the posture of the log is closed.
         """
         elapsed_ns = self._elapsed_ns
@@ -186,7 +186,7 @@ class LocalRun(GovernedRun):
         self._log.flush()
 
     def _prepared(self, call: AnyCall, text: str) -> AnyCall:
-        """Keep what a judge will need, and ask it where a policy wants to know now; take a stop back that somebody lifted."""
+        """Keep what a judge will need, and ask it where a policy wants to know now; take a stop back that an approval lifted."""
         if type(call) is LlmCall:
             self._latest_text = text or self._latest_text
         elif type(call) is CheckBypassed and call.what == APPROVAL:
@@ -236,7 +236,7 @@ class LocalRun(GovernedRun):
 # Asks the judge what policies want judged; whatever keeps it from judging becomes a status, so that a run goes on.
 
 JUDGE_BUDGET_MS: Final = 20_000
-"""How long one judgement may take unless somebody says otherwise."""
+"""How long one judgement may take by default."""
 
 _NO_OUTPUT: Final = "the text of the output is not at hand: give it to record_llm_call, set_output_text or set_result"
 _NO_JUDGE: Final = "no judge is configured"

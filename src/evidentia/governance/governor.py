@@ -159,7 +159,7 @@ class LocalGovernor(Governor):
         return run
 
     def _keep(self, run: LocalRun) -> None:
-        """Remember a run whose log did not take everything; with a lock of its own, since the run is held by whoever tells."""
+        """Remember a run whose log did not take everything; with a lock of its own, since the caller holds the lock of the run."""
         with self._holding:
             if run not in self._held:
                 self._held.append(run)
@@ -229,7 +229,7 @@ class LoggedAnswers(AnswerLog):
     ) -> Iterator[PolicyDecision]:
         """Write who asked, every fragment with its verdicts, and the end; the policies come before their first use.
 
-        What was decided is only spelt out for whoever reads it: most answers just go on.
+        Decisions are spelt out when they are read: most answers just go on.
         """
         in_scope = self._compiled.compiled(policies)
         at_us = micros(self._clock.now(), field="now")

@@ -1,7 +1,7 @@
-"""Care of the decision log: verify it, take details out of it, retire what is old, and prove single records.
+"""Maintenance of the decision log, an audit log: verification, redaction, retention, and inclusion and consistency proofs.
 
 Whatever changes a log is written down first, as a step of the run `admin`, with who did it and why; a log from which something
-was taken and that nobody wrote down does not verify.
+was taken without a record of that does not verify.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def prove_growth(logs: KeptLogs, first: LogHead, second: LogHead) -> GrowthProof
 
 
 def log_tree(logs: KeptLogs, log: str) -> LogTree:
-    """Return the Merkle tree of a log, for whoever wants many proofs of it."""
+    """Return the Merkle tree of a log, for many proofs of it."""
     logs.flush()
     return LogTree(log, lines_of(logs, [part for part in logs.parts() if part.log == log]))
 
@@ -227,7 +227,7 @@ REDACTION: Final = "redaction"
 
 
 def verify(logs: KeptLogs, *, heads: Sequence[LogHead] = ()) -> LogReport:
-    """Check every log against its chain, and against heads that somebody kept: what is missing at an end shows only there.
+    """Check every log against its chain, and against heads that were kept elsewhere: what is missing at an end shows only there.
 
     What a killed writer left unfinished is named among the faults and is not held against the log.
     """
@@ -293,7 +293,7 @@ def _audit(logs: KeptLogs, log: str, parts: Iterable[LogPart], *, heads: Sequenc
 
 
 def _first_fault(audit: ChainAudit, acts: Sequence[_Act], hearsay: Sequence[_Act]) -> LogFault | None:
-    """Return the first place where a log does not fit, or where something was taken out of it and nobody wrote that down."""
+    """Return the first place where a log does not fit, or where something was taken out of it without a record of that."""
     own = [act for act in acts if act.log == audit.log]
     known = [act.checkpoint for act in (*own, *(hearsay if audit.fault is not None else ()))]
     if audit.checkpoint_digest and audit.checkpoint_digest not in known:

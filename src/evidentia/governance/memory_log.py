@@ -20,7 +20,7 @@ _LINES_PER_BLOCK = 4_096
 
 
 class MemoryLog(DecisionLog):
-    """Implements `DecisionLog` and `KeptLogs` with one log of one part. Thread safe; entries are sealed when somebody reads."""
+    """Implements `DecisionLog` and `KeptLogs` with one log of one part. Thread safe; entries are sealed when they are read."""
 
     problem: str | None = None
     """Memory is always there."""

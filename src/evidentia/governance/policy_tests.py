@@ -194,7 +194,7 @@ def mapping(value: object, path: str, known: Collection[str]) -> Mapping[str, ob
     return value
 
 
-def refuse_others(value: Mapping[Any, object], path: str, known: Collection[str]) -> None:  # Any: keys as somebody wrote them
+def refuse_others(value: Mapping[Any, object], path: str, known: Collection[str]) -> None:  # Any: keys as an author wrote them
     """Refuse the first name that is not known."""
     for key in value:
         if key not in known:

@@ -60,7 +60,7 @@ class SupportsReverseRead(Protocol):
 
 
 class RecordFilter(NamedTuple):
-    """Which records are looked for; all of it is told by the header."""
+    """Which records are looked for; the header alone decides."""
 
     is_wanted: Callable[[Header], bool]
     needles: tuple[bytes, ...] = ()
@@ -82,7 +82,7 @@ class PendingRecord:
         self.found = found
         self.started: LogRecord | None = None
         self.is_settled = False
-        """Whether `started` is known, be it that nobody knows."""
+        """Whether `started` is known, or known to be nowhere."""
 
     def settle(self, started: LogRecord | None) -> None:
         """Say under which beginning the record stands."""

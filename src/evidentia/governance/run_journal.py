@@ -1,4 +1,4 @@
-"""What one run has written: its log takes it, or it is held back and the bypass is told; and where a decision stands in the log."""
+"""The journal of one run: entries on their way to the decision log, held back while the log takes none, and the records of stops."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RunJournal:
             self._watch(self._watched.problem)
 
     def take_alerts(self) -> tuple[Verdict, ...]:
-        """Return the alerts that nobody took yet."""
+        """Return the alerts that were not taken yet."""
         alerts, self.alerts = tuple(self.alerts), []
         return alerts
 
@@ -124,7 +124,7 @@ class RunJournal:
         if not any(verdict.stops for entry in entries for verdict in entry.verdicts):
             self._append(tuple(entries))
             return
-        # Whoever is stopped is shown the record: the log seals it now, so that nobody has to read the log back for it.
+        # The violation that is raised shows its record: sealed now, it need not be read back from the log.
         records = self._append(tuple(entries), sealed=True) or (None,) * len(entries)
         for entry, record in zip(entries, records, strict=True):
             self._note_stops(entry, record)
@@ -165,7 +165,7 @@ class RunJournal:
         return self._write(self._told_of(problem))
 
     def _note_stops(self, entry: LogEntry, record: LogRecord | None) -> None:
-        """Remember the record of a verdict that stops, so that whoever raises it can show it whole.
+        """Remember the record of a verdict that stops, so that the violation that is raised can show it.
 
         Of an entry that the log has not taken, or could only spell otherwise, the record has no place.
         """

@@ -172,7 +172,7 @@ _CALLS: Final[Mapping[str, tuple[type, ...]]] = {
     "grounding": (GroundingEntry, RunEnded),
     "protocol": (TaskOpened, ToolAsked, ToolAnswered, ReplyDrafted, RunEnded),
 }
-"""What a category can say something about; a category of somebody else's may listen to anything."""
+"""What a category can say something about; a registered category may listen to anything."""
 
 
 class LiveShadow(msgspec.Struct, frozen=True, kw_only=True):

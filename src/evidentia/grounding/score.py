@@ -1,4 +1,4 @@
-"""Claims scored against passages by words alone: how well the best passage supports each, which sentences do, and what is against it.
+"""Faithfulness of claims to passages by words alone (a hallucination check): the best passage, its sentences, and what is against it.
 
 No model of a language, no input or output, no clock. The score of a claim is that of its best passage, so a further passage never
 lowers it. Linear in the length of the passages.

@@ -1,4 +1,4 @@
-"""What every scorer hands back alike: checked input, the score of a claim nobody judged, and the choice of what is named as evidence."""
+"""What all claim scorers share: checked input, the score of a claim that was not judged, and the choice of its evidence."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def outcome(
 def unscored(
     claim: str, *, identity: str, reason: GroundingReason = GroundingReason.UNSCORED, about: tuple[str, ...] = ()
 ) -> GroundingScore:
-    """Return the score of a claim that nobody judged: 0 and not supported, with the reason."""
+    """Return the score of a claim that was not judged: 0 and not supported, with the reason."""
     note = GroundingNote(reason=reason, about=about)
     return GroundingScore(claim=claim, score_milli=0, supported=False, reasons=(note,), scorer=identity)

@@ -1,4 +1,4 @@
-"""May this caller see this document? The one rule, compiled once and decided purely.
+"""Access control of documents by attributes (ABAC): may this caller see this document? One rule, compiled once and decided purely.
 
     allowed(d, c) = d.tenant = c.tenant  and  d.classification <= c.clearance  and  acl(d, c)  and  every rule over (c, d)
 
@@ -53,7 +53,7 @@ def access_scope(principal: Principal, *, acl_scope: Iterable[str] | None, rules
 
 
 def is_allowed(rule: AccessRule, scope: AccessScope) -> bool:
-    """Tell whether a document's access rule admits the caller; `AccessScope.rules` are for whoever has the metadata."""
+    """Tell whether a document's access rule admits the caller; `AccessScope.rules` are for callers that have the metadata."""
     caller = scope.principal
     if rule.tenant != caller.tenant or rule.classification.rank > caller.clearance.rank:
         return False
@@ -206,7 +206,7 @@ def _is_listed(policy: SourceAccessPolicy, scope: AccessScope) -> bool:
 
 @lru_cache(maxsize=256)
 def _decider(text: str) -> Decider:
-    """Return a predicate as a function of a caller's attributes; one that cannot be read, or compared, lets nobody in."""
+    """Return a predicate as a function of a caller's attributes; one that cannot be read, or compared, admits no caller."""
     try:
         predicate = parse(text)
         check_fields(predicate, fields=dict.fromkeys(fields_of(predicate), FREE))

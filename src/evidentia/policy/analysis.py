@@ -1,4 +1,4 @@
-"""What can be said about policies before any run: contradictions, rules that never fire, policies that change nothing, empty scopes.
+"""Static analysis of policies: contradictions, rules that never fire, policies that change nothing, empty scopes.
 
 Rules are intervals and sets, so questions about all documents come down to a few that are put to the evaluator itself.
 No finding without traces that were executed; what cannot be decided is not reported.

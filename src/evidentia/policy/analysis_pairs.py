@@ -76,7 +76,7 @@ def _never_decides(stricter: Subject, other: Subject, facts: RunFacts) -> Iterat
     said = [(document, said_of(in_force, document)) for document in documents_between([stricter, other])]
     for rule in _DOCUMENT_RULES if _are_resolved(stricter, other) else ():
         if other.policy.body.rules[rule] == _DEFAULTS[rule]:
-            continue  # nobody chose it, so nobody needs to hear of it
+            continue  # a default that no author chose is no finding
         fires = [(document, each) for document, found in said for each in found if each.policy == other.name and each.rule == rule]
         if not fires or any(each.is_decisive for _, each in fires):
             continue

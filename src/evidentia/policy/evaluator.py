@@ -1,4 +1,4 @@
-"""The one evaluator: policies made ready once, and a run followed call by call. Whoever decides about a run decides through it."""
+"""The one evaluator: policies compiled once, a run followed call by call. Live runs, replay, shadow and tests decide through it."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ _Listeners = dict[type[RunCall], tuple[tuple[int, "Callable[[RunCall], CategoryO
 
 
 def _listeners(groups: Sequence[_CategoryGroup], runs: Sequence[CategoryRun]) -> tuple[_Listeners, dict[type[RunCall], CategoryRun]]:
-    """Return who is told of which calls, and whose count belongs to them: that of the category the call is about."""
+    """Return which categories listen to which calls, and whose count belongs to them: that of the category the call is about."""
     listeners: _Listeners = {}
     counters: dict[type[RunCall], CategoryRun] = {}
     for place, (group, run) in enumerate(zip(groups, runs, strict=True)):

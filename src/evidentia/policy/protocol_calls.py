@@ -244,7 +244,7 @@ def judge_top_k(terms: Terms, question: QuestionState, asked: SourceCall, ask: T
 def _expected_top_k(terms: Terms, question: QuestionState) -> tuple[int, ...]:
     """Return the values of top_k that are right now, the best last.
 
-    With a value for retries: it, after tables or text fell short; either, where skills alone did, or where nobody knows yet.
+    With a value for retries: it, after tables or text fell short; either, where skills alone did, or where that is not known yet.
     With steps: by breadth at first, then as before or one step more.
     """
     top_k = terms.profile.top_k

@@ -217,8 +217,8 @@ _SECTIONS: Final = "sections"
 _IMAGE_RULES: Final = (ProtocolRule.IMAGE_IGNORED, ProtocolRule.IMAGE_MISPLACED, ProtocolRule.IMAGES_AT_END)
 
 
-def profile_of(given: str | Mapping[str, Any] | Profile) -> Profile:  # Any: what somebody wrote
-    """Return a profile by its name, or one of somebody's own; raise InvalidFieldError with the first problem.
+def profile_of(given: str | Mapping[str, Any] | Profile) -> Profile:  # Any: as an author writes it
+    """Return a profile by its name, or one derived from it; raise InvalidFieldError with the first problem.
 
     A map names what it is based on and what is different: `{"based_on": "first_call", "name": "mine", "call_cap": 2}`. Of `top_k`,
     `self_knowledge` and `sections` only what is named changes; a rule whose section is null is left out.

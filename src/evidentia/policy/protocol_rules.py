@@ -40,7 +40,7 @@ class ProtocolRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The rules of the category `protocol`."""
 
     profile: Annotated[
-        str | Mapping[str, Any],  # Any: what somebody wrote, checked against the profile's own fields
+        str | Mapping[str, Any],  # Any: as an author writes it, checked against the profile's own fields
         msgspec.Meta(title="Profile", description="`first_call`, `thorough`, or a map with `based_on`, `name` and what is different."),
     ] = "first_call"
     action_on_violation: Annotated[

@@ -1,7 +1,7 @@
 """Follows a run for the policies of the category `protocol`.
 
 A run is a row of questions. Each is opened by a TaskOpened; what comes before the first belongs to an uncertain one. The same question
-opened again before a reply goes on where it was, so that nobody gets new calls by asking it anew.
+opened again before a reply goes on where it was, so that asking it anew gives no new calls.
 At the end of a run that succeeded only the self-check is looked at: a question that was opened and had no reply checked, and a reply
 that broke a rule and was followed by no better one, were released without the check or against it.
 """

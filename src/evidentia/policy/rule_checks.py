@@ -153,7 +153,7 @@ def _free_problems(value: object, path: str) -> Iterator[FieldProblem]:
 
 
 def _named(value: object) -> str:
-    """Return what somebody gave instead, by its kind."""
+    """Return what was given instead, by its kind."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -27,7 +27,7 @@ _canonical: Final = msgspec.json.Encoder(order="sorted")
 
 
 def check_policy(
-    body: PolicyBody | Mapping[str, Any],  # Any: what somebody wrote
+    body: PolicyBody | Mapping[str, Any],  # Any: as an author writes it
     *,
     policy_id: PolicyId | None = None,
     version: int = 1,

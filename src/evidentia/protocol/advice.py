@@ -1,4 +1,4 @@
-"""What to do after a result: answer, rewrite and ask again, ask the next source, or say that nothing was found."""
+"""The next step after a result: answer, rewrite the query, switch to the next source, or abstain because nothing was found."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def _unescape_one(found: re.Match[str]) -> str:
 
 
 # --- parser ---
-# Citations read from a reply, strictly; whatever was meant to be one and is not is told with what to write instead.
+# A strict parser of the citations in a reply; a malformed one is reported with what to write instead.
 #
 # The cost is linear in the reply. A tag never spans lines, so a text that ends in the middle of one takes nothing else with it.
 
@@ -175,7 +175,7 @@ def find_citations(reply: str) -> tuple[FoundCitation, ...]:
         if not tag["close"]:
             found.append(_read(tag.start(), tag[0].rstrip()))
         elif not found or reply[found[-1].end : tag.start()].strip():
-            # The end of an element belongs to its beginning, which is told already.
+            # The end of an element belongs to its beginning, which is reported already.
             problem = CitationProblem("an end tag stands alone", 'write <CITATION file="..." filename="..." page=N />')
             found.append(FoundCitation(tag.start(), tag.end(), None, (problem,)))
     return tuple(found)

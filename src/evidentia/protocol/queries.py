@@ -271,7 +271,7 @@ def _is_kin(word: str, facts: QuestionFacts) -> bool:
 # --- queries for tables ---
 # A question as a query for tables: every condition, comparison and order stays as it was asked; only how one asks for them goes.
 #
-# Whoever plans statements reads `more than`, `how many`, `not` and superlatives, which a query for texts leaves out. Where nothing can
+# Text-to-SQL reads `more than`, `how many`, `not` and superlatives, which a query for texts leaves out. Where nothing can
 # go, the query begins with a word that only asks, so that it is never the question itself.
 
 _POLITE: Final = re.compile(

@@ -1,4 +1,6 @@
-"""English words that say how something is asked and not what about, and small groups of words that stand for one another.
+"""Stop words of questions, groups of synonyms, and word probes that find a word in a text by its stem.
+
+The lists are English words that say how something is asked and not what about, and small groups of words that stand for one another.
 
 Lists and nothing else. The groups are category terms for queries: one word of a group explains another. What they do is measured in
 docs/protocol.md; a file of synonyms adds what a corpus calls things.

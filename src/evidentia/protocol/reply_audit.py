@@ -1,4 +1,4 @@
-"""What is found in a reply before it goes out: citations, table results, images, supplements, and whether it says that nothing was found.
+"""The audit of a reply before it goes out: citations, table results, images, supplements, and whether it says that nothing was found.
 
 The audit compares words, never meaning, and reads nothing but the reply, the question and what the tools returned; the same input gives
 the same findings. Findings hold under any profile: which of them count is the policy's word. Where wording leaves a doubt, nothing is said.

@@ -1,4 +1,4 @@
-"""What a reply owes to a table result: the counts when it was cut short, file names as they stand there, no codes, its lines heeded."""
+"""What a reply owes to a table result: counts when it was cut short, file names as given, no codes, its instructions followed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def table_findings(layout: ReplyLayout, results: Sequence[ResultFacts], *, quest
 
 
 def instruction_findings(results: Sequence[ResultFacts], findings: Sequence[ReplyFinding]) -> list[ReplyFinding]:
-    """Return which lines of ours in table results were not followed, given all that was found; lines that are not ours bind nobody."""
+    """Return which lines of ours in table results were not followed, given all that was found; other lines bind no reply."""
     lines = [line for result in results if result.is_table for line in result.instructions]
     broken: list[ReplyFinding] = []
     for pattern, rules, about in (

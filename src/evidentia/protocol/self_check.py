@@ -1,4 +1,4 @@
-"""The questions an agent answers before it replies, answered from what was found, and the list of what to put right.
+"""The self-check before a reply: its questions answered from the findings, and the list of corrections for the agent.
 
 Which findings speak against which question is data. A question that is not known here is answered yes only when nothing was found.
 """

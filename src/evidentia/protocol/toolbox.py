@@ -177,7 +177,7 @@ NOTHING_FOUND = "no relevant evidence was found"
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A result: `text` is for the agent, the rest for whoever checks it."""
+    """A result: `text` is for the agent, the rest for checks."""
 
     text: str
     response: EvidenceResponse | None = None
@@ -243,7 +243,7 @@ def _with_rows(answer: TableAnswer) -> Iterator[str]:
 
 
 def _is_suspect(row: Sequence[CellValue]) -> bool:
-    """Tell whether a cell looks like an instruction to whoever reads it."""
+    """Tell whether a cell looks like a prompt injection: an instruction to its reader."""
     return any(isinstance(value, str) and len(value) >= _LEAST_WORDS and hostile_flags(value) for value in row)
 
 
