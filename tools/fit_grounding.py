@@ -24,8 +24,8 @@ import msgspec
 import numpy as np
 
 from evidentia.backends.onnx.encoder import packaged_encoder
+from evidentia.grounding.claim_features import Features, find
 from evidentia.grounding.claim_terms import read_claim, read_passage
-from evidentia.grounding.features import Features, find
 from evidentia.grounding.score import SIMILARITY, GroundingModel, ShippedModels, predict
 from evidentia.grounding.similarity import SimilarityScorer, cosine_milli
 from evidentia.text.tokens import STOP_WORDS

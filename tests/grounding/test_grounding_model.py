@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.grounding.features import Features
+from evidentia.grounding.claim_features import Features
 from evidentia.grounding.score import GroundingModel, logistic, predict, read_models, shipped_models
 
 AGAINST = (

@@ -77,7 +77,7 @@ class DecisionReplayReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def replay(logs: KeptLogs, *, max_mismatches: int = MAX_MISMATCHES) -> DecisionReplayReport:
     """Decide everything in the log again, and compare."""
-    replaying = Replayer(max_mismatches=max_mismatches)
+    replaying = DecisionReplayer(max_mismatches=max_mismatches)
     logs.flush()
     for log, parts in logs_with_parts(logs):
         with readable(log):
@@ -107,7 +107,7 @@ class _ReplayedRun:
             self.evaluator.is_stopped = False
 
 
-class Replayer:
+class DecisionReplayer:
     """The open runs and what was found so far. Not thread safe."""
 
     def __init__(self, *, max_mismatches: int = MAX_MISMATCHES) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
 from evidentia.contracts.ports import ClaimScorer, SupportsBatches
-from evidentia.grounding.features import ONE, WIDEST, Features
+from evidentia.grounding.claim_features import ONE, WIDEST, Features
 from evidentia.grounding.score import GroundingModel, predict, score_claims, shipped_models
 from evidentia.grounding.scorer_results import checked_texts, outcome, unscored
 from evidentia.text.sentences import split_sentences

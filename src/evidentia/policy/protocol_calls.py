@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.protocol import FirstRetry, ProtocolRule, TaskKind, ToolRole
 from evidentia.policy.protocol_profiles import TOOL_NAMES
-from evidentia.policy.protocol_rules import MILLION, RAG, RAISABLE, SourceCall, is_bound, tool_key
+from evidentia.policy.protocol_rules import MILLION, RAG, RAISABLE, AskedTool, is_bound, tool_key
 from evidentia.policy.rule_checks import shortest, shown
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class CallRuling(NamedTuple):
     """What was decided about a call."""
 
     violations: Sequence[Violation] = ()
-    asked: SourceCall | None = None
+    asked: AskedTool | None = None
     """The call, where it is one to a source."""
     reads_file: bool = False
     """It reads the file that the user asked for."""
@@ -75,11 +75,11 @@ def judge_ask(terms: Terms, question: QuestionState, ask: ToolAsked) -> CallRuli
     return CallRuling(violations, asked)
 
 
-def _asked(terms: Terms, ask: ToolAsked, role: ToolRole) -> SourceCall:
+def _asked(terms: Terms, ask: ToolAsked, role: ToolRole) -> AskedTool:
     top_k = None
     if role is _TEXT:
         top_k = terms.profile.top_k.unsure if ask.top_k is None else ask.top_k
-    return SourceCall(call=ask.call, name=shown(ask.name), tool=tool_key(role, ask.name), role=role, top_k=top_k, query=ask.query_hash)
+    return AskedTool(call=ask.call, name=shown(ask.name), tool=tool_key(role, ask.name), role=role, top_k=top_k, query=ask.query_hash)
 
 
 def _outside(terms: Terms, question: QuestionState, ask: ToolAsked, role: ToolRole) -> Iterator[Violation]:
@@ -97,7 +97,7 @@ def _outside(terms: Terms, question: QuestionState, ask: ToolAsked, role: ToolRo
         yield terms.violation(_R.ALLOWED_TOOLS, f"{name} is not among the tools that may answer a question; ask {allowed}", notes)
 
 
-def _order(terms: Terms, question: QuestionState, asked: SourceCall, *, is_files: bool) -> Iterator[Violation]:
+def _order(terms: Terms, question: QuestionState, asked: AskedTool, *, is_files: bool) -> Iterator[Violation]:
     """Yield what is wrong with a source at this moment: calls at the same time, skills, earlier sources, tables or text."""
     actions, tries, name, steps = terms.actions, question.tries, asked.name, terms.steps
     for other in question.open.values() if _R.SEQUENTIAL in actions else ():
@@ -120,13 +120,13 @@ def _order(terms: Terms, question: QuestionState, asked: SourceCall, *, is_files
             yield terms.violation(_R.TOOL_CHOICE, reason, notes)
 
 
-def _passes_over_skills(terms: Terms, question: QuestionState, asked: SourceCall) -> bool:
+def _passes_over_skills(terms: Terms, question: QuestionState, asked: AskedTool) -> bool:
     steps = terms.steps
     is_later = bool(question.task.skills) and asked.role is not _SKILL and steps.get(_SKILL, len(steps)) < steps[asked.role]
     return is_later and not question.has_tried_skill()
 
 
-def _earlier_sources(terms: Terms, question: QuestionState, asked: SourceCall) -> Iterator[Violation]:
+def _earlier_sources(terms: Terms, question: QuestionState, asked: AskedTool) -> Iterator[Violation]:
     own = terms.steps[asked.role]
     missing = [TOOL_NAMES[role] for role in terms.sources if terms.steps[role] < own and role.value not in question.tries]
     has_earlier = any(terms.steps[role] < own for role in terms.sources)
@@ -138,7 +138,7 @@ def _earlier_sources(terms: Terms, question: QuestionState, asked: SourceCall) -
         yield terms.violation(_R.SOURCE_ORDER, reason, notes)
 
 
-def _query(terms: Terms, question: QuestionState, asked: SourceCall, ask: ToolAsked) -> Iterator[Violation]:
+def _query(terms: Terms, question: QuestionState, asked: AskedTool, ask: ToolAsked) -> Iterator[Violation]:
     """Yield what is wrong with the query itself."""
     actions, name = terms.actions, asked.name
     notes: dict[str, object] = {"call": asked.call, "tool": name}
@@ -164,7 +164,7 @@ def _query(terms: Terms, question: QuestionState, asked: SourceCall, ask: ToolAs
             yield terms.violation(_R.REPEATED_QUERY, reason, notes)
 
 
-def _further(terms: Terms, question: QuestionState, asked: SourceCall) -> Iterator[Violation]:
+def _further(terms: Terms, question: QuestionState, asked: AskedTool) -> Iterator[Violation]:
     """Yield what is wrong with asking again: enough is there, the cap is reached, or another source is next."""
     if not question.asked:
         return
@@ -186,7 +186,7 @@ def _further(terms: Terms, question: QuestionState, asked: SourceCall) -> Iterat
             yield terms.violation(_R.RETRY_ORDER, reason, {**notes, "last_tool": question.last.name, "shortfalls": shortfalls})
 
 
-def _other_step(terms: Terms, question: QuestionState, asked: SourceCall, last: SourceCall) -> str:
+def _other_step(terms: Terms, question: QuestionState, asked: AskedTool, last: AskedTool) -> str:
     """Return what should come now instead of a call; empty when the call is right."""
     left = question.left(terms)
     if terms.profile.first_retry is FirstRetry.SAME_TOOL:
@@ -199,7 +199,7 @@ def _other_step(terms: Terms, question: QuestionState, asked: SourceCall, last: 
     return f"ask {left[0]} next"
 
 
-def _is_raised(terms: Terms, question: QuestionState, asked: SourceCall) -> bool:
+def _is_raised(terms: Terms, question: QuestionState, asked: AskedTool) -> bool:
     """Tell whether the text tool is asked for more because what it gave was too little."""
     before, fell_short = question.last_text, question.text_shortfalls
     return (
@@ -221,7 +221,7 @@ def _listed(names: Sequence[str]) -> str:
 # How many results a call may ask for: top_k, which belongs to the text tool alone.
 
 
-def judge_top_k(terms: Terms, question: QuestionState, asked: SourceCall, ask: ToolAsked) -> Iterator[Violation]:
+def judge_top_k(terms: Terms, question: QuestionState, asked: AskedTool, ask: ToolAsked) -> Iterator[Violation]:
     """Yield what is wrong with top_k; one that is left out stands for the value of the unsure."""
     name = asked.name
     if asked.role is not _TEXT:

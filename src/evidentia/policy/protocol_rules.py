@@ -146,7 +146,7 @@ def tool_key(role: ToolRole, name: str) -> str:
     return f"skill {name}" if role is ToolRole.SKILL else role.value
 
 
-class SourceCall(NamedTuple):
+class AskedTool(NamedTuple):
     """A call to a source."""
 
     call: int
@@ -190,16 +190,16 @@ class QuestionState:
         self.task = task
         self.asked = 0
         """Calls to sources, whether or not they have answered."""
-        self.open: dict[int, SourceCall] = {}
-        self.set_aside: dict[int, SourceCall] = {}
+        self.open: dict[int, AskedTool] = {}
+        self.set_aside: dict[int, AskedTool] = {}
         self.tries: dict[str, int] = {}
         """Calls by tool."""
         self.queries: dict[tuple[str, str], int] = {}
         """The largest top_k that a tool was asked a query with."""
-        self.last: SourceCall | None = None
+        self.last: AskedTool | None = None
         """The call that answered last."""
         self.last_shortfalls: tuple[Shortfall, ...] = ()
-        self.last_text: SourceCall | None = None
+        self.last_text: AskedTool | None = None
         self.text_shortfalls: tuple[Shortfall, ...] = ()
         self.is_sufficient = False
         """Whether some result sufficed."""
@@ -211,7 +211,7 @@ class QuestionState:
         self.last_is_faulty = False
         """Whether the last reply broke a rule."""
 
-    def ask(self, asked: SourceCall, *, is_stopped: bool) -> None:
+    def ask(self, asked: AskedTool, *, is_stopped: bool) -> None:
         """Take a call to a source that was decided about."""
         if is_stopped:
             self.set_aside[asked.call] = asked
@@ -244,7 +244,7 @@ class QuestionState:
         """Tell whether a skill's tool that suits was asked."""
         return any(tool_key(ToolRole.SKILL, name) in self.tries for name in self.task.skills)
 
-    def _count(self, asked: SourceCall) -> None:
+    def _count(self, asked: AskedTool) -> None:
         self.asked += 1
         self.tries[asked.tool] = self.tries.get(asked.tool, 0) + 1
         if asked.query is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.runs import RunId
-from evidentia.governance.decision_replay import Replayer
+from evidentia.governance.decision_replay import DecisionReplayer
 from evidentia.governance.log_scan import lines_of, logs_with_parts, readable, scan
 from evidentia.governance.policy_tests import parse_suite, policies_in, run_suite
 from evidentia.governance.shadow import shadow_log
@@ -76,7 +76,7 @@ def tried(
 
 def replayed(call: Invocation, logs: KeptLogs, *, run: str | None) -> DecisionReplayReport:
     """Decide the log again, or one run of it."""
-    replaying = Replayer()
+    replaying = DecisionReplayer()
     logs.flush()
     with Bar("replaying", is_wanted=not call.is_quiet) as bar:
         for log, parts in logs_with_parts(logs):
