@@ -100,7 +100,7 @@ class FailoverGovernor(Governor):
         """Start the run at the plane; where that is out of reach, here, as the posture of its policies says."""
         run = FailoverRun(self, facts, policies, is_enforced=is_enforced)
         run.begin()
-        if run.is_at_the_plane:
+        if run.is_remote:
             self.send_unsent()
         return run
 
@@ -110,8 +110,8 @@ class FailoverGovernor(Governor):
         log = MemoryLog(entropy=self._entropy)
         return LocalGovernor(store, log, clock=self._clock, entropy=self._entropy, compiled=self._compiled)
 
-    def early_failure(self) -> ServiceUnavailableError | None:
-        """Return the last failure while it is too early for another try."""
+    def open_circuit(self) -> ServiceUnavailableError | None:
+        """The circuit breaker: return the last failure while it is too early for another try, else None."""
         failure = self._failure
         if failure is None or self._clock.elapsed_ns() - failure[0] >= self._retry_ns:
             return None
@@ -121,8 +121,8 @@ class FailoverGovernor(Governor):
         """Remember that the plane was asked and gave no answer."""
         self._failure = (self._clock.elapsed_ns(), str(error))
 
-    def keep(self, run: FailoverRun) -> None:
-        """Remember a run whose records the plane has not got."""
+    def queue(self, run: FailoverRun) -> None:
+        """Queue a run whose records the plane has not got; the oldest is dropped beyond the limit."""
         with self._lock:
             if run not in self._unsent:
                 self._unsent.append(run)
@@ -144,7 +144,7 @@ class FailoverGovernor(Governor):
         for run in unsent:
             is_reachable = is_reachable and run.send()
             if not (is_reachable and run.is_sent):
-                self.keep(run)
+                self.queue(run)
 
 
 # --- failover run ---
@@ -184,16 +184,16 @@ class FailoverRun(GovernedRun):
         return self._facts
 
     @property
-    def is_at_the_plane(self) -> bool:
+    def is_remote(self) -> bool:
         """Tell whether the plane decides about this run."""
         return self._local is None
 
     def begin(self) -> None:
         """Start at the plane, or here."""
         governor = self._governor
-        early = governor.early_failure()
-        if early is not None:
-            self.alerts = self._go_on_here(early)
+        open_circuit = governor.open_circuit()
+        if open_circuit is not None:
+            self.alerts = self._fail_over(open_circuit)
             return
         try:
             self._remote = governor.plane.start(self._facts, policies=self._policies, is_enforced=self._is_enforced)
@@ -203,7 +203,7 @@ class FailoverRun(GovernedRun):
                 self._remote.record(CheckBypassed(what=CONTROL_PLANE, problem=f"{lost} runs were dropped", posture=self._posture()))
         except UNREACHABLE as error:
             governor.note_failure(error)
-            self.alerts = self._go_on_here(error)
+            self.alerts = self._fail_over(error)
 
     def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
         """Decide about a call, at the plane or here."""
@@ -214,12 +214,12 @@ class FailoverRun(GovernedRun):
                 except UNREACHABLE as error:
                     self._governor.note_failure(error)
                     # The plane may have got it, so it is sent again first: as the same call, which it then takes once.
-                    self._unsendable += _keep(self._spooled, (call, text))
-                    alerts = self._go_on_here(error)
-                    return (*self._here().record(call, text=text), *alerts)
-                self._forgotten += _keep(self._history, (call, text))
+                    self._unsendable += _append_bounded(self._spooled, (call, text))
+                    alerts = self._fail_over(error)
+                    return (*self._local_run().record(call, text=text), *alerts)
+                self._forgotten += _append_bounded(self._history, (call, text))
                 return verdicts
-            return self._record_here(call, text)
+            return self._record_locally(call, text)
 
     def finish(self, end: RunEnded, *, text: str = "") -> Sequence[Verdict]:
         """Decide about the whole run, at the plane or here; then try to send what the plane has not got."""
@@ -230,16 +230,16 @@ class FailoverRun(GovernedRun):
                     return self._remote.finish(end, text=text)
                 except UNREACHABLE as error:
                     self._governor.note_failure(error)
-                    alerts = self._go_on_here(error)
+                    alerts = self._fail_over(error)
             self._end = (end, text)
-            verdicts = self._here().finish(end, text=text)
-        if self._governor.early_failure() is None:
+            verdicts = self._local_run().finish(end, text=text)
+        if self._governor.open_circuit() is None:
             self._governor.send_unsent()
         return (*verdicts, *alerts)
 
     def decisions(self) -> Sequence[PolicyDecision]:
         """Return what was decided so far, as the plane tells it, or as it was decided here."""
-        return (self._local or self._remote or self._here()).decisions()
+        return (self._local or self._remote or self._local_run()).decisions()
 
     def decision_of(self, verdict: Verdict) -> PolicyDecision | None:
         """Return the decision as it stands in the log of the plane or of this process; None when it is in neither."""
@@ -292,40 +292,40 @@ class FailoverRun(GovernedRun):
         if self._end is not None:
             self._remote.finish(self._end[0], text=self._end[1])
 
-    def _record_here(self, call: AnyCall, text: str) -> Sequence[Verdict]:
-        self._unsendable += _keep(self._spooled, (call, text))
-        return self._here().record(call, text=text)
+    def _record_locally(self, call: AnyCall, text: str) -> Sequence[Verdict]:
+        self._unsendable += _append_bounded(self._spooled, (call, text))
+        return self._local_run().record(call, text=text)
 
-    def _go_on_here(self, error: Exception) -> Sequence[Verdict]:
+    def _fail_over(self, error: Exception) -> Sequence[Verdict]:
         """Start here with what was recorded so far, write down that the plane was out of reach, and return what that comes to."""
-        run = self._start_here(Posture.DEGRADE)
+        run = self._start_locally(Posture.DEGRADE)
         posture = strictest(run.policies.policies, CONTROL_PLANE)
         if posture is Posture.OPEN:
-            run = self._start_here(posture)
+            run = self._start_locally(posture)
         self._local = run
         self._has_plane_policies = posture is not Posture.OPEN and bool(self._governor.seen.live(tenant=self._facts.tenant))
         for call, text in self._history:
             run.record(call, text=text)
         lost = f"; the first {self._forgotten} calls are not counted" if self._forgotten else ""
         bypass = CheckBypassed(what=CONTROL_PLANE, problem=f"{error}{lost}", posture=posture)
-        self._record_here(bypass, "")
-        self._governor.keep(self)
+        self._record_locally(bypass, "")
+        self._governor.queue(self)
         return (bypass_verdict(bypass, is_enforced=self._is_enforced),)
 
-    def _start_here(self, posture: Posture) -> LocalRun:
+    def _start_locally(self, posture: Posture) -> LocalRun:
         return self._governor.local(posture=posture).start(self._facts, policies=self._policies, is_enforced=self._is_enforced)
 
     def _posture(self) -> Posture:
         seen = self._governor.seen.live(tenant=self._facts.tenant)
         return strictest([stored.policy for stored in seen], CONTROL_PLANE)
 
-    def _here(self) -> GovernedRun:
+    def _local_run(self) -> GovernedRun:
         if self._local is None:
             raise ServiceUnavailableError("the run was not started")
         return self._local
 
 
-def _keep(kept: list[tuple[AnyCall, str]], call: tuple[AnyCall, str]) -> int:
+def _append_bounded(kept: list[tuple[AnyCall, str]], call: tuple[AnyCall, str]) -> int:
     """Keep a call and return how many had to be dropped for it."""
     kept.append(call)
     overflow = max(0, len(kept) - MAX_KEPT)

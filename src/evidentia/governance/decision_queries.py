@@ -167,7 +167,7 @@ def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: RecordFilter, *, afte
         for kept in taken:
             if not _is_of(kept.started, rules):
                 continue
-            made = tuple(each for each in _told(kept, expander) if _matches(each, rules))
+            made = tuple(each for each in _decisions_of(kept, expander) if _matches(each, rules))
             if made:
                 page.append((newest.place_of(kept), made))
                 count += len(made)
@@ -177,7 +177,7 @@ def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: RecordFilter, *, afte
     return _page(page, limit)
 
 
-def _told(kept: PendingRecord, expander: Expander) -> tuple[PolicyDecision, ...]:
+def _decisions_of(kept: PendingRecord, expander: Expander) -> tuple[PolicyDecision, ...]:
     if kept.started is None:
         expander.forget(kept.found.header.run_id)
     else:

@@ -91,7 +91,7 @@ def redact(
             touched.append(log)
         for part, ranges in found:
             act = _act(REDACTION, by=by, why=why, clock=clock, log=log, seqs=ranges)
-            logs.rewrite(part, _redacting(logs, act, ranges))
+            logs.rewrite(part, _redacted_lines(logs, act, ranges))
             count += sum(end - start for start, end in ranges)
     return MaintenanceReport(records=count, logs=tuple(touched))
 
@@ -116,7 +116,7 @@ def retire(logs: KeptLogs, *, before: datetime, by: str, why: str, clock: Clock)
         act = _act(RETENTION, by=by, why=why, clock=clock, log=log, size=last, hash=checkpoint.hash, checkpoint=digest)
         kept_from = min(last + 1, audit.head().size)
         try:
-            logs.rewrite(audit.place_of(kept_from)[0], _retiring(logs, act, line, last=last))
+            logs.rewrite(audit.place_of(kept_from)[0], _retained_lines(logs, act, line, last=last))
         except BaseBusyError:
             busy.append(log)
             continue
@@ -173,7 +173,7 @@ def _write_down(logs: KeptLogs, act: LogEntry) -> None:
     logs.flush()
 
 
-def _redacting(logs: KeptLogs, act: LogEntry, ranges: list[tuple[int, int]]) -> Callable[[Iterator[bytes]], Iterator[bytes]]:
+def _redacted_lines(logs: KeptLogs, act: LogEntry, ranges: list[tuple[int, int]]) -> Callable[[Iterator[bytes]], Iterator[bytes]]:
     starts = [start for start, _ in ranges]
 
     def is_meant(seq: int) -> bool:
@@ -208,7 +208,7 @@ def _old_records(lines: Iterator[bytes], limit_us: int) -> tuple[int, int]:
     return first, last
 
 
-def _retiring(logs: KeptLogs, act: LogEntry, opening: bytes, *, last: int) -> Callable[[Iterator[bytes]], Iterator[bytes]]:
+def _retained_lines(logs: KeptLogs, act: LogEntry, opening: bytes, *, last: int) -> Callable[[Iterator[bytes]], Iterator[bytes]]:
     def change(blocks: Iterator[bytes]) -> Iterator[bytes]:
         _write_down(logs, act)
         yield opening

@@ -112,7 +112,7 @@ class RunJournal:
         The beginning and the bypass go first and alone, so that a log which still takes nothing costs the same however much is held.
         """
         beginning = tuple(takewhile(lambda entry: isinstance(entry.call, PoliciesRecorded | RunStarted), self._held))
-        self._give((*beginning, self._bypass(self._problem)))
+        self._give((*beginning, self._bypass_entry(self._problem)))
         del self._held[: len(beginning)]
         self._dropped, self._problem = 0, ""
         self._give(self._held)
@@ -142,7 +142,7 @@ class RunJournal:
             raise error
         if not self._problem:
             self._problem = str(error)
-            self.alerts.append(bypass_verdict(self._told_of(self._problem)))
+            self.alerts.append(bypass_verdict(self._bypass_call(self._problem)))
 
     def _watch(self, problem: str | None) -> None:
         """Tell once of a log that takes entries and cannot write them at present; where the posture is closed, every call stops."""
@@ -151,18 +151,18 @@ class RunJournal:
             return
         if not self._is_told:
             self._is_told = True
-            self._append((self._bypass(problem),))
+            self._append((self._bypass_entry(problem),))
             if self._posture is not Posture.CLOSED:
-                self.alerts.append(bypass_verdict(self._told_of(problem)))
+                self.alerts.append(bypass_verdict(self._bypass_call(problem)))
         if self._posture is Posture.CLOSED:
             raise BaseStateError(problem)
 
-    def _told_of(self, problem: str) -> CheckBypassed:
+    def _bypass_call(self, problem: str) -> CheckBypassed:
         lost = f"; {self._dropped} records were dropped" if self._dropped else ""
         return CheckBypassed(what=DECISION_LOG, problem=problem + lost, posture=self._posture)
 
-    def _bypass(self, problem: str) -> LogEntry:
-        return self._write(self._told_of(problem))
+    def _bypass_entry(self, problem: str) -> LogEntry:
+        return self._write(self._bypass_call(problem))
 
     def _note_stops(self, entry: LogEntry, record: LogRecord | None) -> None:
         """Remember the record of a verdict that stops, so that the violation that is raised can show it.

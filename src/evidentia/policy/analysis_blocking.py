@@ -45,9 +45,9 @@ def retrieval_limits(subject: Subject) -> RetrievalLimits:
 
 def passing_document(subjects: Sequence[Subject]) -> RetrievedDocument | None:
     """Return a document that none of the policies blocks, or None when there is none."""
-    in_force = PolicySet.of(_policies(subjects))
+    in_force = PolicySet.of(policies_of(subjects))
     documents = best_documents([retrieval_limits(each) for each in subjects])
-    return next((each for each in documents if not any(said.action.stops for said in said_of(in_force, each))), None)
+    return next((each for each in documents if not any(said.action.stops for said in violations_of(in_force, each))), None)
 
 
 def _blocks_all(subjects: Sequence[Subject]) -> bool:
@@ -68,13 +68,13 @@ def _everything_blocked(core: Sequence[Subject], facts: RunFacts) -> Iterator[Po
     limits = [retrieval_limits(each) for each in core]
     tried = best_documents(limits)
     witnesses = [
-        execute(_policies(core), facts, [alone], note=f"'{each.name}' alone lets this pass")
+        execute(policies_of(core), facts, [alone], note=f"'{each.name}' alone lets this pass")
         for each in (core if len(core) > 1 else ())
         if (alone := passing_document([each])) is not None
-    ] or [execute(_policies(core), facts, tried[:1], note="as good as a document can be")]
+    ] or [execute(policies_of(core), facts, tried[:1], note="as good as a document can be")]
     names = tuple(each.name for each in core)
     rules = tuple(sorted({said.rule for witness in witnesses for said in witness.violations if said.action.stops and said.call == 1}))
-    empty = execute(_policies(core), facts, note="a run without documents")
+    empty = execute(policies_of(core), facts, note="a run without documents")
     reach = "every document, and a run without any" if empty.is_stopped else "every document"
     if not all(witness.is_stopped for witness in witnesses):
         return
@@ -84,7 +84,7 @@ def _everything_blocked(core: Sequence[Subject], facts: RunFacts) -> Iterator[Po
         policies=names,
         rules=rules,
         message=f"{_listed(names)} {'blocks' if len(names) == 1 else 'together block'} {reach} ({', '.join(rules)})",
-        proof=f"{standing(len(tried))} for all that can begin a run; each was put to the evaluator and blocked",
+        proof=f"{cells_in_words(len(tried))} for all that can begin a run; each was put to the evaluator and blocked",
         witnesses=tuple(witnesses) + ((empty,) if empty.is_stopped else ()),
         assumes=SCALE if _passes_beyond_scale(core, facts) else "",
     )
@@ -96,7 +96,7 @@ def _passes_beyond_scale(core: Sequence[Subject], facts: RunFacts) -> bool:
     high = max(HIGHEST_SCORE, *(each.min_relevance for each in limits))
     beyond = [msgspec.structs.replace(each, relevance_score=high) for each in best_documents(limits)]
     return any(
-        not any(said.call == 1 and said.action.stops for said in execute(_policies(core), facts, [each]).violations) for each in beyond
+        not any(said.call == 1 and said.action.stops for said in execute(policies_of(core), facts, [each]).violations) for each in beyond
     )
 
 
@@ -134,7 +134,7 @@ def _no_count_passes(at_least: Subject, at_most: Subject, facts: RunFacts) -> It
 
 
 def _counted(pair: Sequence[Subject], facts: RunFacts, document: RetrievedDocument, count: int) -> Witness:
-    return execute(_policies(pair), facts, [document] * count, note=f"a run of {count} documents that pass every other rule")
+    return execute(policies_of(pair), facts, [document] * count, note=f"a run of {count} documents that pass every other rule")
 
 
 def diversity_finding(subject: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
@@ -164,12 +164,13 @@ def diversity_finding(subject: Subject, facts: RunFacts) -> Iterator[PolicyFindi
     )
 
 
-def standing(documents: int) -> str:
+def cells_in_words(documents: int) -> str:
     """Return how many documents stand for all, in words."""
     return "1 document stands" if documents == 1 else f"{documents} documents stand"
 
 
-def _policies(subjects: Sequence[Subject]) -> list[Policy]:
+def policies_of(subjects: Sequence[Subject]) -> list[Policy]:
+    """Return the policies of subjects."""
     return [each.policy for each in subjects]
 
 
@@ -299,7 +300,7 @@ def execute(
     )
 
 
-def said_of(in_force: PolicySet, call: AnyCall) -> tuple[WitnessedViolation, ...]:
+def violations_of(in_force: PolicySet, call: AnyCall) -> tuple[WitnessedViolation, ...]:
     """Return what policies say of the first call of a run, which is all that a rule about one document can depend on."""
     return tuple(_violations(1, RunEvaluator(in_force).record(call)))
 

@@ -9,7 +9,16 @@ import msgspec
 
 from evidentia.contracts.policies import Compat, ConfidenceMode, Enforcement, GroundingRules, PolicyAction, RetrievalRules, ScoreEvalMode
 from evidentia.contracts.runs import GroundingEntry
-from evidentia.policy.analysis_blocking import FindingKind, PolicyFinding, Severity, execute, retrieval_limits, said_of, standing
+from evidentia.policy.analysis_blocking import (
+    FindingKind,
+    PolicyFinding,
+    Severity,
+    cells_in_words,
+    execute,
+    policies_of,
+    retrieval_limits,
+    violations_of,
+)
 from evidentia.policy.analysis_scopes import cells, covers
 from evidentia.policy.evaluator import PolicySet
 from evidentia.policy.grounding_rules import AVERAGE_PLACES
@@ -17,7 +26,6 @@ from evidentia.policy.grounding_rules import AVERAGE_PLACES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evidentia.contracts.policies import Policy
     from evidentia.contracts.runs import AnyCall, RetrievedDocument, RunFacts
     from evidentia.policy.analysis_blocking import Subject, Witness, WitnessedViolation
     from evidentia.policy.retrieval_rules import RetrievalLimits
@@ -73,7 +81,7 @@ def _one_per_rule(witnesses: list[Witness], policy: str) -> Iterator[Witness]:
 
 def _never_decides(stricter: Subject, other: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:
     in_force = PolicySet.of(policies_of([stricter, other]))
-    said = [(document, said_of(in_force, document)) for document in documents_between([stricter, other])]
+    said = [(document, violations_of(in_force, document)) for document in documents_between([stricter, other])]
     for rule in _DOCUMENT_RULES if _are_resolved(stricter, other) else ():
         if other.policy.body.rules[rule] == _DEFAULTS[rule]:
             continue  # a default that no author chose is no finding
@@ -89,7 +97,7 @@ def _never_decides(stricter: Subject, other: Subject, facts: RunFacts) -> Iterat
             policies=(other.name, stricter.name),
             rules=(rule,),
             message=f"{rule} of '{other.name}' never decides: where it is violated, '{stricter.name}' decides",
-            proof=f"{standing(len(said))} for all that can be; of the {len(fires)} that violate it, it decides none",
+            proof=f"{cells_in_words(len(said))} for all that can be; of the {len(fires)} that violate it, it decides none",
             witnesses=(witness,),
         )
 
@@ -140,7 +148,7 @@ def _documents_as_strict(stricter: Subject, other: Subject) -> bool:
     """Ask both about a document of every cell."""
     first, second = PolicySet.of([stricter.policy]), PolicySet.of([other.policy])
     documents = cells([retrieval_limits(stricter), retrieval_limits(other)])
-    return all(_strongest(said_of(first, each)) >= _strongest(said_of(second, each)) for each in documents)
+    return all(_strongest(violations_of(first, each)) >= _strongest(violations_of(second, each)) for each in documents)
 
 
 def _strongest(said: Iterable[WitnessedViolation]) -> int:
@@ -232,8 +240,3 @@ def _grounding_traces(rules: GroundingRules) -> list[tuple[AnyCall, ...]]:
 def documents_between(subjects: Sequence[Subject]) -> list[RetrievedDocument]:
     """Return one document of every cell that the rules of some retrieval policies cut."""
     return cells([retrieval_limits(each) for each in subjects])
-
-
-def policies_of(subjects: Sequence[Subject]) -> list[Policy]:
-    """Return the policies under analysis."""
-    return [each.policy for each in subjects]

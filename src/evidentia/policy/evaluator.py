@@ -212,7 +212,7 @@ class SeatedPolicy:
             status=self.status,
         )
 
-    def says(self, violation: Violation) -> Evaluation:
+    def evaluation_of(self, violation: Violation) -> Evaluation:
         """Return the evaluation of a violation; a bypass and a provisional count stay so in shadow."""
         return replace(
             self.allowing,
@@ -307,7 +307,7 @@ def _verdict(
         violation = outcome.joined.get(best.place, violation)
     return Verdict(
         phase=outcome.phase,
-        decisive=best.seat.says(violation),
+        decisive=best.seat.evaluation_of(violation),
         evaluations=evaluations,
         is_enforced=is_enforced and takes_effect and violation.status is not _PROVISIONAL,
         abstention_response=_abstention(seats, outcome, is_enforced=takes_effect) if outcome.joined else None,

@@ -76,7 +76,7 @@ def _answer_findings(layout: ReplyLayout, results: Sequence[ResultFacts], *, say
         return []
     asserts = _asserts(layout)
     has_evidence = any(result.has_evidence for result in results)
-    asks = any(saying.act is SentenceRole.QUESTION for unit in layout.units for saying in unit.sayings)
+    asks = any(sentence.role is SentenceRole.QUESTION for unit in layout.units for sentence in unit.sentences)
     if has_evidence and not asserts and not asks and not any(unit.cited or unit.is_supplement for unit in layout.units):
         reason = "the reply says nothing of what was retrieved"
         return [ReplyFinding(rule=ProtocolRule.CITATION_MISSING, reason=reason)]
@@ -89,7 +89,7 @@ def _answer_findings(layout: ReplyLayout, results: Sequence[ResultFacts], *, say
 def _says_not_found(layout: ReplyLayout, sources: Sequence[CitableSource], *, known: Terms) -> bool:
     """Tell whether a reply as a whole says that nothing was found: some sentence does, and no unit answers from a source."""
     plain = [unit for unit in layout.units if not unit.is_supplement]
-    if not any(saying.act is SentenceRole.NOT_FOUND for unit in plain for saying in unit.sayings):
+    if not any(sentence.role is SentenceRole.NOT_FOUND for unit in plain for sentence in unit.sentences):
         return False
     return not any(_answers(unit, sources, known=known) for unit in plain)
 
@@ -98,7 +98,7 @@ def _answers(unit: ReplyUnit, sources: Sequence[CitableSource], *, known: Terms)
     """Tell whether a unit answers from a source; one that is cited and stands there word by word does, even if it speaks of not finding."""
     if unit.claims:
         return bool(unit.cited) or bool(drawn_on(unit.terms, sources, known=known))
-    said = NO_TERMS.union(*(saying.terms for saying in unit.sayings)) if unit.cited else NO_TERMS
+    said = NO_TERMS.union(*(sentence.terms for sentence in unit.sentences)) if unit.cited else NO_TERMS
     return any(drawn.is_clear and drawn.shared * 4 >= drawn.new * 3 for drawn in drawn_on(said, sources, known=known))
 
 
@@ -271,7 +271,7 @@ def _is_retrieved(claim: RoleSentence, sources: Sequence[CitableSource], *, know
 
 def _mixed_in(unit: ReplyUnit, sources: Sequence[CitableSource], *, known: Terms) -> str:
     """Return why a unit that is no supplement has one in it; empty when it has none."""
-    marked = next((saying for saying in unit.sayings[1:] if is_marked(saying.text)), None)
+    marked = next((sentence for sentence in unit.sentences[1:] if is_marked(sentence.text)), None)
     if marked is not None or _INNER_MARK.search(unit.text):
         return f"a supplement begins inside the {unit.kind.value}"
     if not unit.cited:
@@ -279,7 +279,7 @@ def _mixed_in(unit: ReplyUnit, sources: Sequence[CitableSource], *, known: Terms
     lowered = unit.text.lower()
     if not any(hint in lowered for hint in _OWN_HINTS):
         return ""
-    own = [claim for claim in unit.claims if claim.act is SentenceRole.CLAIM and _OWN.search(claim.text)]
+    own = [claim for claim in unit.claims if claim.role is SentenceRole.CLAIM and _OWN.search(claim.text)]
     if any(not drawn_on(claim.terms, sources, known=known) for claim in own):
         return f"the {unit.kind.value} is cited and says of a part that it is not from what was retrieved"
     return ""

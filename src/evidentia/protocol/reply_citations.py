@@ -141,7 +141,7 @@ def _is_covered(need: _Need, units: Sequence[ReplyUnit], needs: Sequence[_Need])
         return False
     if not following.claims:
         return True
-    if unit.kind is not BlockKind.PARAGRAPH or following.kind not in _LISTED or len(unit.sayings) > _SHORT_LEAD:
+    if unit.kind is not BlockKind.PARAGRAPH or following.kind not in _LISTED or len(unit.sentences) > _SHORT_LEAD:
         return False
     own = next((other.drawn for other in needs if other.unit is following), ())
     return not own or any(drawn.source is own[0].source for drawn in need.drawn)

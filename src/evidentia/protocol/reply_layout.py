@@ -58,7 +58,7 @@ class ReplyUnit(msgspec.Struct, kw_only=True, dict=True):
     """Images right before it."""
 
     @cached_property
-    def sayings(self) -> tuple[RoleSentence, ...]:
+    def sentences(self) -> tuple[RoleSentence, ...]:
         """Return its sentences."""
         return () if self.kind is BlockKind.CODE else read_sentences(self.text)
 
@@ -66,8 +66,8 @@ class ReplyUnit(msgspec.Struct, kw_only=True, dict=True):
     def claims(self) -> tuple[RoleSentence, ...]:
         """Return those of its sentences that assert something; lists and tables assert as a whole, single words included."""
         if self.kind not in _WHOLE:
-            return tuple(saying for saying in self.sayings if saying.act is SentenceRole.CLAIM)
-        parts = tuple(saying for saying in self.sayings if saying.act in {SentenceRole.CLAIM, SentenceRole.NOTHING})
+            return tuple(sentence for sentence in self.sentences if sentence.role is SentenceRole.CLAIM)
+        parts = tuple(sentence for sentence in self.sentences if sentence.role in {SentenceRole.CLAIM, SentenceRole.NOTHING})
         return parts if len(Terms().union(*(part.terms for part in parts))) >= LEAST_TERMS else ()
 
     @cached_property

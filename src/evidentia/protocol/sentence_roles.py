@@ -80,7 +80,7 @@ class RoleSentence(NamedTuple):
     """A sentence, what it does, and its content terms."""
 
     text: str
-    act: SentenceRole
+    role: SentenceRole
     terms: Terms
 
 

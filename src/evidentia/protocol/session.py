@@ -238,7 +238,7 @@ class ProtocolSession:
         report = ReplyReport(ok=not found, findings=found, answers=self_check(self.profile, found), text=list_for_agent(found))
         self._checked = (text, report)
         if report.ok:
-            self._ledger.tell(drafted)
+            self._ledger.hand_on(drafted)
         return report
 
     def release(self, text: str) -> str:
@@ -343,8 +343,8 @@ class Ledger:
         """Return what a call breaks under the profile; it stops nothing, and the run is not told."""
         return findings_of(self._evaluator.record(call))
 
-    def tell(self, call: AnyCall) -> None:
-        """Tell the run of a call that was decided about here before; raises PolicyViolationError where a policy stops it."""
+    def hand_on(self, call: AnyCall) -> None:
+        """Record a call in the run that was decided about here before; raises PolicyViolationError where a policy stops it."""
         if self._context is not None:
             self._context.record_call(call)
 
