@@ -38,7 +38,7 @@ class HandClock:
         return self.seconds * 10**9
 
 
-class Shelf:
+class FailingStore:
     """Implements `KeyValueStore` in memory, and fails when told to."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Shelf:
             raise BaseBusyError("shelf", waited_ms=0)
 
 
-def book(shelf: Shelf | None = None, clock: HandClock | None = None) -> HealthBook:
+def book(shelf: FailingStore | None = None, clock: HandClock | None = None) -> HealthBook:
     return HealthBook(shelf, clock=clock or HandClock())
 
 
@@ -222,7 +222,7 @@ def test_a_report_without_a_promise_has_an_age_and_no_verdict() -> None:
 
 
 def test_another_process_sees_what_was_flushed() -> None:
-    shelf = Shelf()
+    shelf = FailingStore()
     health = book(shelf)
     for _ in range(120):
         health.record(WIKI, SEARCHED, 20.0, "")
@@ -237,7 +237,7 @@ def test_another_process_sees_what_was_flushed() -> None:
 
 
 def test_processes_add_up_and_nothing_is_counted_twice() -> None:
-    shelf = Shelf()
+    shelf = FailingStore()
     first, second = book(shelf), book(shelf)
     for _ in range(3):
         first.record(WIKI, SEARCHED, 10.0, "")
@@ -254,7 +254,7 @@ def test_processes_add_up_and_nothing_is_counted_twice() -> None:
 
 
 def test_what_a_process_measured_before_it_met_the_store_counts_too() -> None:
-    shelf = Shelf()
+    shelf = FailingStore()
     earlier = book(shelf)
     earlier.record(WIKI, SEARCHED, 10.0, "")
     earlier.flush()
@@ -267,7 +267,7 @@ def test_what_a_process_measured_before_it_met_the_store_counts_too() -> None:
 
 
 def test_recording_never_touches_the_store() -> None:
-    shelf = Shelf()
+    shelf = FailingStore()
     shelf.is_broken = True
     health = book(shelf)
     health.record(WIKI, SEARCHED, 10.0, "")
@@ -277,7 +277,7 @@ def test_recording_never_touches_the_store() -> None:
 
 
 def test_a_store_that_fails_loses_nothing_and_is_written_when_it_is_back() -> None:
-    shelf = Shelf()
+    shelf = FailingStore()
     health = book(shelf)
     health.record(WIKI, SEARCHED, 10.0, "")
     shelf.is_broken = True
@@ -292,7 +292,7 @@ def test_a_store_that_fails_loses_nothing_and_is_written_when_it_is_back() -> No
 
 
 def test_what_is_on_its_way_to_the_store_is_neither_lost_nor_missing_meanwhile() -> None:
-    shelf = Shelf()
+    shelf = FailingStore()
     health = book(shelf)
     health.record(WIKI, SEARCHED, 10.0, "")
     seen = []
@@ -313,7 +313,7 @@ def test_what_is_on_its_way_to_the_store_is_neither_lost_nor_missing_meanwhile()
 
 @pytest.mark.parametrize("junk", [b"", b"\xff\x00", b"{}", b'{"calls": "many"}', b'{"seen_at": "2026-01-01T00:00:00"}'])
 def test_a_lost_or_foreign_entry_is_history_and_no_more(junk: bytes) -> None:
-    shelf = Shelf()
+    shelf = FailingStore()
     shelf.put("health/wiki", junk)
     health = book(shelf)
     health.record(WIKI, SEARCHED, 10.0, "")
@@ -324,7 +324,7 @@ def test_a_lost_or_foreign_entry_is_history_and_no_more(junk: bytes) -> None:
 
 
 def test_what_is_not_due_is_not_written() -> None:
-    shelf, clock = Shelf(), HandClock()
+    shelf, clock = FailingStore(), HandClock()
     health = book(shelf, clock)
     health.record(WIKI, SEARCHED, 10.0, "")
     clock.seconds = 9
@@ -340,7 +340,7 @@ def test_what_is_not_due_is_not_written() -> None:
 
 
 def test_threads_that_record_and_flush_lose_no_call() -> None:
-    shelf = Shelf()
+    shelf = FailingStore()
     health = book(shelf)
 
     def work(number: int) -> None:

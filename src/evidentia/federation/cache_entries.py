@@ -52,10 +52,10 @@ class Demand(NamedTuple):
     max_age_us: int | None
 
     @classmethod
-    def of(cls, asked: CacheKey, *, now: datetime, is_any_age: bool = False) -> Demand:
+    def of(cls, key: CacheKey, *, now: datetime, is_any_age: bool = False) -> Demand:
         """Return the demand of a question that is asked now."""
-        limit = None if is_any_age else asked.max_staleness_ms
-        return cls(microseconds(now), microseconds(asked.ask.as_of), None if limit is None else limit * 1_000)
+        limit = None if is_any_age else key.max_staleness_ms
+        return cls(microseconds(now), microseconds(key.ask.as_of), None if limit is None else limit * 1_000)
 
     def admits(self, entry: Entry, *, lifetime_us: int | None) -> bool:
         """Tell whether an entry is from before `as_of`, young enough for the request and within a lifetime; None is without end.

@@ -61,7 +61,7 @@ class CacheKey(NamedTuple):
         return self.descriptor.source_id
 
 
-class AskNames(NamedTuple):
+class EntryNames(NamedTuple):
     """The names of one question: `scope` is a digest of everything but its words, `question` one of everything."""
 
     source: str
@@ -92,24 +92,24 @@ class Namer:
         self._intake = intake
         self._descriptors: dict[SourceId, tuple[SourceDescriptor, bytes]] = {}
 
-    def names(self, asked: CacheKey) -> AskNames | None:
+    def names(self, key: CacheKey) -> EntryNames | None:
         """Return the names of a question; None when a source or caller gave text that has no bytes, which is then not kept."""
         try:
-            return self._names(asked)
+            return self._names(key)
         except UnicodeEncodeError:
             return None
 
-    def _names(self, asked: CacheKey) -> AskNames:
-        ask = asked.ask
-        is_memory = asked.descriptor.source_type is SourceType.MEMORY_LAYER
+    def _names(self, key: CacheKey) -> EntryNames:
+        ask = key.ask
+        is_memory = key.descriptor.source_type is SourceType.MEMORY_LAYER
         scope = _digest(
             _encode(
                 (
                     self._intake,
-                    self._descriptor(asked.descriptor),
-                    asked.data_version,
-                    asked.generation,
-                    asked.fingerprint,
+                    self._descriptor(key.descriptor),
+                    key.data_version,
+                    key.generation,
+                    key.fingerprint,
                     # Sources are told who asks: what they say may turn on attributes that the fingerprint leaves out.
                     ask.principal,
                     ask.limit,
@@ -119,12 +119,12 @@ class Namer:
                 )
             )
         )
-        return AskNames(
-            source=quoted(asked.source_id),
+        return EntryNames(
+            source=quoted(key.source_id),
             scope=scope,
             question=_digest(ask.query.text.encode(), key=scope),
             session=None if ask.session is None else ask.session.encode(),
-            space=asked.vector_space.encode(),
+            space=key.vector_space.encode(),
         )
 
     def _descriptor(self, descriptor: SourceDescriptor) -> bytes:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import CacheSettings
     from evidentia.contracts.sources import SourceDescriptor
     from evidentia.federation.cache_entries import Demand, Entry, EntryStore
-    from evidentia.federation.cache_keys import AskNames, CacheKey
+    from evidentia.federation.cache_keys import CacheKey, EntryNames
     from evidentia.federation.semantic_cache import Neighbourhood
 
 
@@ -63,8 +63,8 @@ class Lifetimes(NamedTuple):
 class Lookup(NamedTuple):
     """A question with its names and its demand."""
 
-    asked: CacheKey
-    names: AskNames
+    key: CacheKey
+    names: EntryNames
     demand: Demand
 
     @property
@@ -99,21 +99,21 @@ class Tiers:
         """Keep what was found ahead of time, in a session, or else for everybody on the same terms; it waits to be written."""
         found_in = CacheTier.GLOBAL if lookup.names.session is None else CacheTier.SESSION
         tier = CacheTier.PRECOMPUTED if is_precomputed and found_in is CacheTier.GLOBAL else found_in
-        if self._lifetimes(tier, lookup.asked.descriptor).kept_us != 0:
+        if self._lifetimes(tier, lookup.key.descriptor).kept_us != 0:
             chars = sum([len(candidate.content) for candidate in entry.candidates])
             self._waiting.add(lookup.names.entry(tier), PendingWrite(lookup, tier, entry, chars))
 
     def write(self, name: str, waiting: PendingWrite, *, now_us: int) -> None:
         """Write what waits, unless something newer was written under its name meanwhile."""
         lookup, tier, entry, _ = waiting
-        kept_us = self._lifetimes(tier, lookup.asked.descriptor).kept_us
+        kept_us = self._lifetimes(tier, lookup.key.descriptor).kept_us
         if self._entries.is_superseded(name, entry, now_us=now_us):
             return
         if self._entries.write(name, entry, now_us=lookup.demand.now_us, kept_us=kept_us):
             self._join(lookup, tier, name, entry)
 
     def _read(self, lookup: Lookup, tier: CacheTier, name: str, *, is_stale: bool) -> Entry | None:
-        fresh_us, kept_us = self._lifetimes(tier, lookup.asked.descriptor)
+        fresh_us, kept_us = self._lifetimes(tier, lookup.key.descriptor)
         lifetime_us = kept_us if is_stale else fresh_us
         waiting = self._waiting.get(name)
         if waiting is not None and lookup.demand.admits(waiting.entry, lifetime_us=lifetime_us):
@@ -150,7 +150,7 @@ class Tiers:
             replaced = nearest[0] if nearest else ""
         most = BUCKET_MEMBERS if tier is CacheTier.SESSION else MAX_LEADERS
         joined = known.joined(entry_name, vector, most=most, instead_of=replaced)
-        kept_us = self._lifetimes(tier, lookup.asked.descriptor).kept_us or 0
+        kept_us = self._lifetimes(tier, lookup.key.descriptor).kept_us or 0
         self._store.put(name, encode_neighbourhood(joined, name=name), expires_at=moment_at(entry.first_us + kept_us))
 
     def _neighbourhood(self, lookup: Lookup, tier: CacheTier, vector: NDArray[np.int64]) -> tuple[str, Neighbourhood]:
@@ -159,10 +159,10 @@ class Tiers:
 
     def _vector(self, lookup: Lookup) -> NDArray[np.int64] | None:
         is_wanted = self._settings.semantic and bool(lookup.names.space)
-        return read_vector(lookup.asked.vector) if is_wanted else None
+        return read_vector(lookup.key.vector) if is_wanted else None
 
 
-def tiers_of(names: AskNames) -> tuple[CacheTier, ...]:
+def tiers_of(names: EntryNames) -> tuple[CacheTier, ...]:
     """Return the tiers that may hold an answer, in the order in which they are looked in."""
     return _ANY_SESSION if names.session is None else _IN_SESSION
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.settings import CacheSettings
     from evidentia.federation.cache_entries import Entry
-    from evidentia.federation.cache_keys import AskNames
+    from evidentia.federation.cache_keys import EntryNames
     from evidentia.federation.cache_tiers import PendingWrite
 
 
@@ -58,7 +58,7 @@ class CandidateCache:
         """Return a context for looking several things up: what other processes wrote before it is seen, later things may not be."""
         return nullcontext() if self._glancing is None else self._glancing.batch_reads()
 
-    def look_up(self, names: Sequence[AskNames]) -> None:
+    def look_up(self, names: Sequence[EntryNames]) -> None:
         """Read at once what may be kept under these names."""
         if self._glancing is not None:
             wanted = [each.entry(tier) for each in names for tier in tiers_of(each)]
@@ -72,14 +72,14 @@ class CandidateCache:
         """Return the source's generation, which the asking and the keeping of one answer have to share; 0 when nothing is kept."""
         return self._generations.current(source_id) if self._settings.enabled else 0
 
-    def get(self, asked: CacheKey) -> CacheHit | None:
+    def get(self, key: CacheKey) -> CacheHit | None:
         """Return what is kept and fresh enough, from the best tier; for just this question before a similar one."""
-        lookup = self.lookup(asked, self.names(asked))
+        lookup = self.lookup(key, self.names(key))
         return None if lookup is None else self.get_entry(lookup)
 
-    def get_stale(self, asked: CacheKey) -> CacheHit | None:
+    def get_stale(self, key: CacheKey) -> CacheHit | None:
         """Return what is kept where the source itself gives no answer, if need be past its time, which it then says."""
-        lookup = self.lookup(asked, self.names(asked))
+        lookup = self.lookup(key, self.names(key))
         if lookup is None:
             return None
         hit = self._tiers.get(lookup, is_stale=False) or self._tiers.get(lookup, is_stale=True)
@@ -89,7 +89,7 @@ class CandidateCache:
 
     def put(
         self,
-        asked: CacheKey,
+        key: CacheKey,
         candidates: Sequence[ExternalCandidate],
         *,
         retrieved_at: datetime,
@@ -100,7 +100,7 @@ class CandidateCache:
 
         It is written before this returns, or soon: then it is kept at once in this process, and nobody waits for the store.
         """
-        self.put_entry(asked, entry_of(candidates, retrieved_at=retrieved_at), names=self.names(asked), precomputed=precomputed)
+        self.put_entry(key, entry_of(candidates, retrieved_at=retrieved_at), names=self.names(key), precomputed=precomputed)
         self.write(is_soon=is_soon)
 
     def invalidate(self, source_id: SourceId | None = None) -> int:
@@ -119,21 +119,21 @@ class CandidateCache:
         self._waiting.flush()
         return self._counters.stats(self._entries.entries())
 
-    def names(self, asked: CacheKey) -> AskNames | None:
+    def names(self, key: CacheKey) -> EntryNames | None:
         """Return under which names an answer is kept; None when it has none."""
-        return self._namer.names(asked) if self._settings.enabled else None
+        return self._namer.names(key) if self._settings.enabled else None
 
-    def lookup(self, asked: CacheKey, names: AskNames | None) -> Lookup | None:
+    def lookup(self, key: CacheKey, names: EntryNames | None) -> Lookup | None:
         """Return a question as the tiers take it; None when nothing kept may answer it."""
-        if names is None or asked.max_staleness_ms == 0:
+        if names is None or key.max_staleness_ms == 0:
             return None
-        return Lookup(asked, names, Demand.of(asked, now=self._clock.now()))
+        return Lookup(key, names, Demand.of(key, now=self._clock.now()))
 
-    def put_entry(self, asked: CacheKey, entry: Entry, *, names: AskNames | None, precomputed: bool) -> None:
+    def put_entry(self, key: CacheKey, entry: Entry, *, names: EntryNames | None, precomputed: bool) -> None:
         """Keep an answer in this process, until it is written."""
         if names is not None:
-            demand = Demand.of(asked, now=self._clock.now(), is_any_age=True)
-            self._tiers.put(Lookup(asked, names, demand), entry, is_precomputed=precomputed)
+            demand = Demand.of(key, now=self._clock.now(), is_any_age=True)
+            self._tiers.put(Lookup(key, names, demand), entry, is_precomputed=precomputed)
 
     def write(self, *, is_soon: bool) -> None:
         """Write what was kept, or have it written soon."""
@@ -158,10 +158,10 @@ class CandidateCache:
             now_us = microseconds(self._clock.now())
             generations: dict[SourceId, int | None] = {}
             for name, waiting in some:
-                source = waiting.lookup.asked.source_id
+                source = waiting.lookup.key.source_id
                 if source not in generations:
                     generations[source] = self._generations.stored(source)
-                if waiting.lookup.asked.generation == generations[source]:
+                if waiting.lookup.key.generation == generations[source]:
                     self._tiers.write(name, waiting, now_us=now_us)
 
 
@@ -174,44 +174,44 @@ class RequestCache:
     def __init__(self, cache: CandidateCache) -> None:
         self._cache = cache
         self._own: dict[tuple[str, bytes], Entry] = {}
-        self._named: dict[int, tuple[CacheKey, AskNames | None]] = {}
+        self._named: dict[int, tuple[CacheKey, EntryNames | None]] = {}
         """Questions by their identity in memory, with their names, which take longer to find than anything else here."""
 
-    def get(self, asked: CacheKey) -> CacheHit | None:
+    def get(self, key: CacheKey) -> CacheHit | None:
         """Return what this request was told already, else what is kept."""
-        lookup = self._cache.lookup(asked, self._names(asked))
+        lookup = self._cache.lookup(key, self._names(key))
         if lookup is None:
             return None
         entry = self._own.get((lookup.names.source, lookup.names.question))
         own = None if entry is None else _own_hit(lookup, entry)
         return self._cache.get_entry(lookup, own=own, is_own_tier=True)
 
-    def look_up(self, asked: Sequence[CacheKey]) -> None:
+    def look_up(self, keys: Sequence[CacheKey]) -> None:
         """Read at once what may answer several questions."""
-        names = [self._names(each) for each in asked if each.max_staleness_ms != 0]
+        names = [self._names(each) for each in keys if each.max_staleness_ms != 0]
         self._cache.look_up([each for each in names if each is not None])
 
-    def get_stale(self, asked: CacheKey) -> CacheHit | None:
+    def get_stale(self, key: CacheKey) -> CacheHit | None:
         """Return what is kept where the source itself gives no answer."""
-        return self._cache.get_stale(asked)
+        return self._cache.get_stale(key)
 
-    def put(self, asked: CacheKey, candidates: Sequence[ExternalCandidate], *, retrieved_at: datetime, precomputed: bool = False) -> None:
+    def put(self, key: CacheKey, candidates: Sequence[ExternalCandidate], *, retrieved_at: datetime, precomputed: bool = False) -> None:
         """Keep an answer for the rest of this request and for those that follow."""
-        self.put_all([(asked, candidates, retrieved_at)], precomputed=precomputed, is_soon=False)
+        self.put_all([(key, candidates, retrieved_at)], precomputed=precomputed, is_soon=False)
 
     def put_all(self, said: Sequence[tuple[CacheKey, Sequence[ExternalCandidate], datetime]], *, precomputed: bool, is_soon: bool) -> None:
         """Keep answers with the moments at which they came, and write them before this returns, or soon."""
-        for asked, candidates, retrieved_at in said:
-            entry, names = entry_of(candidates, retrieved_at=retrieved_at), self._names(asked)
-            if names is not None and asked.max_staleness_ms != 0:
+        for key, candidates, retrieved_at in said:
+            entry, names = entry_of(candidates, retrieved_at=retrieved_at), self._names(key)
+            if names is not None and key.max_staleness_ms != 0:
                 self._own[names.source, names.question] = entry
-            self._cache.put_entry(asked, entry, names=names, precomputed=precomputed)
+            self._cache.put_entry(key, entry, names=names, precomputed=precomputed)
         self._cache.write(is_soon=is_soon)
 
-    def _names(self, asked: CacheKey) -> AskNames | None:
-        known = self._named.get(id(asked))
+    def _names(self, key: CacheKey) -> EntryNames | None:
+        known = self._named.get(id(key))
         if known is None:
-            known = self._named[id(asked)] = (asked, self._cache.names(asked))
+            known = self._named[id(key)] = (key, self._cache.names(key))
         return known[1]
 
 

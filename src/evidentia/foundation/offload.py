@@ -12,7 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from evidentia.contracts.ports import BlockingExecutor, Offloader
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
 Told = TypeVar("Told")
 MAX_HELPERS: Final = 4
 HAND_OVER_S: Final = 0.000_5
@@ -44,17 +45,24 @@ INLINE: Final[Offloader] = InlineOffloader()
 class ThreadPoolOffloader(Offloader):
     """Implements `Offloader` on as many threads as there are processors beside the answering one, started when they are needed.
 
-    Work never waits in a line: where all threads are busy, or too slow to begin, whoever asked does it by itself. Thread safe.
+    Work never waits in a line: where all threads are busy, or too slow to begin, whoever asked does it by itself. `shared` lends its
+    threads, so that a process that does both kinds of work has one pool. Thread safe.
     """
 
-    def __init__(self, *, helpers: int | None = None) -> None:
+    def __init__(self, *, helpers: int | None = None, shared: ThreadPoolBlockingExecutor | None = None) -> None:
         most = min(MAX_HELPERS, (os.cpu_count() or 1) - 1) if helpers is None else helpers
         self._free = threading.Semaphore(most)
-        self._pool = ThreadPoolExecutor(max(1, most), thread_name_prefix=_OFFLOADER_NAME)
+        self._is_closed = False
+        self._owned: ThreadPoolExecutor | None = None
+        self._pool: ThreadPoolExecutor | ThreadPoolBlockingExecutor
+        if shared is None:
+            self._pool = self._owned = ThreadPoolExecutor(max(1, most), thread_name_prefix=_OFFLOADER_NAME)
+        else:
+            self._pool = shared
 
     def submit(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
         """Have the work begun by a thread that is free, and return what waits for it; else return the work."""
-        if not self._free.acquire(blocking=False):
+        if self._is_closed or not self._free.acquire(blocking=False):
             return work
         begun = threading.Event()
         try:
@@ -67,7 +75,9 @@ class ThreadPoolOffloader(Offloader):
 
     def close(self) -> None:
         """Let the threads end; whoever asks from now on does the work by itself."""
-        self._pool.shutdown()
+        self._is_closed = True
+        if self._owned is not None:
+            self._owned.shutdown()
 
 
 def _do(work: Callable[[], Answer], begun: threading.Event) -> Answer:
@@ -91,18 +101,32 @@ class ThreadPoolBlockingExecutor(BlockingExecutor):
         """Begin at once, and return what will have what the work returns or raises; nobody who stops waiting stops work that has begun."""
         loop = asyncio.get_running_loop()
         told: asyncio.Future[Answer] = loop.create_future()
-        with self._lock:
+        self.submit(_work, work, contextvars.copy_context(), loop, told)
+        return told
+
+    def submit(self, work: Callable[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Future[Answer]:
+        """Begin a piece of work for a thread that will wait for it."""
+        with self._lock:  # so that no pool is shut down between its being found and its being given the work
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(thread_name_prefix=_EXECUTOR_NAME)
-            self._pool.submit(_work, work, contextvars.copy_context(), loop, told)
-        return told
+            return self._pool.submit(work, *given, **named)
 
     async def close(self) -> None:
         """Wait for the work that was begun, also for that which nobody waits for any more: it uses what is closed next."""
-        with self._lock:
-            pool, self._pool = self._pool, None
+        pool = self._take()
         if pool is not None:
             await asyncio.to_thread(pool.shutdown)
+
+    def shutdown(self) -> None:
+        """Do what `close` does where no event loop runs."""
+        pool = self._take()
+        if pool is not None:
+            pool.shutdown()
+
+    def _take(self) -> ThreadPoolExecutor | None:
+        with self._lock:
+            pool, self._pool = self._pool, None
+        return pool
 
 
 def _work(work: Callable[[], Answer], context: contextvars.Context, loop: asyncio.AbstractEventLoop, told: asyncio.Future[Answer]) -> None:

@@ -99,7 +99,7 @@ class EmbeddedComponents:
         self._alone: Engine | None = None
         self._is_warm = False
         self._workers = ThreadPoolBlockingExecutor()
-        self._offloader = ThreadPoolOffloader()
+        self._offloader = ThreadPoolOffloader(shared=self._workers)
         self._controls: dict[bool, GovernanceRuntime] = {}
         self._shared_control = control
         self._governance = directory / GOVERNANCE_NAME
@@ -379,6 +379,7 @@ class EmbeddedComponents:
         for control in self._controls.values():
             control.close()
         self._offloader.close()
+        self._workers.shutdown()
         self.reader.close()
         self.receipts.close()
         if self._index is not None:
