@@ -129,25 +129,24 @@ def test_entries_are_read_back_in_order_and_the_chain_holds(log: EmbeddedDecisio
 
 def test_append_returns_the_seals_that_the_log_reads_back(log: EmbeddedDecisionLog) -> None:
     known = PoliciesRecorded(policies=())
-    taken = [log.append([_entry("", call=known), _entry("first")], sealed=True)]
-    taken.append(log.append([_entry("second"), _entry("third")], sealed=True))
-    unasked = log.append([_entry("fourth")])
+    taken = [log.append([_entry("", call=known), _entry("first")]), log.append([_entry("second"), _entry("third")])]
+    nothing = log.append([])
 
-    assert list(log.records())[:4] == [record for records in taken for record in records]
-    assert () == unasked
+    assert list(log.records()) == [record for batch in taken for record in batch.records()]
+    assert () == nothing.records()
 
 
 def test_a_seal_is_that_of_the_entry_where_another_chain_states_the_policies_again(tmp_path: Path) -> None:
     log = _log(tmp_path, max_bytes=1)
-    log.append([_entry("", call=PoliciesRecorded(policies=()))], sealed=True)
+    log.append([_entry("", call=PoliciesRecorded(policies=()))]).records()
     log._appender.break_off()  # as after a torn write: the next entries begin another chain, which states the policies first
-    taken = log.append([_entry("first"), _entry("second")], sealed=True)
+    taken = log.append([_entry("first"), _entry("second")]).records()
     log.close()
 
     assert [("first", 2), ("second", 3)] == [
         (record.entry.call.name, record.seq) for record in taken if isinstance(record.entry.call, StepCall)
     ]
-    assert list(taken) == list(log.records())[-2:]
+    assert taken == tuple(log.records())[-2:]
 
 
 def test_records_of_a_run_and_after_a_seq(log: EmbeddedDecisionLog) -> None:
@@ -266,7 +265,7 @@ def test_durable_callers_who_wait_together_are_synced_at_once(tmp_path: Path, mo
         first = pool.submit(log.append, [_entry("1")])
         assert is_held.wait(10)
         waiting = [pool.submit(log.append, [_entry(str(number))]) for number in range(2, 8)]
-        while len(log._waiting) < 6:
+        while len(log._pending) < 6:
             time.sleep(0.001)
         may_go.set()
         for each in (first, *waiting):

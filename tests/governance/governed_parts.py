@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogEntry, LogRecord
     from evidentia.contracts.judging import JudgeRequest
+    from evidentia.provenance.decision_chain import EntryBatch
 
 FACTS = RunFacts(run_id=RunId("r-1"), agent_name="rag-agent")
 
@@ -98,8 +99,8 @@ class FullLog(MemoryLog):
 
     is_full = False
 
-    def append(self, entries: Sequence[LogEntry], *, sealed: bool = False) -> Sequence[LogRecord]:
+    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
         """Take entries, or say that there is no room."""
         if self.is_full:
             raise BaseFullError("decisions")
-        return super().append(entries, sealed=sealed)
+        return super().append(entries)

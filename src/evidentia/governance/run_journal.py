@@ -125,7 +125,11 @@ class RunJournal:
             self._append(tuple(entries))
             return
         # The violation that is raised shows its record: sealed now, it need not be read back from the log.
-        records = self._append(tuple(entries), sealed=True) or (None,) * len(entries)
+        appended = self._append(tuple(entries))
+        try:
+            records: Sequence[LogRecord | None] = appended.records()
+        except (BaseStateError, OSError):  # what cannot be written yet is no record; the log's `problem` says why
+            records = (None,) * len(entries)
         for entry, record in zip(entries, records, strict=True):
             self._note_stops(entry, record)
 

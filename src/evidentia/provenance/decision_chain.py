@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.decisions import LogHead, LogRecord
+from evidentia.contracts.errors import BaseStateError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy
+from evidentia.contracts.ports import AppendedEntries
 from evidentia.contracts.protocol import Metadata
 from evidentia.contracts.runs import CheckBypassed
 from evidentia.provenance.decision_lines import REDACTED_MARK, decode_header, encode_details, encode_header, entry_of
 from evidentia.provenance.merkle import Frontier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evidentia.contracts.decisions import LogEntry
     from evidentia.contracts.runs import RunId
@@ -154,6 +156,50 @@ class Sealer:
             self._nonces = [text[start : start + digits] for start in range(0, len(text), digits)]
             self._nonce_block = block
         return self._nonces[place]
+
+
+class EntryBatch(AppendedEntries):
+    """What a log took with one `append`, and the lines it became once they are sealed. Implements `AppendedEntries`.
+
+    `flush` makes the log seal and write what it took. Lines are decoded only for whoever asks, which is hardly anybody; making a batch
+    takes 0.3 microseconds, which every call of a run pays.
+    """
+
+    __slots__ = ("_flush", "_outcome", "entries")
+
+    def __init__(self, entries: tuple[LogEntry, ...], flush: Callable[[], None]) -> None:
+        self.entries = entries
+        self._flush = flush
+        self._outcome: tuple[str, Sequence[tuple[bytes, bytes]]] | Exception | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether the lines are written, or refused."""
+        return self._outcome is not None
+
+    def settle(self, log: str, sealed: Sequence[tuple[bytes, bytes]]) -> None:
+        """Note the line of each entry, behind the hash of the line before it."""
+        self._outcome = (log, sealed)
+
+    def refuse(self, error: Exception) -> None:
+        """Note why the entries are not in the log."""
+        self._outcome = error
+
+    def check(self) -> None:
+        """Raise what the entries were refused with, if they were."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+
+    def records(self) -> Sequence[LogRecord]:
+        """Return the entries with their seals, in order; what is still buffered is written first, or BaseStateError says why not."""
+        if self._outcome is None:
+            self._flush()
+        self.check()
+        if not isinstance(self._outcome, tuple):
+            raise BaseStateError("the entries were left to the process that appended them")
+        log, sealed = self._outcome
+        lines = (read_records(log, (line.rstrip(b"\n"),), previous=previous) for previous, line in sealed)
+        return tuple(record for records in lines for record in records)
 
 
 def head_of(log: str, previous: bytes, frontier: Frontier) -> LogHead:

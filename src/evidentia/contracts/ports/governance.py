@@ -49,14 +49,19 @@ class PolicyStore(Protocol):
         ...
 
 
+class AppendedEntries(Protocol):
+    """What a log took with one `append`."""
+
+    def records(self) -> Sequence[LogRecord]:
+        """Return the entries with their seals, in order; what is still buffered is written first, or BaseStateError says why not."""
+        ...
+
+
 class DecisionLog(Protocol):
     """Keeps what runs recorded and what was decided, sealed record by record. Thread safe; appending never blocks on reading."""
 
-    def append(self, entries: Sequence[LogEntry], *, sealed: bool = False) -> Sequence[LogRecord]:
-        """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError.
-
-        `sealed` seals them at once and returns a record for each; nothing is returned else, nor where they cannot be written yet.
-        """
+    def append(self, entries: Sequence[LogEntry]) -> AppendedEntries:
+        """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
         ...
 
     def flush(self) -> None:

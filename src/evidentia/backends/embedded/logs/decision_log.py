@@ -30,7 +30,7 @@ from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import BaseDamagedError, BaseStateError, EvidentiaError
 from evidentia.contracts.ports import DecisionLog
 from evidentia.contracts.runs import PoliciesRecorded, RunStarted
-from evidentia.provenance.decision_chain import GENESIS, SEED_SIZE, LogPart, Sealer, head_of, read_records, record_lines
+from evidentia.provenance.decision_chain import GENESIS, SEED_SIZE, EntryBatch, LogPart, Sealer, head_of, read_records, record_lines
 from evidentia.provenance.decision_lines import ADMIN_RUN
 from evidentia.provenance.merkle import Frontier
 
@@ -60,20 +60,8 @@ class Place(NamedTuple):
     previous: bytes
 
 
-class SealedLine(NamedTuple):
-    """A line as it stands in a log, and the hash before it."""
-
-    log: str
-    previous: bytes
-    line: bytes
-
-    def record(self) -> LogRecord:
-        """Read it."""
-        return next(read_records(self.log, record_lines((self.line,)), previous=self.previous))
-
-
 class LogAppender:
-    """Seals and writes entries. Not thread safe: the caller holds the log's `_writing` lock."""
+    """Seals and writes entries. Not thread safe: whoever writes holds the log's `_writing` lock."""
 
     def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, max_bytes: int) -> None:
         self._directory = directory
@@ -102,12 +90,12 @@ class LogAppender:
         """Return where a run begins in the file that is written to, which nobody else can rewrite; None when it does not begin there."""
         return self._runs.get(run_id)
 
-    def write(self, entries: Sequence[LogEntry], *, is_synced: bool, sealed: dict[int, SealedLine | None]) -> None:
-        """Write entries, all or none, or raise BaseStateError; `sealed` is given the lines of those whose ids it holds."""
+    def write(self, batches: Sequence[EntryBatch], *, is_synced: bool) -> None:
+        """Write the entries of batches, all or none, or raise BaseStateError; each batch learns its seals."""
         try:
             with storage_errors(self._directory, name=DECISIONS_NAME):
                 file = self._file or self._open()
-                self._write(file, entries, sealed)
+                sealed = self._write(file, batches)
                 if is_synced:
                     file.sync()
         except (EvidentiaError, OSError) as error:
@@ -116,6 +104,9 @@ class LogAppender:
                 self.break_off()
             raise
         self.problem = None
+        # Not before the sync: whoever asks for a record of a durable log must never get one that a crash could still take away.
+        for batch, lines in zip(batches, sealed, strict=True):
+            batch.settle(file.part.log, lines)
         if file.bytes >= self._max_bytes:
             self.leave()
 
@@ -148,37 +139,41 @@ class LogAppender:
         self._parts += 1
         return self._file
 
-    def _write(self, file: DecisionFile, entries: Sequence[LogEntry], sealed: dict[int, SealedLine | None]) -> None:
-        """Seal entries and write them; a chain states each set of policies before the first run under it, also one that another stated."""
+    def _write(self, file: DecisionFile, batches: Sequence[EntryBatch]) -> list[list[tuple[bytes, bytes]]]:
+        """Seal entries and write them; return for each batch its lines, each behind the hash of the line before.
+
+        A chain states each set of policies before the first run under it, also one that another chain stated.
+        """
         sealer = self._sealer
         assert sealer is not None  # noqa: S101 - opened with the file
         mark, stated = sealer.mark(), set(self._stated)
         lines: list[bytes] = []
+        sealed: list[list[tuple[bytes, bytes]]] = []
         runs: dict[RunId, Place] = {}
-        asked: dict[int, SealedLine] = {}
-        for entry in entries:
-            kind = type(entry.call)
-            if entry.policies not in stated:
-                stated.add(entry.policies)
-                if kind is PoliciesRecorded:
-                    self._policies[entry.policies] = entry
-                elif (known := self._policies.get(entry.policies)) is not None:
-                    lines.append(sealer.seal(msgspec.structs.replace(known, run_id=ADMIN_RUN, at_us=entry.at_us)))
-            previous = sealer.previous
-            if (kind is RunStarted or kind is PoliciesRecorded) and entry.run_id not in runs:
-                runs[entry.run_id] = Place(file.part, file.bytes + sum(map(len, lines)), previous)
-            lines.append(sealer.seal(entry))
-            if id(entry) in sealed:
-                asked[id(entry)] = SealedLine(sealer.log, previous, lines[-1])
+        for batch in batches:
+            sealed.append([])
+            for entry in batch.entries:
+                kind = type(entry.call)
+                if entry.policies not in stated:
+                    stated.add(entry.policies)
+                    if kind is PoliciesRecorded:
+                        self._policies[entry.policies] = entry
+                    elif (known := self._policies.get(entry.policies)) is not None:
+                        lines.append(sealer.seal(msgspec.structs.replace(known, run_id=ADMIN_RUN, at_us=entry.at_us)))
+                previous = sealer.previous
+                if (kind is RunStarted or kind is PoliciesRecorded) and entry.run_id not in runs:
+                    runs[entry.run_id] = Place(file.part, file.bytes + sum(map(len, lines)), previous)
+                lines.append(sealer.seal(entry))
+                sealed[-1].append((previous, lines[-1]))
         try:
             file.write(b"".join(lines))
         except OSError:
-            # Nothing of it is in the file, so the chain goes on from where it stood; the caller tries the same entries again.
+            # Nothing of the batch is in the file, so the chain goes on from where it stood; the caller tries the same entries again.
             sealer.reset(mark)
             raise
         self._stated = stated
         self._remember(runs)
-        sealed.update(asked)
+        return sealed
 
     def _remember(self, runs: dict[RunId, Place]) -> None:
         for run_id, place in runs.items():
@@ -195,17 +190,6 @@ _AT_ONCE: Final = 256
 """How many entries are sealed between two writes: a caller never waits longer than this for the interpreter."""
 
 _open_logs: weakref.WeakSet[EmbeddedDecisionLog] = weakref.WeakSet()
-
-
-class _Batch:
-    """The entries of one durable `append`, and what became of them."""
-
-    __slots__ = ("entries", "error", "is_done")
-
-    def __init__(self, entries: Sequence[LogEntry]) -> None:
-        self.entries = entries
-        self.is_done = False
-        self.error: Exception | None = None
 
 
 class EmbeddedDecisionLog(DecisionLog):
@@ -237,13 +221,11 @@ class EmbeddedDecisionLog(DecisionLog):
     def _begin(self) -> None:
         """Start with nothing taken and nothing open; also in a child process, whose parent writes what it had taken."""
         self._lock = threading.Lock()
-        """Held for a moment to touch the lists: an append never waits for the disk behind it."""
+        """Held by whoever touches the list, for a moment: an append never waits for the disk behind it."""
         self._writing = threading.RLock()
-        """Held to write, and always taken before the other, or two threads could wait for each other."""
-        self._pending: list[LogEntry] = []
-        self._waiting: list[_Batch] = []
-        self._sealed: dict[int, SealedLine | None] = {}
-        """The lines that a caller waits for, by the ids of their entries."""
+        """Held by whoever writes, and always taken before the other, or two threads could wait for each other."""
+        self._pending: list[EntryBatch] = []
+        self._pending_entries = 0
         self._wake, self._is_full = threading.Event(), threading.Event()
         self._writer: threading.Thread | None = None
 
@@ -252,29 +234,16 @@ class EmbeddedDecisionLog(DecisionLog):
         """Return why entries wait that could not be written; None when all is well."""
         return self._appender.problem
 
-    def append(self, entries: Sequence[LogEntry], *, sealed: bool = False) -> Sequence[LogRecord]:
-        """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError.
-
-        `sealed` has them written at once and returns a record for each; nothing is returned where they cannot be written yet.
-        """
-        if sealed:
-            return self._append_sealed(entries)
-        if self._is_durable:
-            self._append_durably(entries)
-            return ()
-        with self._lock:
-            pending = self._pending
-            taken = len(pending)
-            has_room = taken < self._max_pending and not self._is_closed
-            if has_room:
-                pending.extend(entries)
-        if not has_room:
-            self._append_when_there_is_room(entries)
-        elif not taken:
-            self._wake_writer()
-        elif taken > self._many and not self._is_full.is_set():
-            self._is_full.set()
-        return ()
+    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
+        """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
+        batch = EntryBatch(tuple(entries), self._drain)
+        if not batch.entries:
+            batch.settle("", ())
+        elif self._is_durable:
+            self._append_durably(batch)
+        else:
+            self._append_buffered(batch)
+        return batch
 
     def flush(self) -> None:
         """Wait until everything taken so far is written, or say why it cannot be."""
@@ -305,9 +274,7 @@ class EmbeddedDecisionLog(DecisionLog):
         with self._writing:
             with self._lock:
                 self._is_closed = True  # first, so that nothing is taken after the last is written
-                together, self._waiting = self._waiting, []
             try:
-                self._write_durably(together)
                 self._drain()
                 self._appender.leave()
             except (EvidentiaError, OSError):
@@ -352,64 +319,76 @@ class EmbeddedDecisionLog(DecisionLog):
         with storage_errors(self._directory, name=str(part)):
             yield from read_blocks(self._folder, part, offset=offset)
 
-    def _append_sealed(self, entries: Sequence[LogEntry]) -> Sequence[LogRecord]:
-        # Asked for before they are taken: the writer may come between taking them and the drain below.
-        self._sealed.update((id(entry), None) for entry in entries)
-        try:
-            self.append(entries)
-            with suppress(EvidentiaError, OSError):  # what cannot be written is no record yet; `problem` says why
-                self._drain()
-        finally:
-            sealed = [self._sealed.pop(id(entry)) for entry in entries]
-        return [line.record() for line in sealed if line is not None] if None not in sealed else ()
+    def _append_buffered(self, batch: EntryBatch) -> None:
+        with self._lock:
+            taken = self._pending_entries
+            has_room = taken < self._max_pending and not self._is_closed
+            if has_room:
+                self._pending.append(batch)
+                self._pending_entries = taken + len(batch.entries)
+        if not has_room:
+            self._append_when_there_is_room(batch)
+        elif not taken:
+            self._wake_writer()
+        elif taken > self._many and not self._is_full.is_set():
+            self._is_full.set()
 
-    def _append_when_there_is_room(self, entries: Sequence[LogEntry]) -> None:
+    def _append_when_there_is_room(self, batch: EntryBatch) -> None:
         """Write in the caller's own time, since the writer cannot keep up; what cannot be written either is refused."""
         if self._is_closed:
             raise BaseStateError("the decision log is closed")
         try:
             self._drain()
         except (EvidentiaError, OSError):
-            if len(self._pending) >= self._max_pending:
+            if self._pending_entries >= self._max_pending:
                 raise
         with self._lock:
-            self._pending.extend(entries)
+            self._pending.append(batch)
+            self._pending_entries += len(batch.entries)
         self._wake_writer()
 
-    def _append_durably(self, entries: Sequence[LogEntry]) -> None:
-        batch = _Batch(entries)
+    def _append_durably(self, batch: EntryBatch) -> None:
         with self._lock:
             if self._is_closed:
                 raise BaseStateError("the decision log is closed")
-            self._waiting.append(batch)
-        # Group commit: the first at the writing lock writes and syncs for all who queued meanwhile; the others find it done.
+            self._pending.append(batch)
+        # Group commit: whoever comes to the writing lock first writes and syncs for all who queued meanwhile; the others find it done.
         with self._writing:
-            if not batch.is_done:
-                with self._lock:
-                    together, self._waiting = self._waiting, []
-                self._write_durably(together)
-        if batch.error is not None:
-            raise batch.error
-
-    def _write_durably(self, together: list[_Batch]) -> None:
-        """Write and sync several batches; the writing lock is held. One failure is everybody's."""
-        if not together:
-            return
-        error: Exception | None = None
-        try:
-            self._appender.write([entry for batch in together for entry in batch.entries], is_synced=True, sealed=self._sealed)
-        except (EvidentiaError, OSError) as failure:
-            error = failure
-        for batch in together:
-            batch.is_done, batch.error = True, error
+            if not batch.is_settled:
+                self._drain()
+        batch.check()
 
     def _drain(self) -> None:
-        """Write everything that is pending, part by part; what fails stays first in line."""
+        """Write everything that is pending; what a buffered log fails to write stays first in line, what a durable one fails is refused."""
         with self._writing:
-            while part := self._pending[:_AT_ONCE]:
-                self._appender.write(part, is_synced=False, sealed=self._sealed)
+            if self._is_durable:
+                self._write_durably()
+                return
+            while batches := self._next_batches():
+                self._appender.write(batches, is_synced=False)
                 with self._lock:
-                    del self._pending[: len(part)]
+                    del self._pending[: len(batches)]
+                    self._pending_entries -= sum(len(batch.entries) for batch in batches)
+
+    def _next_batches(self) -> list[EntryBatch]:
+        first, count = self._pending[:_AT_ONCE], 0
+        for number, batch in enumerate(first, start=1):
+            count += len(batch.entries)
+            if count >= _AT_ONCE:
+                return first[:number]
+        return first
+
+    def _write_durably(self) -> None:
+        """Write and sync what callers wait for; the writing lock is held. One failure is everybody's."""
+        with self._lock:
+            batches, self._pending = self._pending, []
+        if not batches:
+            return
+        try:
+            self._appender.write(batches, is_synced=True)
+        except (EvidentiaError, OSError) as failure:
+            for batch in batches:
+                batch.refuse(failure)
 
     def _wake_writer(self) -> None:
         with self._lock:
