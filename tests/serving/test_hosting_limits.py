@@ -95,7 +95,7 @@ def test_a_request_on_its_way_while_a_server_stops_is_answered_and_told_that_the
         while not first.endswith(b"}"):
             first += resting.recv(65_536)
         is_stopping = threading.Event()
-        host.host.app.state.standing.before_waiting(is_stopping.set)
+        host.host.app.state.readiness.before_waiting(is_stopping.set)
         draining = asyncio.run_coroutine_threadsafe(host.host.drain(), host.loop.loop)
         assert is_stopping.wait(PATIENCE_S)
         resting.sendall(ask)

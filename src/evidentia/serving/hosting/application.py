@@ -170,7 +170,7 @@ class Doors:
         self.links = Links(context.admission, notes=context.parts.policies, clock=context.parts.clock, entropy=context.parts.entropy)
         """The codes with which somebody may come in to the dashboard of this process."""
         self._context = context
-        self._standing = readiness
+        self._readiness = readiness
         self._mcp: McpEndpoint | None = None
         self.routes: list[BaseRoute] = [
             *health_routes(context, readiness, writer=writer),
@@ -195,7 +195,7 @@ class Doors:
 
         context = self._context
         self._mcp = mcp_endpoint(context.served_base, tokens=context.parts.tokens, admission=context.admission, hosts=hosts)
-        self._standing.before_waiting(self._mcp.close_streams)
+        self._readiness.before_waiting(self._mcp.close_streams)
         return [*routes, Route(MCP, endpoint=self._mcp)]
 
     def _dashboard(self) -> list[Route]:
@@ -208,7 +208,7 @@ class Doors:
             session_s=context.served_base.settings.server.session_s,
         )
         live = LiveStreams()
-        self._standing.before_waiting(live.close)
+        self._readiness.before_waiting(live.close)
         return dashboard_routes(context, sessions=sessions, links=self.links, live=live)
 
 

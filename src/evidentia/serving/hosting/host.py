@@ -42,13 +42,13 @@ class Host:
         self, control: GovernanceRuntime, hosting: Hosting, *, settings: Settings, role: ProcessRole = ALONE, patience: Patience = PATIENCE
     ) -> None:
         self._hosting = hosting
-        self._crew = role
+        self._role = role
         self._patience = patience
         self._server = settings.server
         self._files = files_of(hosting, settings)
         self._context: ssl.SSLContext | None = server_context(self._files)
-        self._standing = Readiness()
-        self.app = make_app(control, readiness=self._standing, hosts=(hosting.host, *hosting.hosts), role=role)
+        self._readiness = Readiness()
+        self.app = make_app(control, readiness=self._readiness, hosts=(hosting.host, *hosting.hosts), role=role)
         self._web: Web | None = None
         self._beside = SideDoors((), grace_s=GRACE_S)
 
@@ -57,11 +57,11 @@ class Host:
         """Answer meanwhile; in the end everything that is under way is finished, and the base closed."""
         self._beside = SideDoors(side_doors(self.app.state.context, self._hosting, files=self._files), grace_s=GRACE_S)
         async with self.app.router.lifespan_context(self.app), self._beside, self._inner():
-            most = -(-self._server.most_connections // self._crew.workers)
+            max_connections = -(-self._server.most_connections // self._role.workers)
             config = web_config(
-                self.app, connection=bounded(self._standing, most_connections=most, patience=self._patience), context=self._context
+                self.app, connection=bounded(self._readiness, max_connections=max_connections, patience=self._patience), context=self._context
             )
-            self._web = Web(config, self._standing, drain_s=self._hosting.drain_s)
+            self._web = Web(config, self._readiness, drain_s=self._hosting.drain_s)
             serving = asyncio.create_task(self._web.serve(sockets=list(listening)))
             try:
                 await _begun(self._web, serving)
@@ -98,12 +98,12 @@ class Host:
     @contextlib.asynccontextmanager
     async def _inner(self) -> AsyncIterator[None]:
         """Answer the other processes, where this one writes for them."""
-        if self._crew.own is None:
+        if self._role.own is None:
             yield
             return
         config = web_config(self.app.state.inner, connection=SameUserConnection)
         web = Web(config, Readiness())
-        with inner_socket(self._crew.own) as listening:
+        with inner_socket(self._role.own) as listening:
             serving = asyncio.create_task(web.serve(sockets=[listening]))
             try:
                 await _begun(web, serving)

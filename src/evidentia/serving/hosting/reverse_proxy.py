@@ -149,7 +149,7 @@ class Inner:
 class SameUserConnection(BoundedConnection):
     """A connection from a process of the same user; any other is dropped."""
 
-    most_connections = MAX_CONNECTIONS
+    max_connections = MAX_CONNECTIONS
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent has it
         """Begin, or drop it."""

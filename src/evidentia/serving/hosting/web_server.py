@@ -41,7 +41,7 @@ class Web(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, readiness: Readiness, *, drain_s: float = 0) -> None:
         super().__init__(config)
-        self._standing = readiness
+        self._readiness = readiness
         self._drain_s = drain_s
         self.is_begun = asyncio.Event()
         self.is_over = asyncio.Event()
@@ -53,10 +53,10 @@ class Web(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: not ready, but still listening, for a while; then no longer listening, until the last answer is given."""
-        self._standing.stop()
+        self._readiness.stop()
         try:
             await asyncio.sleep(self._drain_s)
-            self._standing.end_streams()
+            self._readiness.end_streams()
             await super().shutdown(sockets)
         finally:
             self.is_over.set()
@@ -131,18 +131,18 @@ class Limits:
     def __init__(self, app: ASGIApp, *, request_s: float, max_bytes: int = MAX_BYTES) -> None:
         self._app = app
         self._request_s = request_s
-        self._most_bytes = max_bytes
+        self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if _length_in(scope) > self._most_bytes:
+        if _length_in(scope) > self._max_bytes:
             await _throw_away(scope, receive)
-            await refusal_response(_too_large(self._most_bytes))(scope, receive, send)
+            await refusal_response(_too_large(self._max_bytes))(scope, receive, send)
             return
-        await _Exchange(scope, receive, send, request_s=self._request_s, max_bytes=self._most_bytes).run(self._app)
+        await _Exchange(scope, receive, send, request_s=self._request_s, max_bytes=self._max_bytes).run(self._app)
 
 
 class _Exchange:
@@ -151,7 +151,7 @@ class _Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, request_s: float, max_bytes: int) -> None:
         self._scope, self._receive, self._send = scope, receive, send
         self._request_s = request_s
-        self._most_bytes = max_bytes
+        self._max_bytes = max_bytes
         self._received = 0
         self._is_whole = False
         self._is_begun = False
@@ -173,14 +173,14 @@ class _Exchange:
             await self._refuse(_given_up() if self._is_whole else _too_slow(self._request_s))
         except _TooMuchError:
             if not self._is_begun:
-                await self._refuse(_too_large(self._most_bytes))
+                await self._refuse(_too_large(self._max_bytes))
 
     async def _take(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.request":
             self._received += len(message.get("body", b""))
             self._is_whole = not message.get("more_body", False)
-            if self._received > self._most_bytes:
+            if self._received > self._max_bytes:
                 raise _TooMuchError
         return message
 
@@ -263,7 +263,7 @@ PATIENCE: Final = Patience()
 class BoundedConnection(H11Protocol):
     """A connection that is told to come back when there are too many, and is cut off when it dawdles."""
 
-    most_connections: int = 1_000
+    max_connections: int = 1_000
     patience: Patience = PATIENCE
     readiness: Readiness | None = None
 
@@ -273,7 +273,7 @@ class BoundedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent has it
         """Begin; one too many is answered, but not served."""
         super().connection_made(transport)
-        if len(self.connections) > self.most_connections:
+        if len(self.connections) > self.max_connections:
             self.app = _busy(self.app)
         self._watch_head()
         if self.readiness is not None and self.readiness.is_stopping:
@@ -341,9 +341,9 @@ class BoundedConnection(H11Protocol):
             self.transport.abort()
 
 
-def bounded(readiness: Readiness, *, most_connections: int, patience: Patience = PATIENCE) -> type[BoundedConnection]:
+def bounded(readiness: Readiness, *, max_connections: int, patience: Patience = PATIENCE) -> type[BoundedConnection]:
     """Return the kind of connection that has these bounds."""
-    bounds = {"standing": readiness, "most_connections": most_connections, "patience": patience}
+    bounds = {"readiness": readiness, "max_connections": max_connections, "patience": patience}
     return type("BoundedConnection", (BoundedConnection,), bounds)
 
 
