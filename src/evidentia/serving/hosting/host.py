@@ -59,7 +59,9 @@ class Host:
         async with self.app.router.lifespan_context(self.app), self._beside, self._inner():
             max_connections = -(-self._server.most_connections // self._role.workers)
             config = web_config(
-                self.app, connection=bounded(self._readiness, max_connections=max_connections, patience=self._patience), context=self._context
+                self.app,
+                connection=bounded(self._readiness, max_connections=max_connections, patience=self._patience),
+                context=self._context,
             )
             self._web = Web(config, self._readiness, drain_s=self._hosting.drain_s)
             serving = asyncio.create_task(self._web.serve(sockets=list(listening)))
