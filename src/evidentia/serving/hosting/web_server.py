@@ -36,7 +36,7 @@ MAX_HEAD_BYTES: Final = 64 << 10
 """Of the head of a request."""
 
 
-class Web(uvicorn.Server):
+class WebServer(uvicorn.Server):
     """A web server that says first that it is not ready, then ends streams, then lets requests under way finish."""
 
     def __init__(self, config: uvicorn.Config, readiness: Readiness, *, drain_s: float = 0) -> None:
@@ -109,8 +109,7 @@ def quiet_log() -> None:
     logging.getLogger("uvicorn.error").addFilter(_FILTER)
 
 
-# --- limits ---
-# How much a request may send, and how long it may take: whoever exceeds either is answered, then cut off.
+# --- how much a request may send, and how long it may take ---
 
 MAX_BYTES: Final = 64 << 20
 """Of any body at any door; most operations take far less, and say so themselves."""
@@ -122,7 +121,7 @@ _MAX_LENGTH_LENGTH: Final = 18
 _LEAVING: Final = {"connection": "close"}
 
 
-class Limits:
+class RequestLimits:
     """An ASGI application that bounds what goes to the one behind it, and how long that may take to begin its answer.
 
     Once an answer has begun it may last, as streams do; but each part of it has to be taken within the same time.
@@ -241,14 +240,13 @@ def _given_up() -> ApiError:
     return ApiError(TIMED_OUT, "request_timed_out", "the request took too long and was given up", hint=hint, headers=_LEAVING)
 
 
-# --- connections ---
-# One HTTP connection, bounded: how many there are, how long a request's head may take, and how it is let go without losing a request.
+# --- one connection: how many there are, how long a head may take, and how one is closed without losing a request ---
 
 UNREAD_S: Final = 2
 """How long what a client still sends is thrown away once it was answered; its answer could be lost if that were refused at once."""
 
 
-class Patience(NamedTuple):
+class ConnectionTimeouts(NamedTuple):
     """How long a connection is waited for."""
 
     head_s: float = 20
@@ -257,14 +255,14 @@ class Patience(NamedTuple):
     """For a request on a connection that rests when this process stops: it may be on its way."""
 
 
-PATIENCE: Final = Patience()
+TIMEOUTS: Final = ConnectionTimeouts()
 
 
 class BoundedConnection(H11Protocol):
     """A connection that is told to come back when there are too many, and is cut off when it dawdles."""
 
     max_connections: int = 1_000
-    patience: Patience = PATIENCE
+    timeouts: ConnectionTimeouts = TIMEOUTS
     readiness: Readiness | None = None
 
     _head_timer: asyncio.TimerHandle | None = None
@@ -307,7 +305,7 @@ class BoundedConnection(H11Protocol):
         """Leave after the answer under way, or soon when there is none."""
         self._is_leaving = True
         if self._is_waiting():
-            self.loop.call_later(self.patience.linger_s, self._leave_if_waiting)
+            self.loop.call_later(self.timeouts.linger_s, self._leave_if_waiting)
         else:
             self._part()
 
@@ -328,7 +326,7 @@ class BoundedConnection(H11Protocol):
 
     def _watch_head(self) -> None:
         if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.patience.head_s, self._cut_off)
+            self._head_timer = self.loop.call_later(self.timeouts.head_s, self._cut_off)
 
     def _unwatch_head(self) -> None:
         if self._head_timer is not None:
@@ -341,9 +339,9 @@ class BoundedConnection(H11Protocol):
             self.transport.abort()
 
 
-def bounded(readiness: Readiness, *, max_connections: int, patience: Patience = PATIENCE) -> type[BoundedConnection]:
+def bounded(readiness: Readiness, *, max_connections: int, timeouts: ConnectionTimeouts = TIMEOUTS) -> type[BoundedConnection]:
     """Return the kind of connection that has these bounds."""
-    bounds = {"readiness": readiness, "max_connections": max_connections, "patience": patience}
+    bounds = {"readiness": readiness, "max_connections": max_connections, "timeouts": timeouts}
     return type("BoundedConnection", (BoundedConnection,), bounds)
 
 
