@@ -25,7 +25,7 @@ from evidentia.contracts.evidence import Turn
 from evidentia.contracts.ports import SupportsBatches
 from evidentia.contracts.retrieval import Rewriting
 from evidentia.contracts.vectors import RAW_SCALE_BITS, UNIT_SCALE_BITS
-from evidentia.foundation.outbound_http import Failure
+from evidentia.foundation.outbound_http import Failure, outbound_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -337,6 +337,19 @@ def test_slow_endpoint_is_given_up(answer: Answer) -> None:
         pytest.raises(ServiceUnavailableError, match=r"no whole reply within 50 ms \(tried 2 times\)"),
     ):
         encoder.encode_query("x")
+
+
+def test_nothing_is_tried_again_beyond_the_deadline_of_the_request() -> None:
+    waits: list[float] = []
+    with (
+        serving(Answer(status=503)) as (url, script),
+        encoding(url, sleep=waits.append) as encoder,
+        outbound_deadline(0.4),  # less than the first wait
+        pytest.raises(ServiceUnavailableError, match="tried once"),
+    ):
+        encoder.encode_query("a")
+
+    assert ([], 1) == (waits, len(script.asked))
 
 
 def test_reply_that_trickles_in_is_given_up() -> None:

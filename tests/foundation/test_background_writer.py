@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -173,6 +174,18 @@ def test_closing_writes_what_is_left_and_waits_for_the_thread(pile: Pile) -> Non
     assert writer.close()
     assert [[1]] == pile.batches
     assert [] == threads()
+
+
+def test_closing_never_waits_for_the_thread_to_be_idle_for_long(pile: Pile) -> None:
+    began = time.monotonic()
+    for number in range(200):  # each time the thread is somewhere else when it is told
+        writer = writing(pile, pause_s=number * 0.000_01, idle_s=NEVER_S)
+        pile.waiting.append(number)
+        writer.notify()
+        assert writer.close()
+
+    assert list(range(200)) == [each for batch in pile.batches for each in batch]
+    assert time.monotonic() - began < 60
 
 
 def test_after_closing_a_notice_starts_nothing(pile: Pile) -> None:

@@ -25,6 +25,8 @@ from evidentia.foundation.outbound_http import (
     bearer,
     check_address,
     is_sendable_key,
+    outbound_deadline,
+    outbound_left_ms,
     read_key,
     sdk_client,
 )
@@ -298,6 +300,33 @@ def test_attempts_share_the_time() -> None:
     assert "timeout" == reason_of(outcome)
     assert len(heads) <= 2
     assert took_ms < 4 * SHORT_MS
+
+
+def test_no_blocking_exchange_goes_beyond_the_deadline_of_its_context() -> None:
+    async def serve(talk: Talk) -> None:
+        await talk.head()
+        await asyncio.sleep(LONG_MS / 1000)
+
+    with serving(serve) as address:
+        began = time.monotonic()
+        with outbound_deadline(SHORT_MS / 1000):
+            outcome = ask(address)
+        took_ms = (time.monotonic() - began) * 1000
+
+    assert "timeout" == reason_of(outcome)
+    assert took_ms < 10 * SHORT_MS
+
+
+def test_a_deadline_within_another_never_ends_later() -> None:
+    assert outbound_left_ms() is None
+    with outbound_deadline(1):
+        for inner_s in (100, None):
+            with outbound_deadline(inner_s):
+                assert 0 < (outbound_left_ms() or 0) <= 1_000
+        with outbound_deadline(-1):
+            assert 0 == outbound_left_ms()
+        assert 0 < (outbound_left_ms() or 0) <= 1_000
+    assert outbound_left_ms() is None
 
 
 def test_nobody_at_the_other_end_is_unavailable() -> None:

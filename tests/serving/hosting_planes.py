@@ -20,7 +20,7 @@ from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.host import Host
 from evidentia.serving.hosting.process_role import ALONE, ProcessRole, Writers
-from evidentia.serving.hosting.web_server import PATIENCE, Patience
+from evidentia.serving.hosting.web_server import TIMEOUTS, ConnectionTimeouts
 from evidentia.serving.hosting.worker_messages import Hosting
 from evidentia.wiring.embedded import create
 from evidentia.wiring.governance_runtime import GovernanceRuntime, open_tokens
@@ -95,7 +95,7 @@ class Hosted:
 
 
 @contextmanager
-def hosted(*places: tuple[Path, ProcessRole], patience: Patience = PATIENCE, **options: Any) -> Iterator[list[Hosted]]:
+def hosted(*places: tuple[Path, ProcessRole], timeouts: ConnectionTimeouts = TIMEOUTS, **options: Any) -> Iterator[list[Hosted]]:
     """Run hosts in this process, each over a base and with its place among others."""
     scheme = "https" if options.get("certificate") else "http"
     loop = Loop()
@@ -108,7 +108,7 @@ def hosted(*places: tuple[Path, ProcessRole], patience: Patience = PATIENCE, **o
                 for base, role in places:
                     control = stack.enter_context(GovernanceRuntime(base))
                     hosting = Hosting(base=str(base), workers=role.workers, **options)
-                    host = Host(control, hosting, settings=read_settings(base), role=role, patience=patience)
+                    host = Host(control, hosting, settings=read_settings(base), role=role, timeouts=timeouts)
                     listening = bound_socket("127.0.0.1", 0)
                     await stack.enter_async_context(host.open([listening]))
                     found.append(Hosted(host, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", loop))

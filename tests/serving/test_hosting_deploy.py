@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 from typer.main import get_command
 
 from evidentia.serving.cli.app import app
-from evidentia.serving.hosting.door_metrics import DoorMeasures
+from evidentia.serving.hosting.door_metrics import DoorMetrics
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
@@ -160,7 +160,7 @@ def test_systemd_takes_the_unit_and_finds_little_exposed(tmp_path: Path) -> None
 
 
 def test_every_series_is_on_the_page() -> None:
-    DoorMeasures.shared()
+    DoorMetrics.shared()
     series = {
         f"{metric.name}_total" if metric.type == "counter" else metric.name
         for metric in REGISTRY.collect()

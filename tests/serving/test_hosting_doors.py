@@ -66,7 +66,7 @@ def test_without_the_package_the_path_of_mcp_names_the_extra(base: Path, monkeyp
 
 
 def test_a_host_that_stops_is_not_ready_but_lives(host: Hosted) -> None:
-    host.host.app.state.standing.stop()
+    host.host.app.state.readiness.stop()
     with client_of(host.url) as client:
         ready, live = client.get("/ready"), client.get("/live")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from evidentia.serving.hosting.web_server import Patience
+from evidentia.serving.hosting.web_server import ConnectionTimeouts
 from serving.hosting_planes import UNLIMITED, client_of, hosted_alone, issue, make_base, served
 from serving.rest_planes import SEED_BODY
 
@@ -63,7 +63,7 @@ def test_a_body_that_drips_is_given_up(tmp_path: Path) -> None:
 
 def test_a_head_that_never_ends_is_cut_off_while_others_are_answered(tmp_path: Path) -> None:
     with (
-        hosted_alone(make_base(tmp_path), patience=Patience(head_s=0.5)) as host,
+        hosted_alone(make_base(tmp_path), timeouts=ConnectionTimeouts(head_s=0.5)) as host,
         connect(host) as silent,
         connect(host) as slow,
         client_of(host.url) as client,
@@ -77,7 +77,7 @@ def test_a_head_that_never_ends_is_cut_off_while_others_are_answered(tmp_path: P
 
 
 def test_a_second_head_on_the_same_connection_is_timed_too(tmp_path: Path) -> None:
-    with hosted_alone(make_base(tmp_path), patience=Patience(head_s=0.5)) as host, connect(host) as slow:
+    with hosted_alone(make_base(tmp_path), timeouts=ConnectionTimeouts(head_s=0.5)) as host, connect(host) as slow:
         slow.sendall(b"GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n")
         first = slow.recv(65_536)
         slow.sendall(b"GET /live HTT")
@@ -89,13 +89,13 @@ def test_a_second_head_on_the_same_connection_is_timed_too(tmp_path: Path) -> No
 
 def test_a_request_on_its_way_while_a_server_stops_is_answered_and_told_that_the_connection_ends(tmp_path: Path) -> None:
     ask = b"GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n"
-    with hosted_alone(make_base(tmp_path), patience=Patience(linger_s=PATIENCE_S)) as host, connect(host) as resting:
+    with hosted_alone(make_base(tmp_path), timeouts=ConnectionTimeouts(linger_s=PATIENCE_S)) as host, connect(host) as resting:
         resting.sendall(ask)
         first = b""
         while not first.endswith(b"}"):
             first += resting.recv(65_536)
         is_stopping = threading.Event()
-        host.host.app.state.standing.before_waiting(is_stopping.set)
+        host.host.app.state.readiness.before_waiting(is_stopping.set)
         draining = asyncio.run_coroutine_threadsafe(host.host.drain(), host.loop.loop)
         assert is_stopping.wait(PATIENCE_S)
         resting.sendall(ask)

@@ -21,6 +21,7 @@ from evidentia.engine.request_trace import build_trace
 from evidentia.engine.stage_log import StageLog
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import EarlyStop, RoundReplies
+from evidentia.foundation.outbound_http import outbound_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,8 +88,11 @@ class RetrievalTask:
 
     async def _run(self, request: EvidenceRequest, *, principal: Principal, log: StageLog) -> EvidenceResponse:
         work = partial(self._prepare_and_answer, request, principal=principal, log=log)
-        working: asyncio.Future[None] = asyncio.ensure_future(self._executor.run(work))
-        await self._wait(working, self._search_ms(request, log))
+        search_ms = self._search_ms(request, log)
+        # The executor hands the context on: an encoder behind an endpoint is not asked again once there is no time to search.
+        with outbound_deadline(None if search_ms is None else search_ms / _MS_PER_S):
+            working: asyncio.Future[None] = asyncio.ensure_future(self._executor.run(work))
+        await self._wait(working, search_ms)
         with self._lock:
             if not self._is_concluding:
                 self._given_up.set()

@@ -6,7 +6,7 @@ First just this question is looked for in every tier, then, where the settings s
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -21,6 +21,7 @@ from evidentia.federation.semantic_cache import (
     encode_neighbourhood,
     read_vector,
 )
+from evidentia.foundation.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -185,8 +186,6 @@ def lifetimes_of(*, promised_s: int | None, ttl_s: int | None, stale_ttl_s: int)
 
 PAUSE_S: Final = 0.5
 """How long answers gather before they are written."""
-IDLE_S: Final = 5.0
-"""After so long without an answer the thread that writes ends; the next answer starts another."""
 BATCH: Final = 64
 """At most so many answers are written in one transaction, so that nobody who reads waits long for it."""
 MANY: Final = 512
@@ -214,13 +213,9 @@ class WriteBehind:
     def __init__(self, write: Callable[[Sequence[tuple[str, PendingWrite]]], None]) -> None:
         self._write = write
         self._lock = threading.Lock()
-        self._writing = threading.Lock()
         self._waiting: dict[str, PendingWrite] = {}
         self._chars = 0
-        self._arrived = threading.Event()
-        self._hurry = threading.Event()
-        self._is_closed = False
-        self._thread: threading.Thread | None = None
+        self._writer = BackgroundWriter(self._write_some, name="evidentia-cache", pause_s=PAUSE_S)
 
     def add(self, name: str, waiting: PendingWrite) -> None:
         """Keep an answer, in place of what waits under its name."""
@@ -237,27 +232,20 @@ class WriteBehind:
 
     def start(self) -> None:
         """Have what waits written soon; after `close` at once."""
-        if self._is_closed:
+        if self._writer.is_closed:
             self.flush()
-            return
-        if not self._arrived.is_set():
-            self._arrived.set()
-        if len(self._waiting) >= MANY:
-            self._hurry.set()
-        thread = self._thread
-        if thread is None or not thread.is_alive():  # a forked process has the object without the thread
-            self._begin()
+        else:
+            self._writer.notify(hurry=len(self._waiting) >= MANY)
 
     def flush(self) -> None:
         """Write what waits."""
         while self._waiting:
-            with self._writing:
-                self._write_some()
+            self._writer.flush()
 
     @contextmanager
     def invalidating(self, prefix: str) -> Iterator[None]:
         """Drop what waits under names that begin so; within the context nothing is written."""
-        with self._writing:
+        with self._writer.writing:
             with self._lock:
                 for name in [name for name in self._waiting if name.startswith(prefix)]:
                     self._drop(name)
@@ -265,14 +253,15 @@ class WriteBehind:
 
     def close(self) -> None:
         """Write what waits, and what comes later at once."""
-        self._is_closed = True
-        self._hurry.set()
-        self._arrived.set()
+        self._writer.close()
         self.flush()
 
     def _write_some(self) -> None:
+        """Write one batch; the lock is let go between two, so that nobody who drops something waits for all of them."""
         with self._lock:
             some = list(islice(self._waiting.items(), BATCH))
+        if not some:
+            return
         try:
             self._write(some)
         finally:
@@ -280,27 +269,10 @@ class WriteBehind:
                 for name, written in some:
                     if self._waiting.get(name) is written:  # else another answer came meanwhile
                         self._drop(name)
+            if self._waiting:
+                self._writer.notify(hurry=True)
 
     def _drop(self, name: str) -> None:
         dropped = self._waiting.pop(name, None)
         if dropped is not None:
             self._chars -= dropped.chars
-
-    def _begin(self) -> None:
-        with self._lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="evidentia-cache", daemon=True)
-                self._thread.start()
-
-    def _run(self) -> None:
-        """Write what arrives until nothing has for a while."""
-        while self._arrived.wait(IDLE_S) and not self._is_closed:
-            self._hurry.wait(PAUSE_S)
-            self._arrived.clear()
-            self._hurry.clear()
-            with suppress(Exception):  # a store that fails loses what was kept and nothing else
-                self.flush()
-        # In this order: whoever keeps an answer after this line starts another thread, and whoever did before is seen here.
-        self._thread = None
-        with suppress(Exception):
-            self.flush()

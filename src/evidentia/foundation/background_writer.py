@@ -90,7 +90,8 @@ class BackgroundWriter:
                 self._thread.start()
 
     def _run(self) -> None:
-        while self._arrived.wait(self._idle_s) and not self.is_closed:
+        # Asked before it waits: `close` may have set the events just before they were cleared.
+        while not self.is_closed and self._arrived.wait(self._idle_s):
             self._hurry.wait(self._pause_s)
             # Before it is written, so that what arrives meanwhile is a notice for the next time.
             self._hurry.clear()

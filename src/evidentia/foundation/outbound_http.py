@@ -1,7 +1,8 @@
 """The one HTTP client for everything that leaves this process, and the rules that hold for all of it.
 
 - A credential travels encrypted, within this machine, or not at all.
-- Time is bounded as a whole, from looking a name up to the last byte, and a second attempt happens within the same time.
+- Time is bounded as a whole, from looking a name up to the last byte, and a second attempt happens within the same time. Whoever
+  answers a request with a deadline sets it for its context (`outbound_deadline`), and no blocking exchange goes beyond it.
 - A reply is bounded while it is read, and one that is compressed is refused, since its size is not known before it is unpacked.
 - Redirects, proxies of the environment and .netrc are not followed, and certificates are checked.
 - No problem repeats a key, a request or a reply: messages of the HTTP library may quote headers, so of its errors the name is told.
@@ -11,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import asynccontextmanager
+import time
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
@@ -25,7 +28,7 @@ from evidentia.foundation.ssrf_guard import PrivateAddressError, Target, public_
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 
     import httpx2
 
@@ -327,12 +330,36 @@ class BlockingHttpClient:
 
     def exchange(self, request: Request, bounds: Bounds) -> Reply | Failure:
         """Do what `HttpClient.exchange` does, and wait for it."""
+        left_ms = outbound_left_ms()
+        if left_ms is not None and left_ms < bounds.timeout_ms:
+            bounds = bounds._replace(timeout_ms=left_ms)
         return _loop.run(self._client.exchange(request, bounds))
 
     def close(self) -> None:
         """Close the connections; whoever asks later opens others."""
         if _loop.is_running:
             _loop.run(self._client.aclose())
+
+
+_until: Final[ContextVar[float | None]] = ContextVar("outbound_until", default=None)
+
+
+@contextmanager
+def outbound_deadline(seconds: float | None) -> Iterator[None]:
+    """Have blocking exchanges of this context end within so many seconds, and within those of a context around it."""
+    around = _until.get()
+    until = around if seconds is None else time.monotonic() + seconds
+    token = _until.set(until if around is None or until is None else min(around, until))
+    try:
+        yield
+    finally:
+        _until.reset(token)
+
+
+def outbound_left_ms() -> int | None:
+    """Return how much time blocking exchanges of this context have left, never less than 0; None where nobody set a deadline."""
+    until = _until.get()
+    return None if until is None else max(0, int((until - time.monotonic()) * 1000))
 
 
 def sdk_client(address: str, *, field: str, key: str, connect_s: float, read_s: float, max_bytes: int) -> httpx2.AsyncClient:

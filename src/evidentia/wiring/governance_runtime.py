@@ -194,8 +194,7 @@ def open_tokens(directory: Path) -> Iterator[tuple[EmbeddedTokens, Clock]]:
         file.close()
 
 
-# --- identity ---
-# What identifies those who come over the network, and counts what they ask for: the parts behind `[server]` in the settings.
+# --- authentication and quotas: the parts behind `[server]` in the settings ---
 
 
 def open_usage(directory: Path, *, clock: Clock) -> EmbeddedUsage:

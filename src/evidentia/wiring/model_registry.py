@@ -158,8 +158,7 @@ class ModelRegistry:
         return parse_synonyms(content.decode(), file=kept.name, tokeniser=Tokeniser(language))
 
 
-# --- encoders ---
-# Settings to the encoder they name, made once per process; errors name the setting. No model is ever downloaded.
+# --- encoders: made once per process; errors name the setting, and no model is ever downloaded ---
 
 _made: dict[tuple[EmbeddingSettings, bool, Path | None], Encoder] = {}
 _making = threading.Lock()

@@ -70,10 +70,6 @@ def _meaning(message: str) -> UnknownSettingError | InvalidFieldError:
     return InvalidFieldError(path or SETTINGS_NAME, f"{problem[:1].lower()}{problem[1:]}, in {SETTINGS_NAME}")
 
 
-# --- presence ---
-# Whether there is a base in a directory.
-
-
 def has_base(directory: Path) -> bool:
     """Tell whether there is a base in this directory."""
     try:

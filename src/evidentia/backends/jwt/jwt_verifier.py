@@ -189,8 +189,7 @@ def _key(token: str) -> bytes:
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
 
 
-# --- claims ---
-# What a verified token claims, as a token of the base: who, where, as what, until when. What is not as agreed is not believed.
+# --- claims: who, where, as what, until when; what is not as agreed is not believed ---
 
 MAX_NAME_LENGTH: Final = 190
 MAX_WORDS: Final = 1_000
@@ -296,8 +295,7 @@ def _holder_id(*parts: str) -> TokenId:
     return TokenId(f"{SIGNED_PREFIX}{hashed.hexdigest()[:_ID_DIGITS]}")
 
 
-# --- keys ---
-# The public keys of an identity provider, from a JWK set or PEM; each knows with which algorithms it may be used, and no other is.
+# --- public keys of an identity provider, from a JWK set or PEM; PyJWT and cryptography read them ---
 
 FIELD: Final = "server.jwt.keys"
 RSA_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")

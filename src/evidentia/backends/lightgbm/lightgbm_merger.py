@@ -87,9 +87,7 @@ def import_lightgbm() -> ModuleType:
     return lightgbm
 
 
-# --- model file ---
-# The file of a fitted model: a text model of LightGBM with two lines of our own, which LightGBM passes over.
-#
+# --- the file of a fitted model: a text model of LightGBM with two lines of our own, which LightGBM passes over ---
 # The lines say on which features the model was fitted, and the hash of everything else: bytes that were changed by accident never reach
 # LightGBM, whose parser does not survive them all.
 

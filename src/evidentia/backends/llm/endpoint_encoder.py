@@ -14,7 +14,7 @@ from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.ports import Encoder, SupportsBatches
 from evidentia.contracts.vectors import LARGEST_COMPONENT, Normalisation, VectorIdentity
-from evidentia.foundation.outbound_http import PASSING
+from evidentia.foundation.outbound_http import PASSING, outbound_left_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ class EndpointEncoder(Encoder, SupportsBatches):
         return [_rounded(row, identity=self._identity) for row in rows]
 
     def _ask(self, texts: Sequence[str]) -> bytes:
-        """Return the reply of the first attempt that has one; only what may pass is tried again."""
+        """Return the reply of the first attempt that has one; only what may pass is tried again, and not beyond the request's deadline."""
         body = self._body(texts)
         max_bytes = len(texts) * self._settings.dimension * _BYTES_PER_COMPONENT + _BYTES_BESIDE
         attempt = 1
@@ -102,7 +102,11 @@ class EndpointEncoder(Encoder, SupportsBatches):
             if reply.reason not in PASSING or attempt == self._settings.attempts:
                 raise _error_of(reply, attempts=attempt)
             doubled_s = self._settings.backoff_ms * 2 ** (attempt - 1) / 1000
-            self._sleep(min(max(doubled_s, reply.retry_after_s), MAX_WAIT_S))
+            wait_s = min(max(doubled_s, reply.retry_after_s), MAX_WAIT_S)
+            left_ms = outbound_left_ms()
+            if left_ms is not None and wait_s * 1000 >= left_ms:
+                raise _error_of(reply, attempts=attempt)
+            self._sleep(wait_s)
             attempt += 1
 
     def _body(self, texts: Sequence[str]) -> bytes:

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import ClaimScorer
 
 
-# --- judge prices ---
-# What a judgement costs: list prices per million tokens, in millionths of a dollar, so that costs are integers.
-#
+# --- prices: list prices per million tokens, in millionths of a dollar, so that costs are integers ---
 # Providers change their prices; whoever needs exact costs passes a table of their own. A model without a price costs 0 here.
 
 _TOKENS_PER_PRICE: Final = 1_000_000
@@ -80,8 +78,7 @@ def cost_micro(model: str, *, input_tokens: int, output_tokens: int, prices: Map
     return -(-(input_tokens * price.input_micro + output_tokens * price.output_micro) // _TOKENS_PER_PRICE)
 
 
-# --- judge local ---
-# A scorer in this process as a judge: the mean over the claims of an output. Nothing leaves the machine and nothing is paid.
+# --- a scorer in this process as a judge: nothing leaves the machine and nothing is paid ---
 
 _FULL_MILLI: Final = 1_000
 
@@ -124,7 +121,7 @@ def _verdict(request: JudgeRequest, status: JudgeStatus, *, problem: str, score:
     return Judgement(status=status, score=score, model=request.model, problem=problem)
 
 
-# --- judge ---
+# --- a model behind a provider as a judge ---
 
 MAX_REPLY_BYTES: Final = 1 << 16
 RETRY_WAIT_MS: Final = 250

@@ -179,9 +179,7 @@ def _citation_in(head: str) -> str:
     return str(citation)
 
 
-# --- judge wire ---
-# How each provider is asked and what its reply looks like: OpenAI and Groq share one form, Anthropic has another.
-#
+# --- requests and replies: OpenAI and Groq share one form, Anthropic has another ---
 # A reply is hostile: what does not have the form is no reply, and figures that cannot be right are no figures.
 
 BASE_URLS: Final[Mapping[JudgeProvider, str]] = MappingProxyType(
@@ -333,8 +331,8 @@ def _read_usage(usage: msgspec.Raw, *, form: type[_Form]) -> _Form | None:
         return None
 
 
-# --- judge reply ---
-# One score out of what a model said, or none: a reply is a number or `{"score": number}` as a whole, and never searched for one.
+# --- the score ---
+# A reply is a number or `{"score": number}` as a whole, and never searched for one.
 
 _MAX_LENGTH: Final = 64
 _NUMBER: Final = r"(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"

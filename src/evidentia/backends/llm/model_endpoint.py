@@ -92,8 +92,7 @@ def endpoint_address(url: str) -> Address:
     )
 
 
-# --- chat ---
-# One turn of a chat in the dialect of OpenAI: instructions and material go in, the words of the first choice come out.
+# --- one turn of a chat in the dialect of OpenAI ---
 
 
 class _Message(msgspec.Struct):

@@ -65,9 +65,7 @@ class McpTool(Retriever, SupportsDataVersion):
             await self._loop.aclose()
 
 
-# --- replies ---
-# What a tool is given and what it gives back, without the MCP package: arguments by its schema, proposals from its result.
-#
+# --- what a tool is given and what it gives back, without the MCP package ---
 # Structured content comes before text, which only repeats it. A text that is itself JSON with fragments in it is read as those fragments.
 
 QUERY_OPTION: Final = "query_argument"

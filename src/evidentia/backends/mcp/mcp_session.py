@@ -237,8 +237,7 @@ async def _stopped(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-# --- transports ---
-# The ways to an MCP server: a command that is started, or an address that is called.
+# --- transports: a command that is started, or an address that is called ---
 
 MAX_REPLY_BYTES: Final = 1 << 24
 _CONNECT_S: Final = 30

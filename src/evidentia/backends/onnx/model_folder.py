@@ -132,8 +132,7 @@ def _in_lower_case(error: ValueError) -> str:
     return problem[:1].lower() + problem[1:]
 
 
-# --- scorers ---
-# What models in a user's folder that score a pair of texts have in common: which output is read, and what the folder says of itself.
+# --- folders of models that score a pair of texts ---
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
 USUAL_OUTPUT: Final = "logits"

@@ -61,8 +61,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts
 
 
-# --- governance wire ---
-# One HTTP exchange with a control plane: messages in and out, within a time and a size, tried once more when the way was broken.
+# --- exchanges with a control plane ---
 
 Message = TypeVar("Message")
 
@@ -156,7 +155,7 @@ class PlaneWire:
         return ServiceReplyError(f"'{self.host}' refuses ({fault.code}): {fault.message}")
 
 
-# --- governance ---
+# --- the governor and its runs ---
 
 _PAGE: Final = "500"
 _RECORDABLE: Final = get_args(RecordableCall)

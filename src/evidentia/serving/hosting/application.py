@@ -17,11 +17,11 @@ from starlette.routing import Mount, Route
 from evidentia.contracts.errors import MissingExtraError
 from evidentia.serving.dashboard.live import LiveStreams
 from evidentia.serving.dashboard.routes import dashboard_routes
-from evidentia.serving.hosting.door_metrics import Measured, MeasuredCalls, metrics_route
-from evidentia.serving.hosting.process_role import ALONE, OwnWriter
+from evidentia.serving.hosting.door_metrics import CallMetrics, MetricsMiddleware, metrics_route
+from evidentia.serving.hosting.process_role import ALONE, LocalWriter
 from evidentia.serving.hosting.readiness import LIVE, READY, Readiness, health_routes
-from evidentia.serving.hosting.reverse_proxy import Inner, ReverseProxy
-from evidentia.serving.hosting.web_server import Limits
+from evidentia.serving.hosting.reverse_proxy import ReverseProxy, WriterApplication
+from evidentia.serving.hosting.web_server import RequestLimits
 from evidentia.serving.identity.admission import make_admission
 from evidentia.serving.identity.host_check import HostCheck
 from evidentia.serving.identity.sessions import Links, SessionStore
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from evidentia.serving.hosting.process_role import Forwarder, ProcessRole, Writers
+    from evidentia.serving.hosting.process_role import ProcessRole, RemoteWriter, Writers
     from evidentia.serving.mcp.endpoint import McpEndpoint
     from evidentia.wiring.governance_runtime import GovernanceRuntime
 
@@ -83,18 +83,18 @@ def make_app(
         lifespan=lambda _: _living(context, doors, role=role, sweep_s=sweep_s),
     )
     app.router.redirect_slashes = False
-    app.add_middleware(Limits, request_s=settings.request_s)
+    app.add_middleware(RequestLimits, request_s=settings.request_s)
     app.add_middleware(_HostCheckButHealth, hosts=names)
-    app.add_middleware(Measured, clock=control.clock)
-    app.add_middleware(_Trimmed)
+    app.add_middleware(MetricsMiddleware, clock=control.clock)
+    app.add_middleware(_TrailingSlashes)
     app.state.context = context
     app.state.readiness = readiness
     app.state.links = doors.links
-    app.state.inner = Inner(app, writer) if isinstance(writer, OwnWriter) else None
+    app.state.inner = WriterApplication(app, writer) if isinstance(writer, LocalWriter) else None
     return app
 
 
-class _Trimmed:
+class _TrailingSlashes:
     """Lets every path be written with a slash at its end."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -143,8 +143,7 @@ async def _living(context: ServerContext, doors: Doors, *, role: ProcessRole, sw
         await context.served_base.close()
 
 
-# --- doors ---
-# Every door of a plane in one list of routes, and what has to live as long as they are open.
+# --- every interface in one list of routes, and what has to live as long as they are open ---
 
 MCP: Final = "/mcp"
 DASHBOARD: Final = "/dashboard"
@@ -164,19 +163,19 @@ class Doors:
         readiness: Readiness,
         *,
         hosts: Iterable[str] = (),
-        writer: Forwarder | OwnWriter | None = None,
+        writer: RemoteWriter | LocalWriter | None = None,
         passed_to: Writers | None = None,
     ) -> None:
         self.links = Links(context.admission, notes=context.parts.policies, clock=context.parts.clock, entropy=context.parts.entropy)
         """The codes with which somebody may come in to the dashboard of this process."""
         self._context = context
-        self._standing = readiness
+        self._readiness = readiness
         self._mcp: McpEndpoint | None = None
         self.routes: list[BaseRoute] = [
             *health_routes(context, readiness, writer=writer),
             metrics_route(context),
             *rest_routes(context),
-            *rpc_routes(dataclasses.replace(context, watch=MeasuredCalls("rpc", clock=context.parts.clock))),
+            *rpc_routes(dataclasses.replace(context, watch=CallMetrics("rpc", clock=context.parts.clock))),
             *(self._own(hosts) if passed_to is None else _passed(passed_to)),
         ]
 
@@ -195,7 +194,7 @@ class Doors:
 
         context = self._context
         self._mcp = mcp_endpoint(context.served_base, tokens=context.parts.tokens, admission=context.admission, hosts=hosts)
-        self._standing.before_waiting(self._mcp.close_streams)
+        self._readiness.before_waiting(self._mcp.close_streams)
         return [*routes, Route(MCP, endpoint=self._mcp)]
 
     def _dashboard(self) -> list[Route]:
@@ -208,7 +207,7 @@ class Doors:
             session_s=context.served_base.settings.server.session_s,
         )
         live = LiveStreams()
-        self._standing.before_waiting(live.close)
+        self._readiness.before_waiting(live.close)
         return dashboard_routes(context, sessions=sessions, links=self.links, live=live)
 
 

@@ -64,13 +64,13 @@ def metrics_route(context: ServerContext) -> Route:
     return Route(PATH, answer, methods=["GET"])
 
 
-class Measured:
+class MetricsMiddleware:
     """An ASGI application that counts what the one behind it answers."""
 
     def __init__(self, app: ASGIApp, *, clock: Clock) -> None:
         self._app = app
         self._elapsed_ns = clock.elapsed_ns
-        self._measures = DoorMeasures.shared()
+        self._measures = DoorMetrics.shared()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -97,13 +97,13 @@ class Measured:
                 measures.end(door, operation_of(scope), status, took_ns=took_ns)
 
 
-class MeasuredCalls:
+class CallMetrics:
     """Counts the operations that come through a door whose requests do not tell which they are for; for `ServerContext.watch`."""
 
     def __init__(self, door: str, *, clock: Clock) -> None:
         self._door = door
         self._elapsed_ns = clock.elapsed_ns
-        self._measures = DoorMeasures.shared()
+        self._measures = DoorMetrics.shared()
 
     async def __call__(self, endpoint: Endpoint, performing: Coroutine[None, None, Reply]) -> Reply:
         """Wait for an operation and count what became of it."""
@@ -132,19 +132,18 @@ def operation_of(scope: Scope) -> str:
     return _OPERATIONS.get((method, path), "")
 
 
-# --- measures ---
-# What is counted at the doors: requests by door, operation and status. Labels are words of this program, never of a request.
+# --- the series; labels are words of this program, never of a request, so there are few of them ---
 
 BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-TOGETHER: Final = "PROMETHEUS_MULTIPROC_DIR"
+MULTIPROCESS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that names the folder in which several processes count together."""
 _NS_PER_S: Final = 1_000_000_000
 _RATE_LIMITED: Final = 429
 _sharing = threading.Lock()
-_shared: WeakKeyDictionary[CollectorRegistry, DoorMeasures] = WeakKeyDictionary()
+_shared: WeakKeyDictionary[CollectorRegistry, DoorMetrics] = WeakKeyDictionary()
 
 
-class DoorMeasures:
+class DoorMetrics:
     """The series of one registry. Thread safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -162,7 +161,7 @@ class DoorMeasures:
         self._limited = Counter("evidentia_door_rate_limited", "Requests refused for being too many.", ["door"], registry=registry)
 
     @classmethod
-    def shared(cls) -> DoorMeasures:
+    def shared(cls) -> DoorMetrics:
         """Return the series of this process."""
         with _sharing:
             if REGISTRY not in _shared:
@@ -192,7 +191,7 @@ class DoorMeasures:
 
 def exposition() -> bytes:
     """Return everything that was counted in this process and in those that count with it, as Prometheus reads it."""
-    if TOGETHER not in os.environ:
+    if MULTIPROCESS_VARIABLE not in os.environ:
         return generate_latest(REGISTRY)
     gathered = CollectorRegistry()
     MultiProcessCollector(gathered)  # type: ignore[no-untyped-call] # the package has no type here

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from evidentia.contracts.errors import MissingExtraError
 from evidentia.serving.hosting.application import make_app
-from evidentia.serving.hosting.door_metrics import MeasuredCalls
+from evidentia.serving.hosting.door_metrics import CallMetrics
 from evidentia.serving.hosting.process_role import ALONE
 from evidentia.serving.hosting.readiness import Readiness
 from evidentia.serving.hosting.reverse_proxy import SameUserConnection, inner_socket
 from evidentia.serving.hosting.tls import TlsFiles, load_pair, server_context, tls_files
-from evidentia.serving.hosting.web_server import GRACE_S, PATIENCE, Web, bounded, web_config
+from evidentia.serving.hosting.web_server import GRACE_S, TIMEOUTS, WebServer, bounded, web_config
 
 if TYPE_CHECKING:
     import socket
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.settings import Settings
     from evidentia.serving.hosting.process_role import ProcessRole
-    from evidentia.serving.hosting.web_server import Patience
+    from evidentia.serving.hosting.web_server import ConnectionTimeouts
     from evidentia.serving.hosting.worker_messages import Hosting
     from evidentia.serving.operations.server_context import ServerContext
     from evidentia.wiring.governance_runtime import GovernanceRuntime
@@ -39,17 +39,23 @@ class Host:
     """Serves the base of a control. `open` is entered once; what ends it is up to whoever does."""
 
     def __init__(
-        self, control: GovernanceRuntime, hosting: Hosting, *, settings: Settings, role: ProcessRole = ALONE, patience: Patience = PATIENCE
+        self,
+        control: GovernanceRuntime,
+        hosting: Hosting,
+        *,
+        settings: Settings,
+        role: ProcessRole = ALONE,
+        timeouts: ConnectionTimeouts = TIMEOUTS,
     ) -> None:
         self._hosting = hosting
-        self._crew = role
-        self._patience = patience
+        self._role = role
+        self._timeouts = timeouts
         self._server = settings.server
         self._files = files_of(hosting, settings)
         self._context: ssl.SSLContext | None = server_context(self._files)
-        self._standing = Readiness()
-        self.app = make_app(control, readiness=self._standing, hosts=(hosting.host, *hosting.hosts), role=role)
-        self._web: Web | None = None
+        self._readiness = Readiness()
+        self.app = make_app(control, readiness=self._readiness, hosts=(hosting.host, *hosting.hosts), role=role)
+        self._web: WebServer | None = None
         self._beside = SideDoors((), grace_s=GRACE_S)
 
     @contextlib.asynccontextmanager
@@ -57,11 +63,13 @@ class Host:
         """Answer meanwhile; in the end everything that is under way is finished, and the base closed."""
         self._beside = SideDoors(side_doors(self.app.state.context, self._hosting, files=self._files), grace_s=GRACE_S)
         async with self.app.router.lifespan_context(self.app), self._beside, self._inner():
-            most = -(-self._server.most_connections // self._crew.workers)
+            max_connections = -(-self._server.most_connections // self._role.workers)
             config = web_config(
-                self.app, connection=bounded(self._standing, most_connections=most, patience=self._patience), context=self._context
+                self.app,
+                connection=bounded(self._readiness, max_connections=max_connections, timeouts=self._timeouts),
+                context=self._context,
             )
-            self._web = Web(config, self._standing, drain_s=self._hosting.drain_s)
+            self._web = WebServer(config, self._readiness, drain_s=self._hosting.drain_s)
             serving = asyncio.create_task(self._web.serve(sockets=list(listening)))
             try:
                 await _begun(self._web, serving)
@@ -98,12 +106,12 @@ class Host:
     @contextlib.asynccontextmanager
     async def _inner(self) -> AsyncIterator[None]:
         """Answer the other processes, where this one writes for them."""
-        if self._crew.own is None:
+        if self._role.own is None:
             yield
             return
         config = web_config(self.app.state.inner, connection=SameUserConnection)
-        web = Web(config, Readiness())
-        with inner_socket(self._crew.own) as listening:
+        web = WebServer(config, Readiness())
+        with inner_socket(self._role.own) as listening:
             serving = asyncio.create_task(web.serve(sockets=[listening]))
             try:
                 await _begun(web, serving)
@@ -119,7 +127,7 @@ def files_of(hosting: Hosting, settings: Settings) -> TlsFiles:
     return tls_files(settings.server, directory=Path(hosting.base), given=given)
 
 
-async def _begun(web: Web, serving: asyncio.Task[None]) -> None:
+async def _begun(web: WebServer, serving: asyncio.Task[None]) -> None:
     """Return once a server listens, or raise what kept it from that."""
     waiting = asyncio.create_task(web.is_begun.wait())
     await asyncio.wait((waiting, serving), return_when=asyncio.FIRST_COMPLETED)
@@ -128,8 +136,7 @@ async def _begun(web: Web, serving: asyncio.Task[None]) -> None:
         serving.result()
 
 
-# --- side doors ---
-# Doors on a port of their own, beside the one for HTTP: started once the base is open, stopped before it closes.
+# Servers on a port of their own beside the one for HTTP (gRPC): started once the base is open, stopped before it closes.
 
 
 class SideDoor(Protocol):
@@ -148,7 +155,7 @@ def side_doors(context: ServerContext, hosting: Hosting, *, files: TlsFiles) -> 
     """Return the doors that are asked for, each with the address where it is to listen."""
     if hosting.grpc_port is None:
         return []
-    context = dataclasses.replace(context, watch=MeasuredCalls("grpc", clock=context.parts.clock))
+    context = dataclasses.replace(context, watch=CallMetrics("grpc", clock=context.parts.clock))
     host = f"[{hosting.host}]" if ":" in hosting.host else hosting.host
     return [(_grpc_door(context, is_shared=hosting.is_supervised, files=files), f"{host}:{hosting.grpc_port}")]
 

@@ -1,4 +1,7 @@
-"""This process among those of one server: alone, one that writes, or one that reads and has another write."""
+"""The role of a process among those of one server: alone, the writer, or a reader that forwards what changes something to the writer.
+
+While a server is renewed there are two writers for a while: the new one, and the one before it, until its last run has ended.
+"""
 
 from __future__ import annotations
 
@@ -42,22 +45,19 @@ class ProcessRole(NamedTuple):
         """Tell whether another process writes."""
         return self.writers is not None and self.own is None
 
-    def writer_for(self, context: ServerContext, *, timeout_s: float) -> Forwarder | OwnWriter | None:
+    def writer_for(self, context: ServerContext, *, timeout_s: float) -> RemoteWriter | LocalWriter | None:
         """Return who does what changes something on a plane; None when that is simply done."""
         if self.writers is None:
             return None
         if self.own is None:
-            return Forwarder(self.writers, timeout_s=timeout_s)
-        return OwnWriter(context, self.writers, own=self.own, timeout_s=timeout_s)
+            return RemoteWriter(self.writers, timeout_s=timeout_s)
+        return LocalWriter(context, self.writers, own=self.own, timeout_s=timeout_s)
 
 
 ALONE: Final = ProcessRole()
 
 
-# --- forwarding ---
-# Who does what changes something: one process of several, which the others ask.
-#
-# While a server is renewed there are two that write for a while: the new one, and the one before it, until its last run has ended.
+# --- who writes ---
 
 FORWARD: Final = "/-/forward"
 PING: Final = "/-/ping"
@@ -70,23 +70,23 @@ class Writers:
     """Where the writing processes are, the present one first. Belongs to its event loop."""
 
     def __init__(self, paths: Sequence[Path] = ()) -> None:
-        self._clients = [InnerClient(path) for path in paths]
+        self._clients = [UnixSocketClient(path) for path in paths]
 
     def replace(self, paths: Sequence[Path]) -> None:
         """Take others; connections to those that stay are kept."""
         known = {client.path: client for client in self._clients}
-        self._clients = [known.pop(path) if path in known else InnerClient(path) for path in paths]
+        self._clients = [known.pop(path) if path in known else UnixSocketClient(path) for path in paths]
         for client in known.values():
             client.close()
 
     @property
-    def present(self) -> InnerClient:
+    def present(self) -> UnixSocketClient:
         """Return the one that takes what is new."""
         if not self._clients:
             raise writer_away()
         return self._clients[0]
 
-    def besides(self, path: Path | None = None) -> list[InnerClient]:
+    def besides(self, path: Path | None = None) -> list[UnixSocketClient]:
         """Return all of them but one, in order."""
         return [client for client in self._clients if client.path != path]
 
@@ -95,7 +95,7 @@ class Writers:
         self.replace(())
 
 
-class Forwarder:
+class RemoteWriter:
     """Implements `Forwarding` in a process that only reads."""
 
     def __init__(self, writers: Writers, *, timeout_s: float) -> None:
@@ -114,7 +114,7 @@ class Forwarder:
             raise writer_away() from None
 
 
-class OwnWriter:
+class LocalWriter:
     """Implements `Forwarding` in a process that writes: it does the work itself, and what it says was done is written down by then."""
 
     def __init__(self, context: ServerContext, writers: Writers, *, own: Path, timeout_s: float) -> None:
@@ -148,9 +148,9 @@ class OwnWriter:
         """Return at once: the writing process is this one."""
 
 
-async def ask_in_turn(clients: Sequence[InnerClient], endpoint: Endpoint, asked: OperationRequest, *, timeout_s: float) -> Reply:
+async def ask_in_turn(clients: Sequence[UnixSocketClient], endpoint: Endpoint, asked: OperationRequest, *, timeout_s: float) -> Reply:
     """Return what the first answers; for what is done where a run is open, the first that knows the run."""
-    body = forwarded(endpoint, asked)
+    body = encode_operation(endpoint, asked)
     unknown: ApiError | None = None
     for client in clients:
         try:
@@ -164,9 +164,9 @@ async def ask_in_turn(clients: Sequence[InnerClient], endpoint: Endpoint, asked:
     raise unknown or writer_away()
 
 
-async def _ask(client: InnerClient, endpoint: Endpoint, body: bytes, *, timeout_s: float) -> Reply:
+async def _ask(client: UnixSocketClient, endpoint: Endpoint, body: bytes, *, timeout_s: float) -> Reply:
     try:
-        return read_answered(await client.ask("POST", FORWARD, body=body, timeout_s=timeout_s), endpoint)
+        return decode_reply(await client.ask("POST", FORWARD, body=body, timeout_s=timeout_s), endpoint)
     except (TimeoutError, msgspec.MsgspecError) as error:
         raise writer_lost() from error
 
@@ -179,13 +179,12 @@ def _write_down(context: ServerContext) -> None:
         return  # they stay in line, and the log's `problem` says why
 
 
-# --- wire ---
-# What one process hands another to be done, and what comes back: an operation that was let in, as JSON.
+# --- forwarded operations, as JSON: they were admitted by the process that forwards them ---
 
 _BY_NAME: Final = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 
 
-class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
+class ForwardedOperation(msgspec.Struct, frozen=True, kw_only=True):
     """An operation, and who asks for it with what. Whoever hands it over has let them in."""
 
     operation: str
@@ -197,7 +196,7 @@ class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
     if_match: str | None = None
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class ForwardedReply(msgspec.Struct, frozen=True, kw_only=True):
     """What became of it: a message, or a fault with the status of the refusal."""
 
     status: int | None = None
@@ -206,10 +205,10 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     fault: Fault | None = None
 
 
-def forwarded(endpoint: Endpoint, asked: OperationRequest) -> bytes:
+def encode_operation(endpoint: Endpoint, asked: OperationRequest) -> bytes:
     """Return what is handed over."""
     return msgspec.json.encode(
-        Forwarded(
+        ForwardedOperation(
             operation=endpoint.name,
             token=asked.identity.token,
             principal=asked.identity.principal,
@@ -221,9 +220,9 @@ def forwarded(endpoint: Endpoint, asked: OperationRequest) -> bytes:
     )
 
 
-def read_forwarded(raw: bytes) -> tuple[Endpoint, OperationRequest]:
+def decode_operation(raw: bytes) -> tuple[Endpoint, OperationRequest]:
     """Return what was handed over."""
-    message = msgspec.json.decode(raw, type=Forwarded)
+    message = msgspec.json.decode(raw, type=ForwardedOperation)
     endpoint = _BY_NAME[message.operation]
     query = dict(message.query)
     for field in endpoint.query:
@@ -233,20 +232,20 @@ def read_forwarded(raw: bytes) -> tuple[Endpoint, OperationRequest]:
     return endpoint, OperationRequest(Identity(message.token, message.principal), message.path, query, body, message.if_match)
 
 
-def answered(reply: Reply) -> bytes:
+def encode_reply(reply: Reply) -> bytes:
     """Return what goes back when it was done."""
     message = msgspec.Raw(msgspec.json.encode(reply.message))
-    return msgspec.json.encode(Answered(status=reply.status, headers=dict(reply.headers), message=message))
+    return msgspec.json.encode(ForwardedReply(status=reply.status, headers=dict(reply.headers), message=message))
 
 
-def answered_no(refusal: ApiError) -> bytes:
+def encode_refusal(refusal: ApiError) -> bytes:
     """Return what goes back when it was refused."""
-    return msgspec.json.encode(Answered(status=refusal.status, headers=refusal.headers, fault=refusal.fault))
+    return msgspec.json.encode(ForwardedReply(status=refusal.status, headers=refusal.headers, fault=refusal.fault))
 
 
-def read_answered(raw: bytes, endpoint: Endpoint) -> Reply:
+def decode_reply(raw: bytes, endpoint: Endpoint) -> Reply:
     """Return the reply, or raise the refusal."""
-    message = msgspec.json.decode(raw, type=Answered)
+    message = msgspec.json.decode(raw, type=ForwardedReply)
     if message.fault is not None:
         fault = message.fault
         raise ApiError(
@@ -257,8 +256,9 @@ def read_answered(raw: bytes, endpoint: Endpoint) -> Reply:
     return Reply(content, message.headers, message.status)
 
 
-# --- inner client ---
-# HTTP over a Unix socket, from one process of a server to another; connections are kept and used again.
+# --- HTTP over a Unix socket, from one process of a server to another ---
+# On h11 rather than httpx2: every write of a reading process goes this way, and an exchange of 500 bytes measured 0.35 ms of CPU
+# with this client and 0.9 ms with httpx2 over the same socket. A request may also be answered before its body has ended.
 
 CONNECT_S: Final = 5
 MAX_RESTING: Final = 64
@@ -267,7 +267,7 @@ _BLOCK: Final = 64 << 10
 _HOST: Final = (b"host", b"localhost")
 
 
-class InnerConnection:
+class UnixSocketConnection:
     """One connection, which carries one exchange at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -308,19 +308,19 @@ class InnerConnection:
         self._writer.close()
 
 
-class InnerClient:
+class UnixSocketClient:
     """The connections to one process. Belongs to its event loop."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._resting: list[InnerConnection] = []
+        self._resting: list[UnixSocketConnection] = []
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[InnerConnection]:
+    async def connection(self) -> AsyncIterator[UnixSocketConnection]:
         """Give a connection, which is kept when its exchange came to its end.
 
         Raises:
-            Refusal: 503, there is nobody at the other end, or it went away before it had answered.
+            ApiError: 503, there is nobody at the other end, or it went away before it had answered.
         """
         connection = await self._take()
         is_kept = False
@@ -354,7 +354,7 @@ class InnerClient:
         for connection in resting:
             connection.close()
 
-    async def _take(self) -> InnerConnection:
+    async def _take(self) -> UnixSocketConnection:
         while self._resting:
             connection = self._resting.pop()
             if connection.is_usable:
@@ -362,7 +362,7 @@ class InnerClient:
             connection.close()
         try:
             async with asyncio.timeout(CONNECT_S):
-                return InnerConnection(*await asyncio.open_unix_connection(str(self.path)))
+                return UnixSocketConnection(*await asyncio.open_unix_connection(str(self.path)))
         except (OSError, TimeoutError) as error:
             raise writer_away() from error
 

@@ -28,15 +28,15 @@ PATIENCE_S: Final = 5
 _log = logging.getLogger(__name__)
 
 
-class Reaching(Protocol):
+class WriterProbe(Protocol):
     """Tells whether the writing process answers."""
 
     async def reach(self) -> None:
-        """Return once it has answered, or raise Refusal."""
+        """Return once it has answered, or raise ApiError."""
         ...
 
 
-def health_routes(context: ServerContext, readiness: Readiness, *, writer: Reaching | None = None) -> list[Route]:
+def health_routes(context: ServerContext, readiness: Readiness, *, writer: WriterProbe | None = None) -> list[Route]:
     """Return the routes of both questions."""
 
     async def live(_: Request) -> Response:
@@ -52,7 +52,7 @@ def health_routes(context: ServerContext, readiness: Readiness, *, writer: Reach
     return [Route(LIVE, live, methods=["GET"]), Route(READY, ready, methods=["GET"])]
 
 
-async def _check(context: ServerContext, readiness: Readiness, writer: Reaching | None) -> None:
+async def _check(context: ServerContext, readiness: Readiness, writer: WriterProbe | None) -> None:
     """Refuse unless the base can be read, its governance too, and the writing process answers."""
     if readiness.is_stopping:
         raise not_ready("stopping", "this process is stopping")
@@ -72,10 +72,6 @@ async def _check(context: ServerContext, readiness: Readiness, writer: Reaching 
 def not_ready(code: str, message: str) -> ApiError:
     """Return the refusal of a process that should be given no requests now."""
     return ApiError(UNAVAILABLE, code, message, hint="ask another process, or this one again later", headers={"retry-after": "1"})
-
-
-# --- readiness ---
-# How a process that serves stands: whether it still takes requests, and what has to end before it can stop.
 
 
 class Readiness:

@@ -1,4 +1,7 @@
-"""Requests that another process answers: passed on as they are, in both directions, part by part."""
+"""The reverse proxy between the processes of one server: requests are passed on as they are, in both directions, part by part.
+
+Both ends are here: what passes a request on, and what takes it over a Unix socket that only the server's own user can open.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evidentia.serving.hosting.door_metrics import PASSED
-from evidentia.serving.hosting.process_role import FORWARD, PING, answered, answered_no, read_forwarded, writer_lost
+from evidentia.serving.hosting.process_role import FORWARD, PING, decode_operation, encode_refusal, encode_reply, writer_lost
 from evidentia.serving.hosting.web_server import BoundedConnection
 from evidentia.serving.identity.host_check import refusal_response
 from evidentia.serving.operations.api_errors import ApiError
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from evidentia.serving.hosting.process_role import InnerConnection, OwnWriter, Writers
+    from evidentia.serving.hosting.process_role import LocalWriter, UnixSocketConnection, Writers
 
 
 FACTS: Final = b"evidentia-passed"
@@ -65,7 +68,7 @@ class _Exchange:
         self._scope, self._receive, self._send = scope, receive, send
         self.is_begun = False
 
-    async def run(self, connection: InnerConnection) -> None:
+    async def run(self, connection: UnixSocketConnection) -> None:
         """Send and answer at once: an answer may begin before the request has ended."""
         sending = asyncio.create_task(self._send_on(connection))
         answering = asyncio.create_task(self._answer(connection))
@@ -80,7 +83,7 @@ class _Exchange:
                 with suppress(asyncio.CancelledError, OSError, h11.ProtocolError):
                     await task
 
-    async def _send_on(self, connection: InnerConnection) -> None:
+    async def _send_on(self, connection: UnixSocketConnection) -> None:
         """Pass the request on; return only when the client has gone away."""
         await connection.send(_head(self._scope))
         is_sent = False
@@ -91,7 +94,7 @@ class _Exchange:
                 await connection.send(h11.EndOfMessage())
                 is_sent = True
 
-    async def _answer(self, connection: InnerConnection) -> None:
+    async def _answer(self, connection: UnixSocketConnection) -> None:
         response = await connection.next_event()
         if not isinstance(response, h11.Response):
             raise writer_lost()
@@ -111,8 +114,7 @@ def _head(scope: Scope) -> h11.Request:
     return h11.Request(method=scope["method"], target=target, headers=[*headers, (FACTS, msgspec.json.encode(passed))])
 
 
-# --- inner ---
-# The door between the processes of one server: a Unix socket that nobody but its user can find, and nobody else's is let in.
+# --- the end that answers ---
 
 MAX_CONNECTIONS: Final = 100_000
 _WAITING: Final = 1_024
@@ -121,10 +123,10 @@ _PEER: Final = getattr(socket, "SO_PEERCRED", None)
 """Where the system tells who is at the other end; where it does not, the folder's mode keeps others out alone."""
 
 
-class Inner:
+class WriterApplication:
     """An ASGI application for the other processes: it does what they forward, and answers what they pass on."""
 
-    def __init__(self, app: ASGIApp, writer: OwnWriter) -> None:
+    def __init__(self, app: ASGIApp, writer: LocalWriter) -> None:
         self._app = app
         self._writer = writer
 
@@ -140,16 +142,16 @@ class Inner:
 
     async def _done(self, raw: bytes) -> bytes:
         try:
-            endpoint, operation = read_forwarded(raw)
-            return answered(await self._writer.do(endpoint, operation))
+            endpoint, operation = decode_operation(raw)
+            return encode_reply(await self._writer.do(endpoint, operation))
         except ApiError as refusal:
-            return answered_no(refusal)
+            return encode_refusal(refusal)
 
 
 class SameUserConnection(BoundedConnection):
     """A connection from a process of the same user; any other is dropped."""
 
-    most_connections = MAX_CONNECTIONS
+    max_connections = MAX_CONNECTIONS
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent has it
         """Begin, or drop it."""

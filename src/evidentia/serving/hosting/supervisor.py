@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.errors import BaseStateError
-from evidentia.serving.hosting.door_metrics import TOGETHER
+from evidentia.serving.hosting.door_metrics import MULTIPROCESS_VARIABLE
 from evidentia.serving.hosting.web_server import GRACE_S
 from evidentia.serving.hosting.worker_messages import Assignment, Command, Order, Report, line_of, next_message
 
@@ -247,8 +247,7 @@ def _say(line: str) -> None:
     sys.stderr.flush()
 
 
-# --- worker process ---
-# A process that serves, as the one that started it sees it.
+# --- a worker, as the process that started it sees it ---
 
 MODULE: Final = "evidentia.serving.hosting.worker_main"
 
@@ -273,7 +272,7 @@ class WorkerProcess:
                 str(theirs.fileno()),
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(), *assignment.listening),
-                env={**os.environ, TOGETHER: str(counting)},
+                env={**os.environ, MULTIPROCESS_VARIABLE: str(counting)},
             )
         worker = cls(started, *await asyncio.open_connection(sock=ours))
         worker._say(line_of(assignment))

@@ -36,12 +36,12 @@ MAX_HEAD_BYTES: Final = 64 << 10
 """Of the head of a request."""
 
 
-class Web(uvicorn.Server):
+class WebServer(uvicorn.Server):
     """A web server that says first that it is not ready, then ends streams, then lets requests under way finish."""
 
     def __init__(self, config: uvicorn.Config, readiness: Readiness, *, drain_s: float = 0) -> None:
         super().__init__(config)
-        self._standing = readiness
+        self._readiness = readiness
         self._drain_s = drain_s
         self.is_begun = asyncio.Event()
         self.is_over = asyncio.Event()
@@ -53,10 +53,10 @@ class Web(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: not ready, but still listening, for a while; then no longer listening, until the last answer is given."""
-        self._standing.stop()
+        self._readiness.stop()
         try:
             await asyncio.sleep(self._drain_s)
-            self._standing.end_streams()
+            self._readiness.end_streams()
             await super().shutdown(sockets)
         finally:
             self.is_over.set()
@@ -109,8 +109,7 @@ def quiet_log() -> None:
     logging.getLogger("uvicorn.error").addFilter(_FILTER)
 
 
-# --- limits ---
-# How much a request may send, and how long it may take: whoever exceeds either is answered, then cut off.
+# --- how much a request may send, and how long it may take ---
 
 MAX_BYTES: Final = 64 << 20
 """Of any body at any door; most operations take far less, and say so themselves."""
@@ -122,7 +121,7 @@ _MAX_LENGTH_LENGTH: Final = 18
 _LEAVING: Final = {"connection": "close"}
 
 
-class Limits:
+class RequestLimits:
     """An ASGI application that bounds what goes to the one behind it, and how long that may take to begin its answer.
 
     Once an answer has begun it may last, as streams do; but each part of it has to be taken within the same time.
@@ -131,18 +130,18 @@ class Limits:
     def __init__(self, app: ASGIApp, *, request_s: float, max_bytes: int = MAX_BYTES) -> None:
         self._app = app
         self._request_s = request_s
-        self._most_bytes = max_bytes
+        self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if _length_in(scope) > self._most_bytes:
+        if _length_in(scope) > self._max_bytes:
             await _throw_away(scope, receive)
-            await refusal_response(_too_large(self._most_bytes))(scope, receive, send)
+            await refusal_response(_too_large(self._max_bytes))(scope, receive, send)
             return
-        await _Exchange(scope, receive, send, request_s=self._request_s, max_bytes=self._most_bytes).run(self._app)
+        await _Exchange(scope, receive, send, request_s=self._request_s, max_bytes=self._max_bytes).run(self._app)
 
 
 class _Exchange:
@@ -151,7 +150,7 @@ class _Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, request_s: float, max_bytes: int) -> None:
         self._scope, self._receive, self._send = scope, receive, send
         self._request_s = request_s
-        self._most_bytes = max_bytes
+        self._max_bytes = max_bytes
         self._received = 0
         self._is_whole = False
         self._is_begun = False
@@ -173,14 +172,14 @@ class _Exchange:
             await self._refuse(_given_up() if self._is_whole else _too_slow(self._request_s))
         except _TooMuchError:
             if not self._is_begun:
-                await self._refuse(_too_large(self._most_bytes))
+                await self._refuse(_too_large(self._max_bytes))
 
     async def _take(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.request":
             self._received += len(message.get("body", b""))
             self._is_whole = not message.get("more_body", False)
-            if self._received > self._most_bytes:
+            if self._received > self._max_bytes:
                 raise _TooMuchError
         return message
 
@@ -241,14 +240,13 @@ def _given_up() -> ApiError:
     return ApiError(TIMED_OUT, "request_timed_out", "the request took too long and was given up", hint=hint, headers=_LEAVING)
 
 
-# --- connections ---
-# One HTTP connection, bounded: how many there are, how long a request's head may take, and how it is let go without losing a request.
+# --- one connection: how many there are, how long a head may take, and how one is closed without losing a request ---
 
 UNREAD_S: Final = 2
 """How long what a client still sends is thrown away once it was answered; its answer could be lost if that were refused at once."""
 
 
-class Patience(NamedTuple):
+class ConnectionTimeouts(NamedTuple):
     """How long a connection is waited for."""
 
     head_s: float = 20
@@ -257,14 +255,14 @@ class Patience(NamedTuple):
     """For a request on a connection that rests when this process stops: it may be on its way."""
 
 
-PATIENCE: Final = Patience()
+TIMEOUTS: Final = ConnectionTimeouts()
 
 
 class BoundedConnection(H11Protocol):
     """A connection that is told to come back when there are too many, and is cut off when it dawdles."""
 
-    most_connections: int = 1_000
-    patience: Patience = PATIENCE
+    max_connections: int = 1_000
+    timeouts: ConnectionTimeouts = TIMEOUTS
     readiness: Readiness | None = None
 
     _head_timer: asyncio.TimerHandle | None = None
@@ -273,7 +271,7 @@ class BoundedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent has it
         """Begin; one too many is answered, but not served."""
         super().connection_made(transport)
-        if len(self.connections) > self.most_connections:
+        if len(self.connections) > self.max_connections:
             self.app = _busy(self.app)
         self._watch_head()
         if self.readiness is not None and self.readiness.is_stopping:
@@ -307,7 +305,7 @@ class BoundedConnection(H11Protocol):
         """Leave after the answer under way, or soon when there is none."""
         self._is_leaving = True
         if self._is_waiting():
-            self.loop.call_later(self.patience.linger_s, self._leave_if_waiting)
+            self.loop.call_later(self.timeouts.linger_s, self._leave_if_waiting)
         else:
             self._part()
 
@@ -328,7 +326,7 @@ class BoundedConnection(H11Protocol):
 
     def _watch_head(self) -> None:
         if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.patience.head_s, self._cut_off)
+            self._head_timer = self.loop.call_later(self.timeouts.head_s, self._cut_off)
 
     def _unwatch_head(self) -> None:
         if self._head_timer is not None:
@@ -341,9 +339,9 @@ class BoundedConnection(H11Protocol):
             self.transport.abort()
 
 
-def bounded(readiness: Readiness, *, most_connections: int, patience: Patience = PATIENCE) -> type[BoundedConnection]:
+def bounded(readiness: Readiness, *, max_connections: int, timeouts: ConnectionTimeouts = TIMEOUTS) -> type[BoundedConnection]:
     """Return the kind of connection that has these bounds."""
-    bounds = {"standing": readiness, "most_connections": most_connections, "patience": patience}
+    bounds = {"readiness": readiness, "max_connections": max_connections, "timeouts": timeouts}
     return type("BoundedConnection", (BoundedConnection,), bounds)
 
 

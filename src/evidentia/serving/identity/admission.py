@@ -171,8 +171,7 @@ def unauthorized(code: str, message: str, *, challenge: str) -> ApiError:
     return ApiError(UNAUTHORIZED, code, message, hint=hint, headers=headers)
 
 
-# --- gate ---
-# The way in to a served base, made from its settings: one admission for all doors, with limits and signed tokens.
+# --- admission by the settings of a served base ---
 
 
 class GateParts(Protocol):
@@ -219,8 +218,7 @@ def make_admission(parts: GateParts, settings: ServerSettings, *, workers: int =
     return Admission(parts.tokens, grants=grants, limiter=limiter, signed=signed)
 
 
-# --- limits ---
-# How much a token may ask: so much a minute, so much a day; and how often an address may show a credential that does not hold.
+# --- rate limits and quotas of tokens, and how often an address may show a credential that does not hold ---
 
 WRONG: Final = Rate(permits=30, burst=60)
 """Credentials that do not hold, for each address: 60 at once, then one in two seconds. A slow hash takes about 40 ms."""
@@ -272,7 +270,7 @@ class Limiter:
         """Count one request of a token.
 
         Raises:
-            Refusal: 429 `rate_limited` or `quota_exceeded`; `retry-after` says in how many seconds to come back.
+            ApiError: 429 `rate_limited` or `quota_exceeded`; `retry-after` says in how many seconds to come back.
         """
         limits = token.facts.limits
         per_minute = limits.requests_per_minute or self._per_minute
@@ -289,7 +287,7 @@ class Limiter:
         """Count a credential that did not hold against the address it came from.
 
         Raises:
-            Refusal: 429 `too_many_attempts`, in the place of saying once more that it does not hold.
+            ApiError: 429 `too_many_attempts`, in the place of saying once more that it does not hold.
         """
         _refuse_guesses(self._wrong.take(_network_of(client), WRONG))
 
@@ -297,7 +295,7 @@ class Limiter:
         """Count a slow hash against the address that asks for it, before it is taken.
 
         Raises:
-            Refusal: 429 `too_many_attempts`.
+            ApiError: 429 `too_many_attempts`.
         """
         _refuse_guesses(self._hashes.take(_network_of(client), WRONG))
 

@@ -90,10 +90,6 @@ def client_of(request: Request) -> str | None:
     return None if request.client is None else request.client.host
 
 
-# --- refusing ---
-# A refusal as an HTTP response, for what stands in front of every door.
-
-
 def refusal_response(refusal: ApiError) -> Response:
     """Return the response that tells a refusal; nobody keeps it."""
     body = msgspec.json.encode(FaultReply(error=refusal.fault))

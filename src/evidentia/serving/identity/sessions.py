@@ -199,8 +199,7 @@ def _hash(cookie: str) -> bytes:
     return hashlib.sha256(cookie.encode(errors="surrogatepass")).digest()
 
 
-# --- links ---
-# One-time links into the dashboard: a code that opens once, within an hour, as the holder of a named token.
+# --- one-time links: a code opens the dashboard once, within an hour, as the holder of a named token ---
 
 HOLDS_S: Final = 3_600
 MAX_LINKS: Final = 1_000
@@ -240,7 +239,7 @@ class Links:
         """Return whose link a code is; it is worthless from now on.
 
         Raises:
-            Refusal: 401 for a code that is unknown, used or too old, or whose token does not hold; 429 for too many of those.
+            ApiError: 401 for a code that is unknown, used or too old, or whose token does not hold; 429 for too many of those.
         """
         hashed = hash_of(code[: _MAX_LENGTH + 1])
         waiting = self._waiting.pop(hashed)  # before anything is waited for: of two at once, one comes too late

@@ -30,6 +30,7 @@ from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import BaseDamagedError, BaseStateError, EvidentiaError
 from evidentia.contracts.ports import DecisionLog
 from evidentia.contracts.runs import PoliciesRecorded, RunStarted
+from evidentia.foundation.background_writer import BackgroundWriter
 from evidentia.provenance.decision_chain import GENESIS, SEED_SIZE, EntryBatch, LogPart, Sealer, head_of, read_records, record_lines
 from evidentia.provenance.decision_lines import ADMIN_RUN
 from evidentia.provenance.merkle import Frontier
@@ -210,10 +211,10 @@ class EmbeddedDecisionLog(DecisionLog):
         self._folder = directory / DECISIONS_NAME
         self._appender = LogAppender(directory, clock=clock, entropy=entropy, max_bytes=max_bytes)
         self._is_durable = is_durable
-        self._flush_s = flush_ms / 1_000
         self._max_pending = max_pending
         self._many = max_pending // 8
         self._is_closed = False
+        self._writer = BackgroundWriter(self._drain, name="evidentia-decisions", pause_s=flush_ms / 1_000, is_retrying=True)
         self._begin()
         _open_logs.add(self)
         atexit.register(self.close)
@@ -222,12 +223,13 @@ class EmbeddedDecisionLog(DecisionLog):
         """Start with nothing taken and nothing open; also in a child process, whose parent writes what it had taken."""
         self._lock = threading.Lock()
         """Held by whoever touches the list, for a moment: an append never waits for the disk behind it."""
-        self._writing = threading.RLock()
-        """Held by whoever writes, and always taken before the other, or two threads could wait for each other."""
         self._pending: list[EntryBatch] = []
         self._pending_entries = 0
-        self._wake, self._is_full = threading.Event(), threading.Event()
-        self._writer: threading.Thread | None = None
+
+    @property
+    def _writing(self) -> threading.RLock:
+        """Held by whoever writes, and always taken before the other, or two threads could wait for each other."""
+        return self._writer.writing
 
     @property
     def problem(self) -> str | None:
@@ -280,8 +282,7 @@ class EmbeddedDecisionLog(DecisionLog):
             except (EvidentiaError, OSError):
                 self._is_closed = False
                 raise
-        self._wake.set()
-        self._is_full.set()
+        self._writer.close()
         atexit.unregister(self.close)
 
     def parts(self) -> Sequence[LogPart]:
@@ -329,9 +330,9 @@ class EmbeddedDecisionLog(DecisionLog):
         if not has_room:
             self._append_when_there_is_room(batch)
         elif not taken:
-            self._wake_writer()
-        elif taken > self._many and not self._is_full.is_set():
-            self._is_full.set()
+            self._writer.notify()
+        elif taken > self._many:
+            self._writer.notify(hurry=True)
 
     def _append_when_there_is_room(self, batch: EntryBatch) -> None:
         """Write in the caller's own time, since the writer cannot keep up; what cannot be written either is refused."""
@@ -345,7 +346,7 @@ class EmbeddedDecisionLog(DecisionLog):
         with self._lock:
             self._pending.append(batch)
             self._pending_entries += len(batch.entries)
-        self._wake_writer()
+        self._writer.notify()
 
     def _append_durably(self, batch: EntryBatch) -> None:
         with self._lock:
@@ -389,25 +390,6 @@ class EmbeddedDecisionLog(DecisionLog):
         except (EvidentiaError, OSError) as failure:
             for batch in batches:
                 batch.refuse(failure)
-
-    def _wake_writer(self) -> None:
-        with self._lock:
-            if self._writer is None and not self._is_closed:
-                self._writer = threading.Thread(target=self._keep_writing, name="evidentia-decisions", daemon=True)
-                self._writer.start()
-        self._wake.set()
-
-    def _keep_writing(self) -> None:
-        """Wait for the first entry, give others time to join it, write them all; and again."""
-        while not self._is_closed:
-            self._wake.wait()
-            self._wake.clear()
-            self._is_full.wait(self._flush_s)
-            self._is_full.clear()
-            try:
-                self._drain()
-            except (EvidentiaError, OSError):  # kept and tried again; `problem` says why
-                self._wake.set()
 
     def _forget(self) -> None:
         """Leave what the parent process had taken to the parent."""

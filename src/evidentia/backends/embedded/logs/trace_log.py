@@ -7,7 +7,6 @@ Traces are put down in memory and written behind the answering thread's back; wh
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ import msgspec
 
 from evidentia.contracts.ports import KeyValueStore, SupportsKeyScan, SupportsTraces, TraceSink
 from evidentia.contracts.telemetry import RequestTrace
+from evidentia.foundation.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,8 +32,6 @@ BATCH: Final = 100
 """At most this many traces are written under one name."""
 PAUSE_S: Final = 0.2
 """How long traces gather before they are written."""
-IDLE_S: Final = 5.0
-"""After so long without a request the thread that writes ends; the next request starts another."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _MAX_DIGITS: Final = len(str(BATCH))
@@ -57,22 +55,13 @@ class EmbeddedTraces(TraceSink, SupportsTraces):
         self._keep = keep
         self._clock = clock
         self._pending: deque[RequestTrace] = deque(maxlen=keep)
-        self._starting = threading.Lock()
-        self._writing = threading.Lock()
-        self._arrived = threading.Event()
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._writer = BackgroundWriter(self._write_pending, name="evidentia-traces", pause_s=PAUSE_S)
 
     def record(self, trace: RequestTrace) -> None:
         """Put a trace down to be written soon; after `close` it is passed over."""
-        if self._closing.is_set():
-            return
-        self._pending.append(trace)
-        if not self._arrived.is_set():
-            self._arrived.set()
-        thread = self._thread
-        if thread is None or not thread.is_alive():  # a forked process has the object without the thread
-            self._start()
+        if not self._writer.is_closed:
+            self._pending.append(trace)
+            self._writer.notify()
 
     def traces(self, *, limit: int) -> Sequence[RequestTrace]:
         """Return the newest requests, newest first: by their beginning, then by id."""
@@ -91,15 +80,13 @@ class EmbeddedTraces(TraceSink, SupportsTraces):
 
     def flush(self) -> None:
         """Write what was put down."""
-        with self._writing, suppress(Exception):  # a store that fails loses traces and nothing else
-            while batch := self._taken():
-                self._write(batch)
+        with suppress(Exception):  # a store that fails loses traces and nothing else
+            self._writer.flush()
 
     def close(self) -> None:
         """Write what was put down, and take no more; the store stays open."""
-        self._closing.set()
-        self._arrived.set()
-        self.flush()
+        with suppress(Exception):  # likewise
+            self._writer.close()
 
     def _remembered(self) -> list[RequestTrace]:
         self.flush()
@@ -107,21 +94,9 @@ class EmbeddedTraces(TraceSink, SupportsTraces):
         found.sort(key=lambda trace: (trace.started_at, trace.request_id), reverse=True)
         return found[: self._keep]
 
-    def _start(self) -> None:
-        with self._starting:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="evidentia-traces", daemon=True)
-                self._thread.start()
-
-    def _run(self) -> None:
-        """Write what arrives, a batch at a time, until nothing has for a while."""
-        while self._arrived.wait(IDLE_S) and not self._closing.wait(PAUSE_S):
-            self._arrived.clear()
-            self.flush()
-        # In this order: whoever records after this line starts another thread, and whoever did before is seen here.
-        self._thread = None
-        if self._pending:
-            self.flush()
+    def _write_pending(self) -> None:
+        while batch := self._taken():
+            self._write(batch)
 
     def _taken(self) -> list[RequestTrace]:
         return [trace for _ in range(BATCH) if (trace := self._pop()) is not None]

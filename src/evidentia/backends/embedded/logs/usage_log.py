@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from evidentia.backends.embedded.governance.governance_db import SideFile
 from evidentia.contracts.errors import EvidentiaError
+from evidentia.foundation.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
     import sqlite3
@@ -52,15 +53,14 @@ class EmbeddedUsage:
         self._write_s = write_s
         self._most_kept = max_kept
         self._lock = threading.Lock()
-        self._writing = threading.Lock()
         self._day = _number_of(clock.now().date())
         self._written: dict[str, int] = {}
         """Today's totals, as the file had them when it was last looked at."""
         self._unwritten: dict[tuple[int, str], int] = {}
-        self._thread: threading.Thread | None = None
-        self._stopping = threading.Event()
         self._is_failing = False
-        self._flush()
+        self._is_used = False
+        self._writer = BackgroundWriter(self._write, name="evidentia-usage", pause_s=write_s)
+        self.flush()
 
     def spend(self, token_id: TokenId, *, most: int) -> bool:
         """Count one request of today and return True; False when there were as many as may be."""
@@ -73,7 +73,8 @@ class EmbeddedUsage:
             if self._written.get(token_id, 0) + unwritten >= most:
                 return False
             self._unwritten[key] = unwritten + 1
-            self._start()
+        self._is_used = True
+        self._write_later()
         return True
 
     def spent(self, token_id: TokenId) -> int:
@@ -84,42 +85,33 @@ class EmbeddedUsage:
 
     def flush(self) -> None:
         """Write down what was counted since the last time, and see what others counted."""
-        self._flush()
+        self._writer.flush()
 
     def close(self) -> None:
         """Write down what is not written yet, and give back what is held."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        self._flush()
+        self._writer.close()
         self._file.close()
 
-    def _start(self) -> None:
-        """Have somebody write, from the first request on: a process that only forks has nobody."""
-        if self._thread is None and self._write_s > 0 and not self._stopping.is_set():
-            self._thread = threading.Thread(target=self._keep_writing, name="evidentia-usage", daemon=True)
-            self._thread.start()
+    def _write_later(self) -> None:
+        if self._write_s > 0:
+            self._writer.notify()
 
-    def _keep_writing(self) -> None:
-        while not self._stopping.wait(self._write_s):
-            self._flush()
-
-    def _flush(self) -> None:
-        with self._writing:
-            with self._lock:
-                day = self._day
-                batch = dict(self._unwritten)
-            try:
-                totals = self._exchange(batch, day)
-            except EvidentiaError as error:
-                self._fail(error, day)
-                return
-            self._is_failing = False
-            with self._lock:
-                self._settle(batch)
-                if day == self._day:
-                    self._written = totals
+    def _write(self) -> None:
+        with self._lock:
+            day = self._day
+            batch = dict(self._unwritten)
+        if self._is_used:  # again and again from the first request on, since other processes count too
+            self._write_later()
+        try:
+            totals = self._exchange(batch, day)
+        except EvidentiaError as error:
+            self._fail(error, day)
+            return
+        self._is_failing = False
+        with self._lock:
+            self._settle(batch)
+            if day == self._day:
+                self._written = totals
 
     def _exchange(self, batch: Mapping[tuple[int, str], int], day: int) -> dict[str, int]:
         """Add to the file, and return the totals of a day; nothing is written where nothing was counted."""
