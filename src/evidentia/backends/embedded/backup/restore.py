@@ -16,9 +16,10 @@ from evidentia.backends.embedded.backup.backup_sink import Meter, pieces, sectio
 from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
-from evidentia.backends.embedded.records.database import DATABASE_NAME, SEGMENTS_NAME, storage_errors, sync_directory
+from evidentia.backends.embedded.records.database import DATABASE_NAME, SEGMENTS_NAME, storage_errors
 from evidentia.contracts.backups import RestoreReport
 from evidentia.contracts.errors import BackupDamagedError, BackupRefusedError, BaseForbiddenError
+from evidentia.foundation.disk import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -100,7 +100,7 @@ class EmbeddedPolicies(PolicyStore):
             NotFoundError: No live policy has this id.
         """
         self._check(body, tenant=tenant)  # before anybody waits for the file
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             return self._put(database, body, tenant=tenant, by=by, policy_id=policy_id, expected=expected)
 
     def push(
@@ -119,7 +119,7 @@ class EmbeddedPolicies(PolicyStore):
         if is_dry:
             with self._file.reading() as existing:
                 return [_foreseen(existing, policy) for policy in policies]
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             return [self._push(database, policy, by=by) for policy in policies]
 
     def remove(self, policy_id: PolicyId, *, tenant: str, by: str, expected: int | None = None) -> StoredPolicy:
@@ -127,7 +127,7 @@ class EmbeddedPolicies(PolicyStore):
         with self._file.reading() as existing:
             if existing is None:
                 raise NotFoundError("policy", policy_id)
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             standing = _named(database, policy_id, tenant=tenant, has_removed=False)
             if standing is None:
                 raise NotFoundError("policy", policy_id)
@@ -158,7 +158,7 @@ class EmbeddedPolicies(PolicyStore):
 
     def note(self, kind: AuditKind, change: str, *, subject: str, name: str, tenant: str, by: str) -> None:
         """Write a line of the audit about something that is kept elsewhere: documents, sources, the base, sessions."""
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             note_change(database, Change(kind, change, subject, name), tenant=tenant, by=by, at=self._clock.now())
 
     def audit(self, *, tenant: str, after: int = 0, limit: int = 100) -> Sequence[AuditEntry]:

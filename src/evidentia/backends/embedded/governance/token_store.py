@@ -95,7 +95,7 @@ class EmbeddedTokens:
         )
         salt = self._entropy.take(_SALT_BYTES)
         row = _Row(info, salt, self._hash(secret, salt))
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             _write(database, row)
             note_change(database, Change(AuditKind.TOKEN, "created", token_id, name), tenant=tenant, by=by, at=now)
         return IssuedToken(token=f"{PREFIX}_{token_id}_{secret}", info=info)
@@ -146,7 +146,7 @@ class EmbeddedTokens:
         with self._file.reading() as existing:
             if existing is None:
                 raise NotFoundError("token", token_id)
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             found = database.execute(_ROW, (token_id,)).fetchone()
             row = None if found is None else _read(token_id, *found)
             if row is None or (tenant is not None and row.info.tenant != tenant):

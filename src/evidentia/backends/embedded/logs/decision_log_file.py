@@ -14,12 +14,13 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from evidentia.backends.embedded.records.database import sync_directory
 from evidentia.contracts.errors import BaseBusyError, NotFoundError
 from evidentia.provenance.decision_chain import CHECKPOINT, LogPart
 
 if sys.platform != "win32":  # there, a file that is open cannot be replaced in the first place
     import fcntl
+
+from evidentia.foundation.disk import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.backends.embedded.records.database import storage_errors, sync_directory
+from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError
 from evidentia.contracts.ids import ReceiptId
 from evidentia.contracts.ports import ReceiptLog
 from evidentia.contracts.receipts import Receipt
+from evidentia.foundation.disk import sync_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,16 +20,16 @@ from evidentia.backends.embedded.records.commit_log import seal, stored_head
 from evidentia.backends.embedded.records.database import (
     SEGMENTS_NAME,
     WriterLock,
-    fold_log,
     open_for_writing,
     storage_errors,
-    sync_directory,
 )
 from evidentia.backends.embedded.records.source_registry import forget_sources
 from evidentia.backends.embedded.vectors.hnsw import remove_graphs
 from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, Part, VectorFile, insert_file, new_path, write_merged
 from evidentia.contracts.ports import Collector
 from evidentia.contracts.reports import GcReport
+from evidentia.foundation.disk import sync_directory
+from evidentia.foundation.sqlite_file import checkpoint
 from evidentia.provenance.corpus_hash import CorpusState
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class EmbeddedCollector(Collector):
         if keep_versions is not None and (versions or swept.is_changed):
             remove_graphs(self._directory)  # they may hold vectors of what is gone; the next search builds them again
         database.execute("PRAGMA incremental_vacuum").fetchall()
-        fold_log(database)
+        checkpoint(database)
         return GcReport(
             versions_removed=versions,
             chunks_removed=chunks,

@@ -17,15 +17,14 @@ from evidentia.backends.embedded.records.key_value_rows import (
     delete_prefix,
     has_bytes,
     insert_rows,
-    is_passing,
     is_whole,
-    microseconds,
     next_use,
     prepare,
     rows_of,
     within_prefix,
 )
 from evidentia.contracts.ports import KeyValueStore, SupportsBatchReads, SupportsKeyScan, SupportsTransactions
+from evidentia.foundation.sqlite_file import connect, is_transient, to_microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,7 +73,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
 
     def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
         """Keep a value under a name, in place of what was there; a disk that takes nothing keeps nothing."""
-        expires_us = None if expires_at is None else microseconds(expires_at)
+        expires_us = None if expires_at is None else to_microseconds(expires_at)
         if not has_bytes(key):
             return
         with self._lock:
@@ -166,7 +165,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
             if row is None or not is_whole(key, *row):
                 return None
             kept = self._kept.put(key, row[0], row[1])
-        return kept.value if kept.expires_us is None or kept.expires_us > microseconds(self._clock.now()) else None
+        return kept.value if kept.expires_us is None or kept.expires_us > to_microseconds(self._clock.now()) else None
 
     def _load(self, database: sqlite3.Connection, keys: Sequence[str]) -> set[str]:
         """Hold what is there in memory, and return the names under which nothing is."""
@@ -184,7 +183,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
 
     def _list(self, database: sqlite3.Connection, prefix: str) -> Sequence[tuple[str, bytes]]:
         self._insert_waiting(database)
-        now = microseconds(self._clock.now())
+        now = to_microseconds(self._clock.now())
         within, bounds = within_prefix(prefix)
         statement = f"""SELECT key, value, expires_us, digest FROM entries WHERE {within}
             AND (expires_us IS NULL OR expires_us > ?) ORDER BY key"""
@@ -195,7 +194,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
         self._insert_waiting(database)
         within, bounds = within_prefix(prefix)
         statement = f"SELECT key FROM entries WHERE {within} AND (expires_us IS NULL OR expires_us > ?) ORDER BY key"
-        found = database.execute(statement, (*bounds, microseconds(self._clock.now())))
+        found = database.execute(statement, (*bounds, to_microseconds(self._clock.now())))
         return [key for (key,) in found if not self._is_hidden(key)]
 
     def _is_hidden(self, key: str) -> bool:
@@ -302,7 +301,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
                 delete_prefix(database, hidden.text)
             else:
                 database.execute("DELETE FROM entries WHERE key = ?", (hidden.text,))
-        database.execute("DELETE FROM entries WHERE expires_us <= ?", (microseconds(self._clock.now()),))
+        database.execute("DELETE FROM entries WHERE expires_us <= ?", (to_microseconds(self._clock.now()),))
         use = next_use(database)
         uses = [(use + number, key) for number, key in enumerate(self._used)]
         database.executemany("UPDATE entries SET used = ? WHERE key = ?", uses)
@@ -332,7 +331,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
             return False
 
     def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, timeout=self._wait_ms / 1_000, isolation_level=None, check_same_thread=False)
+        database = connect(self._path, wait_ms=self._wait_ms)
         try:
             prepare(database)
             stat = self._path.stat()
@@ -347,7 +346,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
         if self._database is not None:
             with suppress(sqlite3.Error):
                 self._database.execute("ROLLBACK")
-        if is_passing(error):
+        if is_transient(error):
             return False
         opened_as = self._opened_as
         self._close()

@@ -21,9 +21,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from evidentia.backends.embedded.lexical.segments import ALIGNMENT, MAGIC, Segment, write_parts
-from evidentia.backends.embedded.records.database import sync_directory
 from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64, SplitRows, split
 from evidentia.contracts.canonical import encode_record
+from evidentia.foundation.disk import sync_directory
 
 if TYPE_CHECKING:
     import sqlite3
