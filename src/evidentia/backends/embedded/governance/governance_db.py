@@ -77,7 +77,7 @@ def damaged(what: str) -> BaseDamagedError:
 _COLUMNS: Final = "at_us, by, kind, change, subject, name, version, content"
 
 
-class Change(NamedTuple):
+class AuditChange(NamedTuple):
     """One line of the audit on its way in."""
 
     kind: AuditKind
@@ -89,7 +89,7 @@ class Change(NamedTuple):
     """The digest of what it is now."""
 
 
-def note_change(database: sqlite3.Connection, change: Change, *, tenant: str, by: str, at: datetime) -> None:
+def note_change(database: sqlite3.Connection, change: AuditChange, *, tenant: str, by: str, at: datetime) -> None:
     """Write a line of the audit, in the transaction of what it tells."""
     row = (tenant, to_microseconds(at), by, change.kind.value, change.change, change.subject, change.name, change.version, change.content)
     database.execute(f"INSERT INTO audit (tenant, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -148,7 +148,7 @@ class EmbeddedSecrets:
             is_new = not database.execute("SELECT 1 FROM secrets WHERE tenant = ? AND name = ?", (tenant, name)).fetchone()
             row = (tenant, name, nonce, sealed, to_microseconds(now), by)
             database.execute("INSERT OR REPLACE INTO secrets VALUES (?, ?, ?, ?, ?, ?)", row)
-            change = Change(AuditKind.SECRET, "created" if is_new else "updated", name, name)
+            change = AuditChange(AuditKind.SECRET, "created" if is_new else "updated", name, name)
             note_change(database, change, tenant=tenant, by=by, at=now)
         return SecretKept(name=name, updated_at=now, updated_by=by)
 
@@ -173,7 +173,7 @@ class EmbeddedSecrets:
         with self._file.transaction() as database:
             if not database.execute("DELETE FROM secrets WHERE tenant = ? AND name = ?", (tenant, name)).rowcount:
                 raise NotFoundError("secret", name)
-            change = Change(AuditKind.SECRET, "removed", name, name)
+            change = AuditChange(AuditKind.SECRET, "removed", name, name)
             note_change(database, change, tenant=tenant, by=by, at=self._clock.now())
 
     def secret(self, name: str, tenant: str) -> str | None:

@@ -11,7 +11,7 @@ from evidentia.foundation.sqlite_file import make_tables
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.backends.embedded.records.key_values import KeptValue
+    from evidentia.backends.embedded.records.key_values import CachedValue
 
 FORMAT: Final = 1
 _DIGEST_BYTES: Final = 16
@@ -40,7 +40,7 @@ def next_use(database: sqlite3.Connection) -> int:
     return int(database.execute("SELECT coalesce(max(used), 0) + 1 FROM entries").fetchone()[0])
 
 
-def insert_rows(database: sqlite3.Connection, rows: Mapping[str, KeptValue]) -> None:
+def insert_rows(database: sqlite3.Connection, rows: Mapping[str, CachedValue]) -> None:
     """Write rows, many with each statement: after every statement the other threads of the interpreter have their turn first."""
     use = next_use(database)
     made = [
