@@ -29,9 +29,9 @@ import numpy as np
 
 from evidentia.backends.embedded.records.collector import LARGEST_FILE
 from evidentia.backends.embedded.vectors import dense_scan
-from evidentia.backends.embedded.vectors.dense_scan import DenseRows, Probe
-from evidentia.backends.embedded.vectors.vector_arithmetic import Measure, NumpyKernel, best_kernel
-from evidentia.backends.embedded.vectors.vector_file import Part, ScanRows, VectorFile, write_merged, write_vectors
+from evidentia.backends.embedded.vectors.dense_scan import DenseProbe, DenseRows
+from evidentia.backends.embedded.vectors.vector_arithmetic import NumpyKernel, SimilarityMeasure, best_kernel
+from evidentia.backends.embedded.vectors.vector_file import FileRows, ScanRows, VectorFile, write_merged, write_vectors
 from evidentia.contracts.vectors import UNIT_SCALE_BITS
 from evidentia.contracts.vocabulary import Similarity
 
@@ -50,7 +50,7 @@ QUERIES = 60
 WARM_UP = 6
 BATCH = 1 << 15
 CENTRES = 2_000
-MEASURE = Measure(Similarity.COSINE, UNIT_SCALE_BITS)
+MEASURE = SimilarityMeasure(Similarity.COSINE, UNIT_SCALE_BITS)
 MAX_SEEN, LEAST_SEEN = 0.3, 0.01
 RESULTS = Path(__file__).parent / "results" / "dense.json"
 
@@ -83,7 +83,7 @@ def write_files(work: Path, kind: str, size: int) -> list[VectorFile]:
     per_file = LARGEST_FILE // BATCH
     for start in range(0, len(files), per_file):
         group = files[start : start + per_file]
-        written = write_merged(work / f"merged-{start}.vec", [Part(each, np.arange(each.count)) for each in group])
+        written = write_merged(work / f"merged-{start}.vec", [FileRows(each, np.arange(each.count)) for each in group])
         merged.append(VectorFile(written.path))
         for each in group:
             (work / each.name).unlink()
@@ -122,7 +122,7 @@ def measure(kind: str, size: int, work: Path) -> dict[str, Any]:
     queries = fixed(real)
     chance = np.random.default_rng(3)
     kernel = best_kernel()
-    probes = [Probe(query, levels=kernel.levels).scanned for query in queries]
+    probes = [DenseProbe(query, levels=kernel.levels).scanned for query in queries]
     index = build_faiss(kind, size)
 
     def nearest(

@@ -42,7 +42,7 @@ class KnownVectors:
 
 
 def build_evidentia(handed: Handed) -> None:
-    """Take the passages in, and give them their vectors in batches as large and as tidy as `Base.embed` makes them."""
+    """Take the passages in, and give them their vectors in batches as large and as compact as `Base.embed` makes them."""
     corpus = handed.own / "passages.jsonl"
     with corpus.open("w", encoding="utf-8") as file:
         for number, text in enumerate(handed.texts):
@@ -52,12 +52,12 @@ def build_evidentia(handed: Handed) -> None:
     parts = embedded.open_parts(handed.own / "base")
     store = parts.vectors()
 
-    def tidy(progress: EmbedProgress) -> None:
+    def compact(progress: EmbedProgress) -> None:
         if progress.commit is not None:
-            parts.collector().tidy()
+            parts.collector().compact()
 
-    report = embed(store, KnownVectors(handed), batch_chunks=parts.settings.embedding.batch_chunks, on_progress=tidy)
-    parts.collector().tidy(widely=True)  # as `Base.embed` does at its end
+    report = embed(store, KnownVectors(handed), batch_chunks=parts.settings.embedding.batch_chunks, on_progress=compact)
+    parts.collector().compact(full=True)  # as `Base.embed` does at its end
     assert (report.embedded, report.remaining) == (len(handed.texts), 0), report
     store.close()
     parts.close()

@@ -246,7 +246,7 @@ def test_tidying_reads_no_layout(parts: EmbeddedComponents) -> None:
     for number in range(6):
         commit(parts, make_document(f"{number}", f"text {number}"), illustrated_document("a", picture=b"%d" % number))
     change(parts, "UPDATE attachments SET body = x'00'")
-    report = parts.collector().tidy()
+    report = parts.collector().compact()
 
     assert report.segments_removed > 1
     assert report.versions_removed == 0

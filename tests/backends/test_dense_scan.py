@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidentia.backends.embedded.vectors import dense_scan, vector_arithmetic
-from evidentia.backends.embedded.vectors.dense_scan import PACK_AFTER, DenseRows, Probe
+from evidentia.backends.embedded.vectors.dense_scan import PACK_AFTER, DenseProbe, DenseRows
 from evidentia.backends.embedded.vectors.vector_arithmetic import (
     COARSE_LEVELS,
     FINE_LEVELS,
-    Measure,
     NumpyKernel,
     OnnxKernel,
+    SimilarityMeasure,
     best_kernel,
     checked,
     farthest,
@@ -34,7 +34,7 @@ from evidentia.backends.embedded.vectors.vector_arithmetic import (
     nearness,
     split,
 )
-from evidentia.backends.embedded.vectors.vector_file import Part, ScanRows, VectorFile, write_merged, write_vectors
+from evidentia.backends.embedded.vectors.vector_file import FileRows, ScanRows, VectorFile, write_merged, write_vectors
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vectors import LARGEST_COMPONENT, VectorIdentity
@@ -45,8 +45,13 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.vectors.vector_arithmetic import Kernel
 
-COSINE = Measure(Similarity.COSINE, 22)
-MEASURES = [COSINE, Measure(Similarity.DOT, 14), Measure(Similarity.EUCLIDEAN, 14), Measure(Similarity.EUCLIDEAN, 22)]
+COSINE = SimilarityMeasure(Similarity.COSINE, 22)
+MEASURES = [
+    COSINE,
+    SimilarityMeasure(Similarity.DOT, 14),
+    SimilarityMeasure(Similarity.EUCLIDEAN, 14),
+    SimilarityMeasure(Similarity.EUCLIDEAN, 22),
+]
 
 
 @pytest.fixture(params=[False, True], ids=["many groups", "few groups"])
@@ -85,7 +90,7 @@ def rows_of(folder: Path, vectors: NDArray[np.int32], *, files: int = 1) -> Dens
 
 
 def expected(
-    vectors: NDArray[np.int32], query: NDArray[np.int32], *, measure: Measure, allowed: NDArray[np.bool_] | None, limit: int
+    vectors: NDArray[np.int32], query: NDArray[np.int32], *, measure: SimilarityMeasure, allowed: NDArray[np.bool_] | None, limit: int
 ) -> list[tuple[int, int]]:
     """Multiply everything out, in float64 where that is exact, and order by score, then by number."""
     wide, asked = vectors.astype(np.int64), query.astype(np.int64)
@@ -102,7 +107,7 @@ def expected(
 
 
 def found(
-    rows: DenseRows, query: NDArray[np.int32], *, measure: Measure, allowed: NDArray[np.bool_] | None, limit: int, kernel: Kernel
+    rows: DenseRows, query: NDArray[np.int32], *, measure: SimilarityMeasure, allowed: NDArray[np.bool_] | None, limit: int, kernel: Kernel
 ) -> list[tuple[int, int]]:
     numbers, scores = rows.nearest(query, measure=measure, kernel=kernel, allowed=allowed, limit=limit)
     ordered = sorted(zip(numbers.tolist(), scores.tolist(), strict=True), key=lambda each: (-each[1], each[0]))
@@ -156,7 +161,7 @@ def test_a_merged_file_holds_the_chosen_rows_in_order_of_their_keys(tmp_path: Pa
         for number, part in enumerate((first, second))
     ]
     merged = VectorFile(
-        write_merged(tmp_path / "merged.vec", [Part(files[0], np.arange(0, 6_000, 2)), Part(files[1], np.arange(4_000))]).path
+        write_merged(tmp_path / "merged.vec", [FileRows(files[0], np.arange(0, 6_000, 2)), FileRows(files[1], np.arange(4_000))]).path
     )
     kept = np.sort(np.concatenate([first[::2], second]))
 
@@ -226,7 +231,7 @@ def test_the_scan_is_never_further_off_than_its_bound(tmp_path: Path, levels: in
         folder.mkdir()
         scanned = ScanRows(VectorFile(write_vectors(folder / "a.vec", vectors, chunk_keys=np.arange(300), sequence=1).path))
         for query in vectors[:100]:
-            probe = Probe(query, levels=levels)
+            probe = DenseProbe(query, levels=levels)
             coarse = probe.scanned.astype(np.int64) - levels
             for row in range(300):
                 sums = int(coarse @ scanned.file.high[row].astype(np.int64))
@@ -272,7 +277,7 @@ def test_ten_thousand_questions_find_what_float64_finds(tmp_path: Path, monkeypa
 @pytest.mark.usefixtures("groups")
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("dimension", [1, 5, 96, 600])
-def test_every_measure_finds_what_multiplying_out_finds(tmp_path: Path, measure: Measure, dimension: int) -> None:
+def test_every_measure_finds_what_multiplying_out_finds(tmp_path: Path, measure: SimilarityMeasure, dimension: int) -> None:
     chance = np.random.default_rng(dimension)
     made = unit if measure.scale_bits == 22 else raw
     vectors = made(chance, 1_500, dimension)
@@ -319,7 +324,7 @@ def test_a_few_long_rows_among_many_are_found(tmp_path: Path) -> None:
     vectors = unit(chance, 9_000, 24) // 64
     vectors[chance.choice(9_000, 20, replace=False)] *= 60
     rows = rows_of(tmp_path, vectors)
-    for measure in (Measure(Similarity.DOT, 14), Measure(Similarity.EUCLIDEAN, 14)):
+    for measure in (SimilarityMeasure(Similarity.DOT, 14), SimilarityMeasure(Similarity.EUCLIDEAN, 14)):
         for query in unit(chance, 4, 24) // 64:
             assert expected(vectors, query, measure=measure, allowed=None, limit=40) == found(
                 rows, query, measure=measure, allowed=None, limit=40, kernel=best_kernel()

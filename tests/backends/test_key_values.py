@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues, KeptValues
+from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues, ValueCache
 from evidentia.testing.determinism import START
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ def test_a_full_disk_from_the_beginning_keeps_nothing(small_disk: Path) -> None:
 
 
 def test_the_memory_is_bounded_by_number_and_by_size() -> None:
-    kept = KeptValues(max_kept=3, max_bytes=10)
+    kept = ValueCache(max_cached=3, max_bytes=10)
     for key in "abc":
         kept.put(key, b"xx", None)
     kept.get("a")

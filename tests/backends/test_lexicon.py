@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evidentia.backends.embedded.index import EmbeddedIndex
 from evidentia.backends.embedded.lexical.postings import PostingsBuilder
 from evidentia.backends.embedded.lexical.segments import Segment, write_segment
-from evidentia.backends.embedded.lexical.term_dictionary import TERMS_PER_SIGNPOST, EmbeddedLexicon, Vocabulary
+from evidentia.backends.embedded.lexical.term_dictionary import TERMS_PER_SIGNPOST, EmbeddedLexicon, TermDictionary
 from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
 from evidentia.contracts.access import AccessRule, Principal, local_owner
 from evidentia.contracts.documents import ChangeSet
@@ -50,7 +50,7 @@ def _lexicon(directory: Path, segments: Sequence[Sequence[str]], mask: Sequence[
         arrays = PostingsBuilder(TOKENISER).build(texts, chunk_keys=list(range(len(texts))))
         write_segment(path, tokeniser="t", chunk_count=len(texts), arrays=arrays)
         opened.append(Segment(path))
-    vocabulary, seen = Vocabulary(opened), np.asarray(mask, dtype=np.bool_)
+    vocabulary, seen = TermDictionary(opened), np.asarray(mask, dtype=np.bool_)
     return EmbeddedLexicon(vocabulary, mask=seen, count=lambda term: int(np.count_nonzero(seen[vocabulary.postings(term).places])))
 
 

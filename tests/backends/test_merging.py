@@ -74,11 +74,11 @@ def test_an_ingest_leaves_few_segments_and_a_whole_base(tmp_path: Path) -> None:
         writer.commit(ChangeSet(documents=many_documents(3, prefix=f"{number}-")))
     writer.close()
     before = parts.reader.head()
-    report = parts.collector().tidy()
+    report = parts.collector().compact()
 
     assert report.segments_removed > 0
     assert len(list((tmp_path / "segments").iterdir())) <= 8
     assert (before.corpus_version, before.evidence_state) == (parts.reader.head().corpus_version, parts.reader.head().evidence_state)
     assert verify_base(parts.archive()).ok
-    assert 0 == parts.collector().tidy().segments_removed
+    assert 0 == parts.collector().compact().segments_removed
     parts.close()

@@ -151,7 +151,7 @@ def test_a_directory_that_cannot_be_written_can_still_be_read_and_verified(store
         from pathlib import Path
         from evidentia.contracts.documents import ChangeSet
         from evidentia.contracts.errors import EvidentiaError
-        from evidentia.ingest import prepare
+        from evidentia.ingest import preparation
         from evidentia.provenance.verification import verify_base
         from evidentia.testing.documents import make_document
         from evidentia.wiring import embedded

@@ -573,7 +573,7 @@ def test_an_old_evidence_state_gives_the_old_hits(base: Base) -> None:
     states[base.record()[1]] = (FIRST, made[1:])
     base.embed(SECOND, most=4)
     states[base.record()[1]] = (SECOND, made[1:5])
-    base.collector(segments_per_size=1).tidy()
+    base.collector(segments_per_size=1).compact()
 
     assert 4 == len(states)
     for state, (space, shown) in states.items():
@@ -646,19 +646,20 @@ def test_many_small_files_become_few(base: Base) -> None:
     base.put(*made)
     base.embed(batch=1)
     before = base.record()
-    base.collector(segments_per_size=4).tidy()
+    base.collector(segments_per_size=4).compact()
 
     assert 1 == len(list((base.directory / "vectors").iterdir()))
     assert before == base.record()
     assert expected(texts_of(made), "q") == pairs(ask(base.snapshot(), "q"))
     assert base.verify().ok
     sequence = base.snapshot().version.commit.sequence
-    base.collector(segments_per_size=4).tidy()
+    base.collector(segments_per_size=4).compact()
     assert sequence == base.snapshot().version.commit.sequence
 
 
 @given(
-    st.lists(st.sampled_from(["put", "remove", "change", "embed", "other", "collect", "tidy"]), min_size=1, max_size=9), st.integers(0, 99)
+    st.lists(st.sampled_from(["put", "remove", "change", "embed", "other", "collect", "compact"]), min_size=1, max_size=9),
+    st.integers(0, 99),
 )
 @pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -685,8 +686,8 @@ def test_whatever_happened_the_base_is_whole_and_finds_its_own(
             base.embed(space, batch=2)
         elif step == "collect":
             base.collector().collect(keep_versions=1 + int(chance.integers(3)))
-        elif step == "tidy":
-            base.collector(segments_per_size=1).tidy()
+        elif step == "compact":
+            base.collector(segments_per_size=1).compact()
     base.embed(space)
     snapshot = base.snapshot()
     ruling = snapshot.vectors

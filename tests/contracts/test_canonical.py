@@ -79,8 +79,8 @@ def test_messages_that_are_hashed_hold_no_floats() -> None:
     """`encode_struct` does not look; this test does, for every type that is hashed."""
     from evidentia.contracts.provenance import CommitRecord, DocumentCustody, IngestEvent
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.provenance.corpus_hash import Member
+    from evidentia.provenance.corpus_hash import CorpusMember
 
-    for kind in (CommitRecord, DocumentCustody, IngestEvent, SourceDescriptor, Member):
+    for kind in (CommitRecord, DocumentCustody, IngestEvent, SourceDescriptor, CorpusMember):
         schema = msgspec.json.encode(msgspec.json.schema(kind))
         assert b'"type":"number"' not in schema, kind

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_set
 
 from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
-from evidentia.backends.embedded.logs.decision_log_file import read_blocks_backwards
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
+from evidentia.foundation.append_log import read_blocks_backwards
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, runs
 from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.log_scan import tenants_of
@@ -185,12 +185,12 @@ def test_a_run_that_is_looked_for_by_name_is_found_with_its_tenant() -> None:
 def test_a_file_backwards_is_the_file(tmp_path: Path, lines: list[bytes], piece: int, *, is_torn: bool) -> None:
     content = b"".join(line + b"\n" for line in lines) + (b"torn" if is_torn else b"")
     (tmp_path / "log.000001.log").write_bytes(content)
-    blocks = list(read_blocks_backwards(tmp_path, LogPart("log", 1), piece_bytes=piece))
+    blocks = list(read_blocks_backwards(tmp_path / f"{LogPart('log', 1)}.log", piece_bytes=piece))
 
     assert content == b"".join(block for _, block in reversed(blocks))
     assert all(content[start : start + len(block)] == block for start, block in blocks)
     assert all(start == 0 or content[start - 1 : start] == b"\n" for start, _ in blocks)
     for start, _ in blocks:
         assert content[:start] == b"".join(
-            block for _, block in reversed(list(read_blocks_backwards(tmp_path, LogPart("log", 1), end=start, piece_bytes=piece)))
+            block for _, block in reversed(list(read_blocks_backwards(tmp_path / f"{LogPart('log', 1)}.log", end=start, piece_bytes=piece)))
         )

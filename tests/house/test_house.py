@@ -21,7 +21,7 @@ from evidentia.contracts.layout import DocumentLayout
 from evidentia.contracts.predicates import Predicate
 from evidentia.contracts.provenance import CommitRecord, DocumentCustody, IngestEvent
 from evidentia.contracts.sources import SourceDescriptor
-from evidentia.provenance.corpus_hash import Member
+from evidentia.provenance.corpus_hash import CorpusMember
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,7 +179,17 @@ def test_importing_evidentia_loads_no_heavy_package() -> None:
 
 # --- what is hashed ---
 
-HASHED = (AccessRule, CommitRecord, DocumentCustody, DocumentLayout, DocumentMetadata, IngestEvent, Member, Predicate, SourceDescriptor)
+HASHED = (
+    AccessRule,
+    CommitRecord,
+    DocumentCustody,
+    DocumentLayout,
+    DocumentMetadata,
+    IngestEvent,
+    CorpusMember,
+    Predicate,
+    SourceDescriptor,
+)
 
 
 @pytest.mark.parametrize("message", HASHED, ids=lambda message: getattr(message, "__name__", "Predicate"))

@@ -20,7 +20,7 @@ from evidentia.contracts.layout import ExtractedImage, ExtractedText
 from evidentia.contracts.settings import IngestSettings
 from evidentia.ingest.reader_pool import ReaderPool
 from evidentia.ingest.reader_process import ReadSuccess, decode_answer, encode
-from evidentia.ingest.readers.image_gathering import ImageGatherer, LeftOut, clean_name, media_type_of, pixels_of
+from evidentia.ingest.readers.image_gathering import ImageGatherer, OmissionReason, clean_name, media_type_of, pixels_of
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.plain import find_images
 from evidentia.ingest.reasons import SkipReason
@@ -176,7 +176,7 @@ def test_limits_of_number_and_size_hold_and_repeats_cost_nothing() -> None:
     taken: list[Picture | None] = [gatherer.take(png(shade)) for shade in (1, 1, 2, 3, 4, 1, 1)]
 
     assert [True, True, True, True, False, True, False] == [picture is not None for picture in taken]
-    assert LeftOut.MANY is gatherer.last_left_out
+    assert OmissionReason.MANY is gatherer.last_left_out
 
 
 def test_a_bomb_among_the_media_is_refused_as_before() -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.ingest.readers.nearest_text import MAX_LENGTH, TextMap, Unit, choose, is_caption
+from evidentia.ingest.readers.nearest_text import MAX_LENGTH, TextMap, TextUnit, choose, is_caption
 
-BEFORE, AFTER = Unit(0, 5), Unit(9, 12)
+BEFORE, AFTER = TextUnit(0, 5), TextUnit(9, 12)
 
 
 def found(text: str, **options: bool) -> str:

@@ -13,7 +13,7 @@ from ingest_samples import make_docx, make_pdf
 from evidentia.contracts.documents import IngestOptions
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.settings import IngestSettings
-from evidentia.ingest.batches import Batches, Tally
+from evidentia.ingest.batches import Batches, IngestCounts
 from evidentia.ingest.file_ingest import FileIngest
 from evidentia.ingest.reader_pool import ReaderPool
 from evidentia.ingest.recipe import Recipe
@@ -63,7 +63,7 @@ def test_a_process_that_dies_is_replaced() -> None:
 
 def test_no_process_is_started_for_text(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("text")
-    settings, tally, store = IngestSettings(readers=2), Tally(), DictStore()
+    settings, tally, store = IngestSettings(readers=2), IngestCounts(), DictStore()
     recipe = Recipe(IngestOptions(), settings, "en")
     batches = Batches(store, settings, tally, total=1, on_progress=None)
     with ReaderPool(settings) as pool:

@@ -93,7 +93,7 @@ def tokens_in(directory: Path) -> EmbeddedTokens:
 
 def rewrite(tokens: EmbeddedTokens, **changed: object) -> bytes:
     """Write the only row again with fields changed in its text; None leaves one out. Return what it was."""
-    with tokens._file.changing() as database:
+    with tokens._file.transaction() as database:
         token_id, tenant, info, salt, hashed, _ = database.execute("SELECT * FROM tokens").fetchone()
         read = {name: value for name, value in {**json.loads(info), **changed}.items() if value is not None}
         written = msgspec.json.encode(read, order="deterministic")

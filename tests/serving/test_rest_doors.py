@@ -284,7 +284,7 @@ def test_a_damaged_file_is_unavailable_and_not_a_fault(tmp_path: Path) -> None:
     with serving(tmp_path / "base") as plane:
         client = plane.admin
         client.post("/v1/policies", json=SEED_BODY)
-        with plane.control._file.changing() as database:
+        with plane.control._file.transaction() as database:
             database.execute("UPDATE policies SET is_removed = 1")
         reply = client.get("/v1/policies")
 

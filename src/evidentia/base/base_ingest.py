@@ -86,7 +86,7 @@ def _ingest(
         )
     finally:
         writer.close()
-    parts.collector().tidy()
+    parts.collector().compact()
     head = parts.reader.head()
     return msgspec.structs.replace(report, corpus_version=head.corpus_version, evidence_state=head.evidence_state, sequence=head.sequence)
 
@@ -100,7 +100,7 @@ def _embed(
         if on_progress is not None:
             on_progress(progress)
         if progress.commit is not None and not is_stopped():
-            parts.collector().tidy()  # at once, or a long run would leave thousands of files
+            parts.collector().compact()  # at once, or a long run would leave thousands of files
 
     settings = parts.settings.embedding
     head = parts.reader.head()
@@ -109,7 +109,7 @@ def _embed(
         report = embed(store, encoder, batch_chunks=settings.batch_chunks, threads=threads, on_progress=tell, is_cancelled=is_stopped)
         share = 0 if is_stopped() else report.embedded / max(1, store.state(encoder.identity).embedded)
     if share > WORTH_REWRITING:
-        parts.collector().tidy(widely=True)
+        parts.collector().compact(full=True)
     if is_stopped():  # perhaps by closing the base, which cannot be asked then
         return report if report.evidence_state else _at(report, head)
     return _at(report, parts.reader.head())

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import AnyCall, RunStatus, RunSummary
     from evidentia.governance.log_scan import KeptLogs
     from evidentia.governance.reverse_reader import PendingRecord
-    from evidentia.provenance.decision_lines import Header
+    from evidentia.provenance.decision_lines import LineHeader
 
 
 __all__ = ["DecisionFilter", "DecisionSlice", "LogPosition", "decisions", "expand", "runs", "summaries", "trace"]
@@ -93,7 +93,7 @@ def decisions(
     rules = wanted or DecisionFilter()
     since_us = None if rules.since is None else micros(rules.since, field="since")
 
-    def is_wanted(header: Header) -> bool:
+    def is_wanted(header: LineHeader) -> bool:
         is_in_time = since_us is None or header.at_us >= since_us
         is_of_run = rules.run_id is None or rules.run_id == header.run_id
         return is_of_run and is_in_time and _may_match(header, rules)
@@ -185,7 +185,7 @@ def _decisions_of(kept: PendingRecord, expander: Expander) -> tuple[PolicyDecisi
     return expander.expand(kept.found.record())
 
 
-def _wanted(logs: KeptLogs, rules: DecisionFilter, is_wanted: Callable[[Header], bool], since_us: int | None) -> RecordFilter:
+def _wanted(logs: KeptLogs, rules: DecisionFilter, is_wanted: Callable[[LineHeader], bool], since_us: int | None) -> RecordFilter:
     """Return which lines are wanted, with what they hold: most of a log need not be read to know that it is not."""
     if rules.run_id is not None:
         return RecordFilter(is_wanted, needles=(run_needle(rules.run_id),), since_us=since_us)
@@ -207,7 +207,7 @@ def _is_of(started: LogRecord | None, rules: DecisionFilter) -> bool:
     return rules.agent in (None, facts.agent_name) and rules.tenant in (None, facts.tenant)
 
 
-def _may_match(header: Header, rules: DecisionFilter) -> bool:
+def _may_match(header: LineHeader, rules: DecisionFilter) -> bool:
     """Tell from its header whether a record may hold a wanted decision; most that pass need not be read to know that they do not."""
     if header.kind == "bypass":
         return True

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.protocol import RunCall
     from evidentia.contracts.runs import AnyCall
     from evidentia.governance.log_scan import KeptLogs
-    from evidentia.provenance.decision_lines import Header
+    from evidentia.provenance.decision_lines import LineHeader
 
 
 APPROVAL: Final = "approval"
@@ -161,7 +161,7 @@ class DecisionReplayer:
             mismatches=tuple(self._mismatches),
         )
 
-    def _take_other(self, header: Header, details: bytes, run: _ReplayedRun | None) -> None:
+    def _take_other(self, header: LineHeader, details: bytes, run: _ReplayedRun | None) -> None:
         if header.run_id == ADMIN_RUN and header.kind != "policies":
             return
         if details[:1] == REDACTED_MARK:
@@ -178,7 +178,7 @@ class DecisionReplayer:
         else:
             self._decide(header, read.call, read.verdicts, run)
 
-    def _decide(self, header: Header, call: AnyCall, recorded: bytes, run: _ReplayedRun) -> None:
+    def _decide(self, header: LineHeader, call: AnyCall, recorded: bytes, run: _ReplayedRun) -> None:
         self._decisions += 1
         if isinstance(call, CheckBypassed) and call.what == APPROVAL:
             run.lift_stop()
@@ -194,7 +194,7 @@ class DecisionReplayer:
             return
         self._compare_header(header, run)
 
-    def _start(self, header: Header, call: RunStarted, recorded: bytes) -> None:
+    def _start(self, header: LineHeader, call: RunStarted, recorded: bytes) -> None:
         policies = self._sets.get(header.policies)
         if policies is None:
             self._not_replayable += 1
@@ -206,7 +206,7 @@ class DecisionReplayer:
         run = self._open[header.run_id] = _ReplayedRun(RunEvaluator(policies, is_enforced=call.is_enforced), header.policies)
         self._compare(header, recorded, run.evaluator.begin())
 
-    def _learn(self, header: Header, policies: tuple[Policy, ...]) -> None:
+    def _learn(self, header: LineHeader, policies: tuple[Policy, ...]) -> None:
         if header.policies in self._sets:
             return
         try:
@@ -225,7 +225,7 @@ class DecisionReplayer:
             if made.digest == digest:
                 self._sets.setdefault(digest, made)
 
-    def _compare(self, header: Header, recorded: bytes, verdicts: tuple[Verdict, ...]) -> None:
+    def _compare(self, header: LineHeader, recorded: bytes, verdicts: tuple[Verdict, ...]) -> None:
         if outcomes_of(verdicts) != header.outcomes:
             self._miss(header, "outcomes", recorded=str(header.outcomes), derived=str(outcomes_of(verdicts)))
         derived = encode_verdicts(verdicts)
@@ -236,13 +236,13 @@ class DecisionReplayer:
             what, was, came = first_difference(msgspec.to_builtins(before), msgspec.to_builtins(after), "verdicts")
             self._miss(header, what, recorded=was, derived=came)
 
-    def _compare_header(self, header: Header, run: _ReplayedRun) -> None:
+    def _compare_header(self, header: LineHeader, run: _ReplayedRun) -> None:
         if header.policies != run.policies:
             self._miss(header, "policies", recorded=header.policies, derived=run.policies)
         if run.evaluator.count != header.count:
             self._miss(header, "count", recorded=str(header.count), derived=str(run.evaluator.count))
 
-    def _miss(self, header: Header, what: str, *, recorded: str, derived: str) -> None:
+    def _miss(self, header: LineHeader, what: str, *, recorded: str, derived: str) -> None:
         self._mismatch_count += 1
         if len(self._mismatches) < self._most:
             self._mismatches.append(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import RunId
     from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_chain import LogPart
-    from evidentia.provenance.decision_lines import Header
+    from evidentia.provenance.decision_lines import LineHeader
     from evidentia.provenance.decision_proofs import GrowthProof
 
 
@@ -73,7 +73,7 @@ def redact(
         raise InvalidFieldError("record", "name a record, a run or a date")
     limit_us = None if before is None else micros(before, field="before")
 
-    def is_meant(log: str, header: Header) -> bool:
+    def is_meant(log: str, header: LineHeader) -> bool:
         return (
             header.kind not in _KEPT_KINDS
             and header.run_id != ADMIN_RUN
@@ -153,7 +153,7 @@ def _act(act: str, *, by: str, why: str, clock: Clock, **about: object) -> LogEn
     return LogEntry(at_us=at_us, run_id=ADMIN_RUN, policies=NO_POLICIES, call=call)
 
 
-def _seqs(logs: KeptLogs, part: LogPart, is_meant: Callable[[str, Header], bool]) -> Iterator[int]:
+def _seqs(logs: KeptLogs, part: LogPart, is_meant: Callable[[str, LineHeader], bool]) -> Iterator[int]:
     for line in record_lines(logs.blocks(part)):
         if not line.startswith(CHECKPOINT):
             parts = split_line(line)

@@ -15,7 +15,7 @@ from evidentia.contracts.ids import Sha256
 from evidentia.contracts.ports import DecisionLog
 from evidentia.contracts.runs import PoliciesRecorded, RunStarted
 from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, Checkpoint, decode_checkpoint, is_redacted, record_lines
-from evidentia.provenance.decision_lines import ADMIN_RUN, Header, decode_header, entry_of
+from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader, decode_header, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ class ScannedRecord(NamedTuple):
     log: str
     previous: bytes
     hash: bytes
-    header: Header
+    header: LineHeader
     details: bytes
 
     def record(self) -> LogRecord:
@@ -48,7 +48,7 @@ class ScannedRecord(NamedTuple):
         )
 
 
-def scan(logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, run_id: RunId | None = None) -> Iterator[LogRecord]:
+def scan(logs: KeptLogs, is_wanted: Callable[[str, LineHeader], bool], *, run_id: RunId | None = None) -> Iterator[LogRecord]:
     """Yield the records whose header is wanted, in order; before those of a log the policies that its checkpoint kept, as seq 0."""
     for found in scan_headers(logs, is_wanted, run_id=run_id):
         if isinstance(found, Checkpoint):
@@ -58,7 +58,7 @@ def scan(logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, run_id: Ru
 
 
 def scan_headers(
-    logs: KeptLogs, is_wanted: Callable[[str, Header], bool], *, run_id: RunId | None = None
+    logs: KeptLogs, is_wanted: Callable[[str, LineHeader], bool], *, run_id: RunId | None = None
 ) -> Iterator[ScannedRecord | Checkpoint]:
     """Yield the records whose header is wanted, in order, and the checkpoints of logs that were cut.
 
@@ -90,7 +90,7 @@ def kept_policies(checkpoint: Checkpoint) -> Iterator[LogRecord]:
 
 
 def _scan_blocks(
-    log: str, blocks: Iterable[bytes], is_wanted: Callable[[str, Header], bool], needle: bytes
+    log: str, blocks: Iterable[bytes], is_wanted: Callable[[str, LineHeader], bool], needle: bytes
 ) -> Iterator[ScannedRecord | Checkpoint]:
     previous = GENESIS.hex().encode()
     for block in blocks:

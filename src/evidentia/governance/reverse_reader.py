@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evidentia.governance.decision_expansion import Expander
     from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_chain import LogPart
-    from evidentia.provenance.decision_lines import Header
+    from evidentia.provenance.decision_lines import LineHeader
 
 _HASH_DIGITS: Final = 64
 _NEVER: Final = 1 << 62
@@ -62,7 +62,7 @@ class SupportsReverseRead(Protocol):
 class RecordFilter(NamedTuple):
     """Which records are looked for; the header alone decides."""
 
-    is_wanted: Callable[[Header], bool]
+    is_wanted: Callable[[LineHeader], bool]
     needles: tuple[bytes, ...] = ()
     """A line without any of these is not wanted; none of them means that any line may be."""
     since_us: int | None = None
@@ -108,7 +108,7 @@ class ReverseReader:
 
     def records(self) -> Iterator[PendingRecord]:
         """Yield what is wanted, the last first; not every one is settled yet."""
-        held: list[tuple[bytes, Header, bytes]] = []
+        held: list[tuple[bytes, LineHeader, bytes]] = []
         for _, content in self._blocks():
             # All of a piece at once: what is looked for ahead begins where it ends.
             yield from list(self._taken(content, held))
@@ -161,7 +161,7 @@ class ReverseReader:
             if not is_peek:
                 self._at = (number + 1, None)
 
-    def _taken(self, content: bytes, held: list[tuple[bytes, Header, bytes]]) -> Iterator[PendingRecord]:
+    def _taken(self, content: bytes, held: list[tuple[bytes, LineHeader, bytes]]) -> Iterator[PendingRecord]:
         """Yield what is wanted in a block; the last of it waits in `held` for the line before it, whose hash it names."""
         is_wanted, needles, since_us = self._wanted
         if needles and not held and not self._waiting and not _holds(content, needles):
@@ -191,7 +191,7 @@ class ReverseReader:
             if header.kind == "run":
                 self._meet_beginning(header.run_id, line)
 
-    def _kept(self, held: tuple[bytes, Header, bytes], previous: bytes) -> PendingRecord:
+    def _kept(self, held: tuple[bytes, LineHeader, bytes], previous: bytes) -> PendingRecord:
         seal, header, details = held
         kept = PendingRecord(ScannedRecord(self.log, previous, seal, header, details))
         if header.kind == "run":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import RunId
     from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_chain import Checkpoint
-    from evidentia.provenance.decision_lines import Header, Outcome
+    from evidentia.provenance.decision_lines import LineHeader, VerdictSummary
 
 
 _ANNOUNCED = frozenset(call.__struct_config__.tag for call in get_args(RecordableCall) if call.is_announced)
@@ -47,7 +47,7 @@ class _SummaryBuilder:
 
     __slots__ = ("blocks", "bypasses", "calls", "documents", "end_us", "facts", "first", "status", "warnings")
 
-    def __init__(self, first: Header) -> None:
+    def __init__(self, first: LineHeader) -> None:
         self.first = first
         self.facts = RunFacts(run_id=first.run_id, agent_name="")
         self.end_us: int | None = None
@@ -85,7 +85,7 @@ class _SummaryBuilder:
             policies=self.first.policies,
         )
 
-    def _count(self, outcome: Outcome, *, is_announced: bool) -> None:
+    def _count(self, outcome: VerdictSummary, *, is_announced: bool) -> None:
         self.bypasses += outcome.status is DecisionStatus.BYPASSED
         if outcome.status is DecisionStatus.EVALUATED:
             self.warnings += outcome.action is PolicyAction.WARN

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.protocol import RunCall
     from evidentia.contracts.runs import RunId
     from evidentia.governance.log_scan import KeptLogs
-    from evidentia.provenance.decision_lines import Header
-    from evidentia.provenance.decision_lines import Outcome as Recorded
+    from evidentia.provenance.decision_lines import LineHeader
+    from evidentia.provenance.decision_lines import VerdictSummary as Recorded
 
 MAX_OPEN_RUNS: Final = 50_000
 """Runs that are followed at a time; the one that began first is given up for a further one."""
@@ -156,7 +156,7 @@ class _Shadow:
         self._tally.unchanged += unchanged
         self._counts["after_stop"] += after_stop
 
-    def _begin(self, header: Header, details: bytes) -> None:
+    def _begin(self, header: LineHeader, details: bytes) -> None:
         call = decode_details(header.kind, details).call
         if isinstance(call, RunStarted):
             self._start(call, run_id=header.run_id, policies=header.policies, at_us=header.at_us)

@@ -25,7 +25,7 @@ class Batches:
     """Commits in batches of at most `batch_documents` documents or about `batch_bytes` of text, and tells the progress."""
 
     def __init__(
-        self, writer: EvidenceWriter, settings: IngestSettings, tally: Tally, *, total: int | None, on_progress: OnProgress | None
+        self, writer: EvidenceWriter, settings: IngestSettings, tally: IngestCounts, *, total: int | None, on_progress: OnProgress | None
     ) -> None:
         self._writer = writer
         self._settings = settings
@@ -79,7 +79,7 @@ class Batches:
 MAX_NOTES = 1_000
 
 
-class Tally:
+class IngestCounts:
     """Counts as a run goes on; not for several threads."""
 
     def __init__(self) -> None:

@@ -53,7 +53,7 @@ def embed(
     pool = ThreadPoolExecutor(threads, thread_name_prefix="encoding") if threads > 1 else None
     try:
         texts = _Texts(encoder, pool=pool, is_cancelled=is_cancelled)
-        run = _Run(store, encoder, texts=texts, on_progress=on_progress)
+        run = _EmbeddingRun(store, encoder, texts=texts, on_progress=on_progress)
         while not is_cancelled() and run.take_batch(limit=batch_chunks):
             pass
         if not is_cancelled():
@@ -64,7 +64,7 @@ def embed(
             pool.shutdown(cancel_futures=True)
 
 
-class _Run:
+class _EmbeddingRun:
     """Counts as an embedding goes on."""
 
     def __init__(self, store: VectorStore, encoder: Encoder, *, texts: _Texts, on_progress: OnProgress | None) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.layout import ExtractedText
     from evidentia.contracts.ports import Clock, EvidenceWriter
-    from evidentia.ingest.batches import Batches, Tally
+    from evidentia.ingest.batches import Batches, IngestCounts
     from evidentia.ingest.reader_pool import ReaderPool
     from evidentia.ingest.recipe import Original, Recipe
     from evidentia.ingest.version_control import FileHistory, RootHistory
@@ -35,7 +35,9 @@ WINDOW_FILES = 256
 class FileIngest:
     """Brings in the files of one run."""
 
-    def __init__(self, recipe: Recipe, *, writer: EvidenceWriter, clock: Clock, batches: Batches, tally: Tally, pool: ReaderPool) -> None:
+    def __init__(
+        self, recipe: Recipe, *, writer: EvidenceWriter, clock: Clock, batches: Batches, tally: IngestCounts, pool: ReaderPool
+    ) -> None:
         self._recipe = recipe
         self._writer = writer
         self._clock = clock

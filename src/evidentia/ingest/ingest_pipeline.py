@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import DuplicateDocumentError
-from evidentia.ingest.batches import Batches, OnProgress, Tally
+from evidentia.ingest.batches import Batches, IngestCounts, OnProgress
 from evidentia.ingest.document_claims import check_options, check_settings
 from evidentia.ingest.file_ingest import FileIngest
 from evidentia.ingest.jsonl_corpus import RecordIngest
@@ -53,7 +53,7 @@ def ingest_paths(
     walk = walk_paths(paths, ignore=settings.ignore)
     files, corpora = _divided(walk)
     recipe = Recipe(options, settings, language)
-    tally = Tally()
+    tally = IngestCounts()
     moved = _refuse_foreign_ids(files, recipe, writer, tally)
     histories = _histories(files, walk, tally)
     for entry in walk.skipped:
@@ -79,7 +79,7 @@ def _divided(walk: Walk) -> tuple[list[WalkedFile], list[WalkedFile]]:
     return files, corpora
 
 
-def _refuse_foreign_ids(files: Sequence[WalkedFile], recipe: Recipe, writer: EvidenceWriter, tally: Tally) -> dict[str, str]:
+def _refuse_foreign_ids(files: Sequence[WalkedFile], recipe: Recipe, writer: EvidenceWriter, tally: IngestCounts) -> dict[str, str]:
     """Refuse an id that is live from another root which still has the file; return the roots that have moved, old to new."""
     moved: dict[str, str] = {}
     for start in range(0, len(files), IDS_PER_QUESTION):
@@ -98,7 +98,7 @@ def _refuse_foreign_ids(files: Sequence[WalkedFile], recipe: Recipe, writer: Evi
     return moved
 
 
-def _histories(files: Sequence[WalkedFile], walk: Walk, tally: Tally) -> dict[str, RootHistory]:
+def _histories(files: Sequence[WalkedFile], walk: Walk, tally: IngestCounts) -> dict[str, RootHistory]:
     histories: dict[str, RootHistory] = {}
     for root in sorted({file.root for file in files}):
         names = [Path(file.path).name for file in files if file.root == root] if root not in walk.roots else []
@@ -117,7 +117,7 @@ def _prune(
     writer: EvidenceWriter,
     records: RecordIngest,
     batches: Batches,
-    tally: Tally,
+    tally: IngestCounts,
 ) -> None:
     """Remove what is gone; records only when their corpora were given by name and every line of them could be read."""
     live = writer.live_documents(options.source)

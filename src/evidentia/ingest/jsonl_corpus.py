@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from evidentia.contracts.ports import Clock, EvidenceWriter
-    from evidentia.ingest.batches import Batches, Tally
+    from evidentia.ingest.batches import Batches, IngestCounts
     from evidentia.ingest.recipe import Recipe
     from evidentia.ingest.walk import WalkedFile
 
@@ -64,14 +64,14 @@ class CorpusRecord(msgspec.Struct, frozen=True):
         return ExtractedText(text=text, media_type=MEDIA_TYPE, method="jsonl_record", tool_id=TOOL_ID, tool_version=TOOL_VERSION)
 
 
-class _Line(msgspec.Struct, gc=False):
+class _CorpusLine(msgspec.Struct, gc=False):
     own_id: str = msgspec.field(name="_id")
     text: str | None = None
     title: str | None = None
     metadata: msgspec.Raw = msgspec.Raw(b"")
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
+_decode_line = msgspec.json.Decoder(_CorpusLine).decode
 _decode_metadata = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -203,7 +203,7 @@ Window = list[tuple[CorpusRecord, Sha256]]
 class RecordIngest:
     """Brings in the corpora of one run; the first record with an id wins, a different one later is skipped."""
 
-    def __init__(self, recipe: Recipe, *, writer: EvidenceWriter, clock: Clock, batches: Batches, tally: Tally) -> None:
+    def __init__(self, recipe: Recipe, *, writer: EvidenceWriter, clock: Clock, batches: Batches, tally: IngestCounts) -> None:
         self._recipe = recipe
         self._writer = writer
         self._clock = clock

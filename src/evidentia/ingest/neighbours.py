@@ -21,7 +21,7 @@ from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import Sha256
 from evidentia.ingest.ignore import is_ignored_name
 from evidentia.ingest.readers.file_types import Family, ending_of, family_of
-from evidentia.ingest.readers.image_gathering import ImageGatherer, LeftOut
+from evidentia.ingest.readers.image_gathering import ImageGatherer, OmissionReason
 from evidentia.ingest.readers.image_sources import MAX_REFERENCE_LENGTH
 from evidentia.ingest.readers.plain import decode, find_images
 from evidentia.ingest.reasons import SkipReason
@@ -88,12 +88,12 @@ class Neighbours:
     def _content(self, file: WalkedFile, reference: str, paths: dict[str, str], gatherer: ImageGatherer) -> bytes | None:
         path = paths.get(reference)
         if path is None:
-            gatherer.leave_out(LeftOut.OUTSIDE if _own_id(file.own_id, reference) is None else LeftOut.MISSING)
+            gatherer.leave_out(OmissionReason.OUTSIDE if _own_id(file.own_id, reference) is None else OmissionReason.MISSING)
             return None
         try:
             return read_original(path, max_bytes=self._limits.max_image_bytes)
         except DocumentUnreadableError as error:
-            gatherer.leave_out(LeftOut.LARGE if error.reason == SkipReason.TOO_LARGE else LeftOut.MISSING)
+            gatherer.leave_out(OmissionReason.LARGE if error.reason == SkipReason.TOO_LARGE else OmissionReason.MISSING)
             return None
 
     def _path(self, file: WalkedFile, reference: str) -> str | None:

@@ -41,7 +41,7 @@ STATE_BYTES = 2 * LANES
 _BATCH = 512
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class CorpusMember(msgspec.Struct, frozen=True, kw_only=True):
     """A live document as the corpus version sees it."""
 
     access: AccessRule
@@ -83,7 +83,7 @@ class CorpusState:
 
 def member_bytes(document_id: DocumentId, *, metadata: DocumentMetadata, access: AccessRule, chunks: Sequence[tuple[str, str]]) -> bytes:
     """Return the canonical bytes of a live document; `chunks` are (chunk id, content hash) in order of position."""
-    return encode_struct(Member(access=access, chunks=tuple(chunks), document_id=document_id, metadata=metadata))
+    return encode_struct(CorpusMember(access=access, chunks=tuple(chunks), document_id=document_id, metadata=metadata))
 
 
 def sources_hash(descriptors: Mapping[SourceId, bytes]) -> Sha256:
@@ -169,22 +169,22 @@ def vector_faults(archive: SupportsVectorCustody, commits: Sequence[CommitRecord
         sums.count(vector)
     for sequence in sorted(sums.sequences - {record.sequence for record in commits}):
         yield BrokenLink(check="vectors", where=f"commit {sequence}", problem="vectors speak of a commit that is not there")
-    reigns = {sequence: (space, identity) for sequence, space, identity in archive.vector_reigns()}
-    early = [sequence for sequence in reigns if sequence <= oldest]
-    if len(early) > 1 or any(sequence >= len(commits) for sequence in reigns):
+    periods = {sequence: (space, identity) for sequence, space, identity in archive.vector_space_periods()}
+    early = [sequence for sequence in periods if sequence <= oldest]
+    if len(early) > 1 or any(sequence >= len(commits) for sequence in periods):
         yield BrokenLink(check="vectors", where="spaces", problem="a space is in force where no version can tell")
         return
-    ruling = reigns[early[0]] if early else None
+    in_force = periods[early[0]] if early else None
     for record in commits[oldest:]:
-        ruling = reigns.get(record.sequence, ruling)
+        in_force = periods.get(record.sequence, in_force)
         sums.apply(record.sequence)
-        found = "" if ruling is None else vectors_version(ruling[1], sums.state(ruling[0]))
+        found = "" if in_force is None else vectors_version(in_force[1], sums.state(in_force[0]))
         if found != record.vectors:
             problem = "the live chunks do not have the committed vectors"
             yield BrokenLink(check="vectors", where=f"commit {record.sequence}", problem=problem)
             return
     stored = archive.vector_state()
-    if stored != (b"" if ruling is None else sums.state(ruling[0]).state):
+    if stored != (b"" if in_force is None else sums.state(in_force[0]).state):
         yield BrokenLink(check="vectors", where="vector state", problem="the stored running sum is not that of the live vectors")
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogHead
     from evidentia.contracts.protocol import Metadata
-    from evidentia.provenance.decision_lines import Header
+    from evidentia.provenance.decision_lines import LineHeader
 
 _ADMIN = b',"%b","step",' % ADMIN_RUN.encode()
 _sha256 = hashlib.sha256
@@ -211,7 +211,7 @@ class ChainAudit:
         self.fault = LogFault(log=str(self._part), line=self._line + 1, problem=problem)
 
 
-def act_of(header: Header, details: bytes) -> Metadata | None:
+def act_of(header: LineHeader, details: bytes) -> Metadata | None:
     """Return what a record says was done to a log; None when it is not about that, or nobody can say any more."""
     if header.run_id != ADMIN_RUN or header.kind != "step" or is_redacted(details):
         return None

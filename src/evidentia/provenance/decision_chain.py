@@ -79,7 +79,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
         return Frontier(self.size, [bytes.fromhex(each) for each in self.edge])
 
 
-class Mark(NamedTuple):
+class SealerState(NamedTuple):
     """Where a sealer stood."""
 
     size: int
@@ -132,12 +132,12 @@ class Sealer:
         """Return where the log stands."""
         return head_of(self.log, self._previous, self._grown())
 
-    def mark(self) -> Mark:
+    def mark(self) -> SealerState:
         """Return where the log stands, to come back to when lines could not be written."""
         tree = self._grown()
-        return Mark(tree.size, self._previous, tree.edge)
+        return SealerState(tree.size, self._previous, tree.edge)
 
-    def reset(self, mark: Mark) -> None:
+    def reset(self, mark: SealerState) -> None:
         """Forget every line since the mark."""
         self._previous = mark.previous
         self._tree, self._leaves = Frontier(mark.size, mark.edge), []

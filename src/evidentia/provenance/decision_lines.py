@@ -47,7 +47,7 @@ NO_POLICIES: Final = Sha256("0" * 64)
 DOCUMENT: Final = "retrieval"
 
 
-class Outcome(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class VerdictSummary(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What one verdict came to, without a word of its inputs."""
 
     phase: Phase
@@ -61,7 +61,7 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True, gc=False):
     is_enforced: bool
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class LineHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What always stays of a record."""
 
     seq: int
@@ -71,7 +71,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     policies: Sha256
     count: int = 0
     overhead_us: float = 0.0
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[VerdictSummary, ...] = ()
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -101,7 +101,7 @@ class _StoredDocument(_Document, frozen=True, gc=False):
     v: msgspec.Raw = msgspec.Raw(b"")
 
 
-class _Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class _WrittenCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     n: str
     k: AnyCall
     v: tuple[Verdict, ...] = ()
@@ -114,7 +114,7 @@ class _StoredCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 _encoder = msgspec.json.Encoder()
-_header_decoder = msgspec.json.Decoder(Header)
+_header_decoder = msgspec.json.Decoder(LineHeader)
 _document_decoder = msgspec.json.Decoder(_StoredDocument)
 _call_decoder = msgspec.json.Decoder(_StoredCall)
 _verdicts_decoder = msgspec.json.Decoder(tuple[Verdict, ...])
@@ -148,12 +148,12 @@ def kind_of(call: AnyCall) -> str:
 def encode_header(entry: LogEntry, *, seq: int) -> bytes:
     """Return the header of an entry; it holds no space, whatever its run is called."""
     outcomes = outcomes_of(entry.verdicts) if entry.verdicts else ()
-    header = Header(seq, entry.at_us, entry.run_id, _KINDS[type(entry.call)], entry.policies, entry.count, entry.overhead_us, outcomes)
+    header = LineHeader(seq, entry.at_us, entry.run_id, _KINDS[type(entry.call)], entry.policies, entry.count, entry.overhead_us, outcomes)
     # A space can only stand inside a string here, so its escape means the same.
     return _encoder.encode(header).replace(b" ", b"\\u0020")
 
 
-def outcomes_of(verdicts: Iterable[Verdict]) -> tuple[Outcome, ...]:
+def outcomes_of(verdicts: Iterable[Verdict]) -> tuple[VerdictSummary, ...]:
     """Return what verdicts came to."""
     return tuple(_outcome(verdict) for verdict in verdicts)
 
@@ -162,7 +162,7 @@ def encode_details(entry: LogEntry, *, nonce: str) -> bytes:
     """Return the details of an entry."""
     call, verdicts = entry.call, entry.verdicts
     if type(call) is not RetrievedDocument:
-        return _encoder.encode(_Call(n=nonce, k=call, v=verdicts))
+        return _encoder.encode(_WrittenCall(n=nonce, k=call, v=verdicts))
     document = (call.relevance_score, call.source, call.collection, call.age_days, call.batch, call.chunk_id, call.span, call.judged_by)
     fields = (nonce, *document)
     return _encoder.encode(_DecidedDocument(*fields, v=verdicts) if verdicts else _Document(*fields))
@@ -173,7 +173,7 @@ def encode_verdicts(verdicts: tuple[Verdict, ...]) -> bytes:
     return _encoder.encode(verdicts) if verdicts else b""
 
 
-def decode_header(header: bytes) -> Header:
+def decode_header(header: bytes) -> LineHeader:
     """Read a header, or raise MsgspecError."""
     return _header_decoder.decode(header)
 
@@ -198,7 +198,7 @@ def decode_verdicts(verdicts: bytes) -> tuple[Verdict, ...]:
     return _verdicts_decoder.decode(verdicts) if verdicts else ()
 
 
-def entry_of(header: Header, details: bytes) -> LogEntry:
+def entry_of(header: LineHeader, details: bytes) -> LogEntry:
     """Return the entry that a record holds; of a redacted one, what its header still says."""
     if details.startswith(REDACTED_MARK):
         call, verdicts = empty_call(header.kind, header.run_id), tuple(_bare_verdict(outcome) for outcome in header.outcomes)
@@ -234,9 +234,9 @@ def _document(stored: _StoredDocument) -> RetrievedDocument:
     )
 
 
-def _outcome(verdict: Verdict) -> Outcome:
+def _outcome(verdict: Verdict) -> VerdictSummary:
     said = verdict.decisive
-    return Outcome(
+    return VerdictSummary(
         verdict.phase,
         said.category,
         said.policy_id,
@@ -249,7 +249,7 @@ def _outcome(verdict: Verdict) -> Outcome:
     )
 
 
-def _bare_verdict(outcome: Outcome) -> Verdict:
+def _bare_verdict(outcome: VerdictSummary) -> Verdict:
     said = Evaluation(
         policy_id=outcome.policy_id,
         policy_name="",

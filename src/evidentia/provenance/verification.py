@@ -133,7 +133,7 @@ class _BaseCheck:
                 return
 
     def _check_documents(self) -> Iterator[BrokenLink]:
-        changes = _Changes(oldest=self._commits[-1].oldest_readable)
+        changes = _VersionChanges(oldest=self._commits[-1].oldest_readable)
         for document in self._archive.documents():
             is_wanted = self._only is None or document.document_id == self._only
             if is_wanted:
@@ -194,7 +194,7 @@ class _BaseCheck:
         wrong = [name for name, value in expected.items() if getattr(event, name) != value]
         return f"event {index} records another {', '.join(wrong)}" if wrong else ""
 
-    def _version_faults(self, changes: _Changes) -> Iterator[BrokenLink]:
+    def _version_faults(self, changes: _VersionChanges) -> Iterator[BrokenLink]:
         corpus = CorpusState()
         known = {record.sequence for record in self._commits}
         for sequence in sorted(changes.sequences - known):
@@ -215,7 +215,7 @@ def _keeps_nothing(_: Sha256) -> None:
     """Stand for an archive that keeps no attachments: a document with a layout is then not whole."""
 
 
-class _Changes:
+class _VersionChanges:
     """What each commit added to and took from the corpus, as sums rather than lists."""
 
     def __init__(self, *, oldest: int) -> None:

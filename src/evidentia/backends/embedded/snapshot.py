@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from evidentia.backends.embedded.lexical.term_dictionary import Vocabulary
+from evidentia.backends.embedded.lexical.term_dictionary import TermDictionary
 from evidentia.backends.embedded.lexical.view import View
 from evidentia.backends.embedded.records import attachments, schema
 from evidentia.backends.embedded.records.commit_log import EventLogReader
-from evidentia.backends.embedded.records.document_table import Columns, DocumentTable, SignalTable
+from evidentia.backends.embedded.records.document_table import DocumentTable, MetadataColumns, SignalTable
 from evidentia.backends.embedded.records.reader import FragmentReader
 from evidentia.backends.embedded.records.source_registry import descriptors_at
 from evidentia.backends.embedded.vectors.hnsw import GraphSource, RowRules
@@ -78,8 +78,8 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         self._lock = lock
         self._access_at = access_at
         self._table = DocumentTable(database, sequence=version.commit.sequence, segments=segments)
-        self._vocabulary = Vocabulary(segments)
-        self._columns = Columns(self._load_records)
+        self._vocabulary = TermDictionary(segments)
+        self._columns = MetadataColumns(self._load_records)
         self._signals = SignalTable(segments, columns=self._columns, document_of=self._table.document_of)
         log = EventLogReader(database, size=version.commit.log_size)
         self._fragments = FragmentReader(database, table=self._table, log=log)
@@ -342,7 +342,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         allowed = self._decide(scope, self._table.access_keys, self._columns)
         if self._access_at > self._version.commit.sequence:
             access_keys, records = self._table.last_known(self._access_at)
-            allowed &= self._decide(scope, access_keys, Columns(lambda: records))
+            allowed &= self._decide(scope, access_keys, MetadataColumns(lambda: records))
         return View(
             self._vocabulary,
             allowed=allowed,
@@ -352,7 +352,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
             search=self._search,
         )
 
-    def _decide(self, scope: AccessScope, access_keys: NDArray[np.int64], columns: Columns) -> NDArray[np.bool_]:
+    def _decide(self, scope: AccessScope, access_keys: NDArray[np.int64], columns: MetadataColumns) -> NDArray[np.bool_]:
         """Return which documents a scope may see, given the access rule and the fields of each."""
         admitting = [key for key, rule in self._table.rules.items() if is_allowed(schema.decode_access(rule), scope)]
         allowed = np.isin(access_keys, np.asarray(sorted(admitting), dtype=np.int64))

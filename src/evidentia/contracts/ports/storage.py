@@ -161,7 +161,7 @@ class CustodyArchive(Protocol):
 class SupportsVectorCustody(Protocol):
     """Gives verification the vectors that a base says it has."""
 
-    def vector_reigns(self) -> Sequence[tuple[int, int, VectorIdentity]]:
+    def vector_space_periods(self) -> Sequence[tuple[int, int, VectorIdentity]]:
         """Return from which commit on which space is in force, oldest first."""
         ...
 
@@ -181,8 +181,8 @@ class Collector(Protocol):
         """Remove all but the newest versions and merge segments; the event log is never shortened."""
         ...
 
-    def tidy(self, *, widely: bool = False) -> GcReport:
-        """Merge segments without removing a version; `widely` rewrites the vectors into wide files too."""
+    def compact(self, *, full: bool = False) -> GcReport:
+        """Merge segments without removing a version; `full` rewrites the vectors into wide files too."""
         ...
 
 

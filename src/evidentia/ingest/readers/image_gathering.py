@@ -34,7 +34,7 @@ _UNFIT = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud8
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,63}")
 
 
-class LeftOut(StrEnum):
+class OmissionReason(StrEnum):
     """Why an image of a document was not kept; the words of the note."""
 
     TINY = f"smaller than {SMALLEST_PIXELS} by {SMALLEST_PIXELS} pixels"
@@ -73,34 +73,34 @@ class ImageGatherer:
     def __init__(self, limits: ReadLimits) -> None:
         self.pictures: list[Picture] = []
         self.limits = limits
-        self.last_left_out = LeftOut.KIND
+        self.last_left_out = OmissionReason.KIND
         """Why the last image that was not kept was left out."""
         self._bytes_left = limits.max_images_bytes
         self._shared: dict[bytes, bytes] = {}
         self._seen: dict[bytes, int] = {}
-        self._left_out: dict[LeftOut, int] = {}
+        self._left_out: dict[OmissionReason, int] = {}
         self._hosts: list[str] = []
 
     def take(self, content: bytes, *, name: str = "", alt: str = "") -> Picture | None:
         """Take the bytes of an image; None when it is left out. The place is for the caller to fill in."""
         media_type = media_type_of(content)
         if media_type is None:
-            self.leave_out(LeftOut.KIND)
+            self.leave_out(OmissionReason.KIND)
             return None
         if len(content) > self.limits.max_image_bytes:
-            self.leave_out(LeftOut.LARGE)
+            self.leave_out(OmissionReason.LARGE)
             return None
         if is_tiny(pixels_of(content, media_type)):
-            self.leave_out(LeftOut.TINY)
+            self.leave_out(OmissionReason.TINY)
             return None
         key = hashlib.sha256(content).digest()
         is_new = key not in self._shared
         if len(self.pictures) >= self.limits.max_images or (is_new and len(content) > self._bytes_left):
-            self.leave_out(LeftOut.MANY)
+            self.leave_out(OmissionReason.MANY)
             return None
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] > MAX_REPEATS:
-            self.leave_out(LeftOut.REPEATED)
+            self.leave_out(OmissionReason.REPEATED)
             return None
         if is_new:
             self._bytes_left -= len(content)
@@ -109,11 +109,11 @@ class ImageGatherer:
     def refer(self, reference: str, *, alt: str = "") -> Picture | None:
         """Take an image that is a file next to the document, by its path; the caller of the reader brings its bytes."""
         if len(self.pictures) >= self.limits.max_images:
-            self.leave_out(LeftOut.MANY)
+            self.leave_out(OmissionReason.MANY)
             return None
         return self._kept(b"", "", name=reference, alt=alt)
 
-    def leave_out(self, cause: LeftOut, *, host: str = "") -> None:
+    def leave_out(self, cause: OmissionReason, *, host: str = "") -> None:
         """Count an image that is not kept."""
         self.last_left_out = cause
         self._left_out[cause] = self._left_out.get(cause, 0) + 1
@@ -129,10 +129,10 @@ class ImageGatherer:
         return (f"{NoteReason.IMAGES_LEFT_OUT.value}: has images that were left out: {listed}",)
 
     def _counted(self) -> Iterator[str]:
-        for cause in LeftOut:
+        for cause in OmissionReason:
             if cause in self._left_out:
                 hosts = ", ".join([*self._hosts[:MAX_HOSTS], *(["..."] if len(self._hosts) > MAX_HOSTS else [])])
-                yield f"{self._left_out[cause]} {cause.value}" + (f" ({hosts})" if cause is LeftOut.REMOTE and hosts else "")
+                yield f"{self._left_out[cause]} {cause.value}" + (f" ({hosts})" if cause is OmissionReason.REMOTE and hosts else "")
 
     def _kept(self, content: bytes, media_type: str, *, name: str, alt: str) -> Picture:
         picture = Picture(content=content, media_type=media_type, name=name, alt=clean(alt, MAX_ALT_LENGTH))

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from evidentia.ingest.readers.image_gathering import LeftOut, is_tiny
+from evidentia.ingest.readers.image_gathering import OmissionReason, is_tiny
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +30,10 @@ def take_related(gatherer: ImageGatherer, relations: object, relation_id: str, *
         return None
     relation = relations.get(relation_id)  # type: ignore[attr-defined]  # neither Office library has types
     if relation is None:
-        gatherer.leave_out(LeftOut.MISSING)
+        gatherer.leave_out(OmissionReason.MISSING)
         return None
     if relation.is_external:
-        gatherer.leave_out(LeftOut.REMOTE, host=host_of(relation.target_ref))
+        gatherer.leave_out(OmissionReason.REMOTE, host=host_of(relation.target_ref))
         return None
     part = relation.target_part
     return gatherer.take(part.blob, name=str(part.partname), alt=alt)
@@ -45,17 +45,17 @@ def take_source(gatherer: ImageGatherer, source: str, *, alt: str) -> Picture | 
         return _inline(gatherer, source, match, alt=alt)
     reference = source.strip()
     if reference.startswith(("//", "\\\\")) or _SCHEME.match(reference):
-        gatherer.leave_out(LeftOut.REMOTE, host=host_of(reference))
+        gatherer.leave_out(OmissionReason.REMOTE, host=host_of(reference))
         return None
     if not reference or reference.startswith("#") or len(reference) > MAX_REFERENCE_LENGTH:
-        gatherer.leave_out(LeftOut.MISSING)
+        gatherer.leave_out(OmissionReason.MISSING)
         return None
     return gatherer.refer(reference, alt=alt)
 
 
 def _inline(gatherer: ImageGatherer, source: str, match: re.Match[str], *, alt: str) -> Picture | None:
     if (len(source) - match.end()) * 3 // 4 > gatherer.limits.max_image_bytes:
-        gatherer.leave_out(LeftOut.LARGE)
+        gatherer.leave_out(OmissionReason.LARGE)
         return None
     encoded = unquote_to_bytes(source[match.end() :])
     if ";base64" not in match.group().lower():
@@ -63,7 +63,7 @@ def _inline(gatherer: ImageGatherer, source: str, match: re.Match[str], *, alt: 
     try:
         return gatherer.take(base64.b64decode(encoded), alt=alt)
     except binascii.Error:
-        gatherer.leave_out(LeftOut.KIND)
+        gatherer.leave_out(OmissionReason.KIND)
         return None
 
 
@@ -143,7 +143,7 @@ class HtmlImages:
         """Take the image an `img` element names, unless its size says that nobody is meant to see it."""
         size = (_pixels(attributes.get("width")), _pixels(attributes.get("height")))
         if size[0] is not None and size[1] is not None and is_tiny((size[0], size[1])):
-            self._gatherer.leave_out(LeftOut.TINY)
+            self._gatherer.leave_out(OmissionReason.TINY)
             return None
         alt = attributes.get("alt") or attributes.get("title") or ""
         return take_source(self._gatherer, attributes.get("src") or "", alt=alt)

@@ -40,7 +40,7 @@ _LOOK = 120
 Span = tuple[int, int]
 
 
-class Unit(NamedTuple):
+class TextUnit(NamedTuple):
     """A sentence or a line: where it is, and what it is."""
 
     start: int
@@ -49,7 +49,7 @@ class Unit(NamedTuple):
     is_heading: bool = False
 
 
-def choose(before: Unit | None, after: Unit | None, *, gap_before: int, gap_after: int) -> Unit | None:
+def choose(before: TextUnit | None, after: TextUnit | None, *, gap_before: int, gap_after: int) -> TextUnit | None:
     """Return the unit an image between two belongs to; the gaps say how far away each is, in whole numbers of any measure."""
     if before is None or after is None:
         return before or after
@@ -80,7 +80,7 @@ class TextMap:
         self._wraps = wraps
         self._has_headings = has_headings
         self._captions = captions
-        self._units: dict[int, tuple[list[Unit], list[int]]] = {}
+        self._units: dict[int, tuple[list[TextUnit], list[int]]] = {}
         self._breaks: list[int] | None = None
 
     def nearest(self, anchor: int, *, section: int = 0, gaps: Span | None = None) -> Span:
@@ -108,13 +108,13 @@ class TextMap:
         """Return where a page or slide begins."""
         return self._sections[section]
 
-    def last_within(self, start: int, end: int, *, section: int) -> Unit | None:
+    def last_within(self, start: int, end: int, *, section: int) -> TextUnit | None:
         """Return the last unit that begins within a stretch."""
         units, starts = self._of(section)
         index = bisect_left(starts, end) - 1
         return units[index] if index >= 0 and units[index].end > start else None
 
-    def first_within(self, start: int, end: int, *, section: int) -> Unit | None:
+    def first_within(self, start: int, end: int, *, section: int) -> TextUnit | None:
         """Return the first unit that ends within a stretch or begins in it."""
         units, starts = self._of(section)
         index = bisect_right(starts, start) - 1
@@ -122,7 +122,7 @@ class TextMap:
             index += 1
         return units[index] if index < len(units) and units[index].start < end else None
 
-    def span_of(self, unit: Unit, *, at_end: bool) -> Span:
+    def span_of(self, unit: TextUnit, *, at_end: bool) -> Span:
         """Return the characters of a unit, a caption with all of its line, bounded in length."""
         if unit.is_caption:
             line_end = self._text.find("\n", unit.end)
@@ -131,7 +131,7 @@ class TextMap:
             at_end = False
         return self._clipped(unit, at_end=at_end)
 
-    def _of(self, section: int) -> tuple[list[Unit], list[int]]:
+    def _of(self, section: int) -> tuple[list[TextUnit], list[int]]:
         if section not in self._units:
             start = self._sections[section]
             end = self._sections[section + 1] if section + 1 < len(self._sections) else len(self._text)
@@ -139,7 +139,7 @@ class TextMap:
             self._units[section] = units, [unit.start for unit in units]
         return self._units[section]
 
-    def _found(self, start: int, end: int) -> Iterator[Unit]:
+    def _found(self, start: int, end: int) -> Iterator[TextUnit]:
         stretches = [(start, end)] if self._wraps else [match.span() for match in _LINE.finditer(self._text, start, end)]
         for low, high in stretches:
             for sentence in split_sentences(self._text[low:high]):
@@ -147,21 +147,21 @@ class TextMap:
                 if unit is not None:
                     yield unit
 
-    def _unit(self, start: int, end: int) -> Unit | None:
+    def _unit(self, start: int, end: int) -> TextUnit | None:
         if _WORD.search(self._text, start, end) is None:
             return None
         is_heading = self._has_headings and _HEADING.match(self._text, start, end) is not None
         mark = _BLOCK_MARK.match(self._text, start, end)
         bare = mark.end() if mark else start
         captioned = start in self._captions or is_caption(self._text[bare : min(end, bare + _LOOK)])
-        return Unit(bare, end, captioned, is_heading)
+        return TextUnit(bare, end, captioned, is_heading)
 
     def _gap(self, start: int, end: int) -> int:
         if self._breaks is None:
             self._breaks = [index for index, character in enumerate(self._text) if character == "\n"]
         return int(bisect_left(self._breaks, start) != bisect_left(self._breaks, end))
 
-    def _clipped(self, unit: Unit, *, at_end: bool) -> Span:
+    def _clipped(self, unit: TextUnit, *, at_end: bool) -> Span:
         start, end = unit.start, unit.end
         if end - start <= MAX_LENGTH:
             return start, end

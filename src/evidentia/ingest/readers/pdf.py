@@ -16,7 +16,7 @@ from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import SemanticVersion, ToolId
 from evidentia.contracts.layout import ExtractedText
 from evidentia.contracts.ports import DocumentReader
-from evidentia.ingest.readers.image_gathering import ImageGatherer, LeftOut, Picture
+from evidentia.ingest.readers.image_gathering import ImageGatherer, OmissionReason, Picture
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
 from evidentia.ingest.readers.nearest_text import TextMap, choose
 from evidentia.ingest.readers.pdf_streams import image_file, is_repacked
@@ -126,10 +126,10 @@ _BROKEN = (AttributeError, TypeError, ValueError, KeyError, IndexError, Overflow
 
 class _Drawn(NamedTuple):
     picture: Picture
-    box: Box
+    box: PageBox
 
 
-class _Page(NamedTuple):
+class _PdfPage(NamedTuple):
     drawn: list[_Drawn]
     lines: list[TextLine]
 
@@ -139,8 +139,8 @@ class PdfImages:
 
     def __init__(self, gatherer: ImageGatherer) -> None:
         self._gatherer = gatherer
-        self._pages: dict[int, _Page] = {}
-        self._files: dict[int, bytes | LeftOut] = {}
+        self._pages: dict[int, _PdfPage] = {}
+        self._files: dict[int, bytes | OmissionReason] = {}
         self._pixels_left = MAX_PIXELS
 
     def text_of(self, page: pypdf.PageObject, *, section: int, start: int) -> str:
@@ -156,7 +156,7 @@ class PdfImages:
             one.picture.section = section
         if drawn:
             shift = start - (len(whole) - len(whole.lstrip()))
-            self._pages[section] = _Page(drawn, drawing.lines(whole, shift=shift, low=start, high=start + len(text)))
+            self._pages[section] = _PdfPage(drawn, drawing.lines(whole, shift=shift, low=start, high=start + len(text)))
         return text
 
     def placed(self, texts: TextMap) -> Iterator[ExtractedImage]:
@@ -172,7 +172,7 @@ class PdfImages:
         if key not in self._files:
             self._files[key] = self._read(image)
         content = self._files[key]
-        if isinstance(content, LeftOut):
+        if isinstance(content, OmissionReason):
             self._gatherer.leave_out(content)
             return ()
         picture = self._gatherer.take(content)
@@ -180,17 +180,17 @@ class PdfImages:
             self._files[key] = self._gatherer.last_left_out
         return (picture,)
 
-    def _read(self, image: Any) -> bytes | LeftOut:  # noqa: ANN401  # as above
+    def _read(self, image: Any) -> bytes | OmissionReason:  # noqa: ANN401  # as above
         from pypdf.errors import PyPdfError
 
         try:
             pixels = int(image.get("/Width", 0)) * int(image.get("/Height", 0)) if is_repacked(image) else 0
             if self._pixels_left < pixels <= MAX_PIXELS:
-                return LeftOut.MANY
+                return OmissionReason.MANY
             content = image_file(image, self._gatherer.limits)
         except (*_BROKEN, PyPdfError):
-            return LeftOut.COLOURS
-        self._pixels_left -= 0 if content is LeftOut.LARGE else pixels
+            return OmissionReason.COLOURS
+        self._pixels_left -= 0 if content is OmissionReason.LARGE else pixels
         return content
 
 
@@ -198,7 +198,7 @@ class _Drawing:
     """Listens to a page being read and keeps where its images and its pieces of text are."""
 
     def __init__(self, objects: dict[str, Any]) -> None:
-        self.images: list[tuple[Any, Box]] = []
+        self.images: list[tuple[Any, PageBox]] = []
         self._objects = objects
         self._open: object = None
         self._pieces: list[tuple[str, int, int, int]] = []
@@ -280,11 +280,11 @@ def _images(drawn: Any) -> Iterator[Any]:  # noqa: ANN401  # as above
             waiting.extend((inner, depth + 1) for inner in reversed(_named(current.get("/Resources")).values()))
 
 
-def _box(matrix: Sequence[float]) -> Box:
+def _box(matrix: Sequence[float]) -> PageBox:
     corners = [(0, 0), (1, 0), (0, 1), (1, 1)]
     across = [_whole(matrix[0] * u + matrix[2] * v + matrix[4]) for u, v in corners]
     up = [_whole(matrix[1] * u + matrix[3] * v + matrix[5]) for u, v in corners]
-    return Box(min(across), min(up), max(across), max(up))
+    return PageBox(min(across), min(up), max(across), max(up))
 
 
 def _whole(points: float) -> int:
@@ -299,7 +299,7 @@ MAX_COMPARISONS = 1_000_000
 """Images times lines of one page; beyond it, images take the text of the page's head."""
 
 
-class Box(NamedTuple):
+class PageBox(NamedTuple):
     """Where an image lies, in points from the lower left of the page."""
 
     left: int
@@ -307,9 +307,9 @@ class Box(NamedTuple):
     right: int
     top: int
 
-    def joined(self, other: Box) -> Box:
+    def joined(self, other: PageBox) -> PageBox:
         """Return the box around both."""
-        return Box(min(self.left, other.left), min(self.bottom, other.bottom), max(self.right, other.right), max(self.top, other.top))
+        return PageBox(min(self.left, other.left), min(self.bottom, other.bottom), max(self.right, other.right), max(self.top, other.top))
 
 
 class TextLine(NamedTuple):
@@ -332,7 +332,7 @@ class TextLine(NamedTuple):
         return self.x + (self.end - self.start) * self.size // 2
 
 
-def nearest_spans(boxes: Sequence[Box], lines: Sequence[TextLine], texts: TextMap, *, section: int) -> Iterator[tuple[int, Span]]:
+def nearest_spans(boxes: Sequence[PageBox], lines: Sequence[TextLine], texts: TextMap, *, section: int) -> Iterator[tuple[int, Span]]:
     """Yield the index of each image of a page, from top to bottom, with its nearest text."""
     order = sorted(range(len(boxes)), key=lambda index: (-boxes[index].top, boxes[index].left, index))
     if not lines or len(lines) * len(boxes) > MAX_COMPARISONS:
@@ -344,7 +344,7 @@ def nearest_spans(boxes: Sequence[Box], lines: Sequence[TextLine], texts: TextMa
         yield from ((index, span) for index in run)
 
 
-def _runs(order: Sequence[int], boxes: Sequence[Box], lines: Sequence[TextLine]) -> Iterator[tuple[list[int], Box]]:
+def _runs(order: Sequence[int], boxes: Sequence[PageBox], lines: Sequence[TextLine]) -> Iterator[tuple[list[int], PageBox]]:
     """Yield images that follow one another without a line of text between them, with the box around them."""
     run, around = [order[0]], boxes[order[0]]
     for index in order[1:]:
@@ -357,11 +357,11 @@ def _runs(order: Sequence[int], boxes: Sequence[Box], lines: Sequence[TextLine])
     yield run, around
 
 
-def _is_between(lines: Sequence[TextLine], *, upper: Box, lower: Box, around: Box) -> bool:
+def _is_between(lines: Sequence[TextLine], *, upper: PageBox, lower: PageBox, around: PageBox) -> bool:
     return any(lower.top <= line.middle <= upper.bottom and line.x <= around.right and line.right >= around.left for line in lines)
 
 
-def _nearest(box: Box, lines: Sequence[TextLine], texts: TextMap, section: int) -> Span:
+def _nearest(box: PageBox, lines: Sequence[TextLine], texts: TextMap, section: int) -> Span:
     middle = (box.bottom + box.top) // 2
     above = min((_ranked(box, line, index) for index, line in enumerate(lines) if line.middle >= middle), default=None)
     below = min((_ranked(box, line, index) for index, line in enumerate(lines) if line.middle < middle), default=None)
@@ -373,7 +373,7 @@ def _nearest(box: Box, lines: Sequence[TextLine], texts: TextMap, section: int) 
     return texts.span_of(chosen, at_end=chosen == before)
 
 
-def _ranked(box: Box, line: TextLine, index: int) -> tuple[int, int, int]:
+def _ranked(box: PageBox, line: TextLine, index: int) -> tuple[int, int, int]:
     """Return the distance in half lines, then how far the middles are apart, then the place in the text."""
     up = max(0, line.y - box.top, box.bottom - (line.y + line.size))
     across = max(0, box.left - line.right, line.x - box.right)

@@ -10,7 +10,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evidentia.ingest.readers.image_gathering import LeftOut, is_tiny, jpeg_components
+from evidentia.ingest.readers.image_gathering import OmissionReason, is_tiny, jpeg_components
 
 if TYPE_CHECKING:
     from evidentia.ingest.readers.limits import ReadLimits
@@ -44,16 +44,16 @@ class _Pixels(NamedTuple):
         return (self.width * self.depth * _CHANNELS[self.colour] + 7) // 8
 
 
-def image_file(stream: Any, limits: ReadLimits) -> bytes | LeftOut:  # noqa: ANN401  # pypdf's objects are whatever the file says
+def image_file(stream: Any, limits: ReadLimits) -> bytes | OmissionReason:  # noqa: ANN401  # pypdf's objects are whatever the file says
     """Return an image of a PDF as the bytes of a file, or why it is left out; raises what broken objects make pypdf raise."""
     width, height = int(stream.get("/Width", 0)), int(stream.get("/Height", 0))
     if is_tiny((width, height)):
-        return LeftOut.TINY
+        return OmissionReason.TINY
     encoded = stream._data  # noqa: SLF001  # the public way decodes the picture
     if len(encoded) > limits.max_image_bytes * 2:
-        return LeftOut.LARGE
+        return OmissionReason.LARGE
     if stream.get("/ImageMask") is not None and bool(stream["/ImageMask"]):
-        return LeftOut.COLOURS
+        return OmissionReason.COLOURS
     filters, settings = _filters(stream)
     for name in filters[:-1]:
         encoded = _unwrapped(name, encoded, limits.max_image_bytes * 2)
@@ -62,10 +62,10 @@ def image_file(stream: Any, limits: ReadLimits) -> bytes | LeftOut:  # noqa: ANN
         return _whole_file(last, encoded, settings, height)
     pixels = _pixels(stream, width, height)
     if pixels is None or last not in _PACKED | _WRITTEN:
-        return LeftOut.COLOURS
+        return OmissionReason.COLOURS
     if last in _WRITTEN and last:
         encoded = _unwrapped(last, encoded, limits.max_image_bytes * 2)
-    return LeftOut.LARGE if pixels.row_bytes * height > LARGEST_PIXEL_BYTES else _png(pixels, encoded, last, settings)
+    return OmissionReason.LARGE if pixels.row_bytes * height > LARGEST_PIXEL_BYTES else _png(pixels, encoded, last, settings)
 
 
 def is_repacked(stream: Any) -> bool:  # noqa: ANN401  # as above
@@ -74,13 +74,13 @@ def is_repacked(stream: Any) -> bool:  # noqa: ANN401  # as above
     return not (filters and filters[-1] in _WHOLE_FILES) and int(settings.get("/Predictor", 1)) not in _PNG_PREDICTORS
 
 
-def _whole_file(last: str, encoded: bytes, settings: Any, height: int) -> bytes | LeftOut:  # noqa: ANN401  # as above
+def _whole_file(last: str, encoded: bytes, settings: Any, height: int) -> bytes | OmissionReason:  # noqa: ANN401  # as above
     if last in {"/CCITTFaxDecode", "/CCF"}:
         from pypdf.filters import CCITTFaxDecode
 
         return CCITTFaxDecode.decode(encoded, settings or None, height)
     if last != "/JPXDecode" and jpeg_components(encoded) not in {1, 3}:
-        return LeftOut.COLOURS
+        return OmissionReason.COLOURS
     return bytes(encoded)
 
 
@@ -149,7 +149,7 @@ def _palette(base: int | None, entries: bytes) -> bytes:
     return entries[: min(whole, _LARGEST_PALETTE * _PALETTE_ENTRY)]
 
 
-def _png(pixels: _Pixels, encoded: bytes, last: str, settings: Any) -> bytes | LeftOut:  # noqa: ANN401  # as above
+def _png(pixels: _Pixels, encoded: bytes, last: str, settings: Any) -> bytes | OmissionReason:  # noqa: ANN401  # as above
     is_packed = last in _PACKED
     predictor = int(settings.get("/Predictor", 1)) if is_packed else 1
     if predictor in _PNG_PREDICTORS:
@@ -161,7 +161,7 @@ def _png(pixels: _Pixels, encoded: bytes, last: str, settings: Any) -> bytes | L
     else:
         packed = b""
     if not packed or (pixels.colour == _PALETTE and not pixels.palette):
-        return LeftOut.COLOURS
+        return OmissionReason.COLOURS
     head = struct.pack(">IIBBBBB", pixels.width, pixels.height, pixels.depth, pixels.colour, 0, 0, 0)
     palette = _part(b"PLTE", pixels.palette) if pixels.palette else b""
     return b"\x89PNG\r\n\x1a\n" + _part(b"IHDR", head) + palette + _part(b"IDAT", packed) + _part(b"IEND", b"")

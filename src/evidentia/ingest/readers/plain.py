@@ -247,7 +247,7 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\r?\n")
 Span = tuple[int, int]
 
 
-class Found(NamedTuple):
+class MarkdownImage(NamedTuple):
     """An image of a text: its markup, what it names, and what it says instead; of a tag also the attributes."""
 
     start: int
@@ -273,7 +273,7 @@ def place_images(text: str, gatherer: ImageGatherer, *, body_start: int = 0) -> 
     return tuple(picture.placed(nearest.nearest(picture.anchor)) for picture in taken)
 
 
-def find_images(text: str, *, body_start: int = 0) -> Iterator[Found]:
+def find_images(text: str, *, body_start: int = 0) -> Iterator[MarkdownImage]:
     """Yield the images of a text in order, in time linear in its length."""
     if _ANY.search(text, body_start) is None:
         return
@@ -289,7 +289,7 @@ def find_images(text: str, *, body_start: int = 0) -> Iterator[Found]:
             yield image
 
 
-def _image(match: re.Match[str], definitions: dict[str, str]) -> Found | None:
+def _image(match: re.Match[str], definitions: dict[str, str]) -> MarkdownImage | None:
     alt, bracketed, bare, label, tag = match.groups()
     if tag is not None:
         attributes: dict[str, str | None] = {}
@@ -297,11 +297,11 @@ def _image(match: re.Match[str], definitions: dict[str, str]) -> Found | None:
             attributes.setdefault(
                 attribute.group(1).lower(), html.unescape(attribute.group(2) or attribute.group(3) or attribute.group(4) or "")
             )
-        return Found(match.start(), match.end(), attributes.get("src") or "", "", attributes)
+        return MarkdownImage(match.start(), match.end(), attributes.get("src") or "", "", attributes)
     if bracketed is not None or bare is not None:
-        return Found(match.start(), match.end(), _plain(bracketed if bracketed is not None else bare), _plain(alt))
+        return MarkdownImage(match.start(), match.end(), _plain(bracketed if bracketed is not None else bare), _plain(alt))
     source = definitions.get(_label(label or alt))
-    return Found(match.start(), match.end(), source, _plain(alt)) if source is not None else None
+    return MarkdownImage(match.start(), match.end(), source, _plain(alt)) if source is not None else None
 
 
 def _fenced(text: str, start: int) -> Iterator[Span]:
@@ -350,7 +350,7 @@ def _code_spans(text: str, start: int) -> Iterator[Span]:
         index = other + 1
 
 
-def _without_markup(text: str, found: list[Found]) -> str:
+def _without_markup(text: str, found: list[MarkdownImage]) -> str:
     """Return the text with images, the links around them, tags, comments and fences as blanks, every offset where it was."""
     spans: list[Span] = [*_comments(text, 0)]
     for image in found:

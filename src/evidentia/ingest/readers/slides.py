@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.layout import ExtractedImage
     from evidentia.ingest.readers.image_gathering import Picture
-    from evidentia.ingest.readers.nearest_text import Unit
+    from evidentia.ingest.readers.nearest_text import TextUnit
 
 
 TOOL_ID = ToolId("python-pptx")
@@ -49,9 +49,9 @@ class SlidesReader(DocumentReader):
         pages: list[int] = []
         for number, slide in enumerate(presentation.slides, start=1):
             pages.append(gatherer.length)
-            blocks: list[Block] = []
+            blocks: list[SlideBlock] = []
             for text, position in _blocks(slide, number):
-                blocks.append(Block(gatherer.length, gatherer.length + len(text), position))
+                blocks.append(SlideBlock(gatherer.length, gatherer.length + len(text), position))
                 gatherer.add(f"{text}\n\n")
             pictures.take(slide, blocks, section=number - 1)
         text = gatherer.joined()
@@ -69,20 +69,20 @@ class SlidesReader(DocumentReader):
         )
 
 
-def _blocks(slide: object, number: int) -> Iterator[tuple[str, Position | None]]:
+def _blocks(slide: object, number: int) -> Iterator[tuple[str, SlidePosition | None]]:
     """Yield the texts of a slide, each with the place of its shape; speaker notes have none."""
     shapes = slide.shapes  # type: ignore[attr-defined]  # python-pptx has no types
     title = shapes.title
     heading = " ".join(title.text_frame.text.split()) if title is not None else ""
     contents = [
-        (text, Position.of(shape, order))
+        (text, SlidePosition.of(shape, order))
         for order, shape in enumerate(shapes)
         if title is None or shape.shape_id != title.shape_id
         for text in _shape_texts(shape)
     ]
     notes = _notes(slide)
     if heading or contents or notes:
-        yield f"# {heading or f'Slide {number}'}", Position.first()
+        yield f"# {heading or f'Slide {number}'}", SlidePosition.first()
         yield from contents
         yield from ((text, None) for text in notes)
 
@@ -124,7 +124,7 @@ _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
 
-class Position(NamedTuple):
+class SlidePosition(NamedTuple):
     """Where the outermost shape stands on its slide; shapes at one place keep the order of the file."""
 
     top: int
@@ -148,18 +148,18 @@ class Position(NamedTuple):
         return cls(-(1 << 62), 0, 0)
 
 
-class Block(NamedTuple):
+class SlideBlock(NamedTuple):
     """A text of a slide: its characters and where it stands; None for what is not on the slide."""
 
     start: int
     end: int
-    position: Position | None
+    position: SlidePosition | None
 
 
 class _Placed(NamedTuple):
     picture: Picture
-    before: Block | None
-    after: Block | None
+    before: SlideBlock | None
+    after: SlideBlock | None
 
 
 class SlidePictures:
@@ -169,7 +169,7 @@ class SlidePictures:
         self._gatherer = gatherer
         self._placed: list[_Placed] = []
 
-    def take(self, slide: object, blocks: Sequence[Block], *, section: int) -> None:
+    def take(self, slide: object, blocks: Sequence[SlideBlock], *, section: int) -> None:
         """Take the pictures of one slide, those in groups too."""
         relations = slide.part.rels  # type: ignore[attr-defined]  # python-pptx has no types
         shown = sorted((block for block in blocks if block.position is not None), key=lambda block: (block.position, block.start))
@@ -204,14 +204,14 @@ class SlidePictures:
         return take_related(self._gatherer, relations, blip.get(f"{_R}embed") or blip.get(f"{_R}link") or "", alt=alt)
 
 
-def _pictures(slide: object) -> Iterable[tuple[Position, object]]:
+def _pictures(slide: object) -> Iterable[tuple[SlidePosition, object]]:
     for order, shape in enumerate(slide.shapes):  # type: ignore[attr-defined]  # python-pptx has no types
         element = shape._element  # noqa: SLF001  # the public interface refuses linked and broken pictures with an error
         if element.tag == f"{_P}pic":
-            yield Position.of(shape, order), element
+            yield SlidePosition.of(shape, order), element
         elif element.tag == f"{_P}grpSp":
-            yield from ((Position.of(shape, order), inner) for inner in element.iter(f"{_P}pic"))
+            yield from ((SlidePosition.of(shape, order), inner) for inner in element.iter(f"{_P}pic"))
 
 
-def _is(chosen: Unit, last: Unit | None) -> bool:
+def _is(chosen: TextUnit, last: TextUnit | None) -> bool:
     return last is not None and chosen == last

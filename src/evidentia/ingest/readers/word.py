@@ -83,7 +83,7 @@ class _Place(NamedTuple):
     gaps: tuple[int, int] | None = None
 
 
-class _Line(NamedTuple):
+class _WordLine(NamedTuple):
     """A paragraph or a table; without text it is only a place for images."""
 
     text: str | None
@@ -97,7 +97,7 @@ class _BlockReader:
     def __init__(self, images: WordImages) -> None:
         self._images = images
 
-    def lines(self, block: Paragraph | Table) -> Iterator[_Line]:
+    def lines(self, block: Paragraph | Table) -> Iterator[_WordLine]:
         """Yield what a block gives: a line, a table of lines, or nothing."""
         from docx.text.paragraph import Paragraph
 
@@ -109,16 +109,16 @@ class _BlockReader:
         found = list(self._images.of(block))
         if not text:
             if found:
-                yield _Line(None, [_Place(0, picture, (1, 1)) for _, picture in found])
+                yield _WordLine(None, [_Place(0, picture, (1, 1)) for _, picture in found])
             return
         mark = _heading_mark(block)
         indent = len(whole) - len(whole.lstrip())
         places = [
             _Place(len(mark) + min(max(offset - indent, 0), len(text)) if offset > indent else 0, picture) for offset, picture in found
         ]
-        yield _Line(mark + text, places, _style_of(block) == "Caption")
+        yield _WordLine(mark + text, places, _style_of(block) == "Caption")
 
-    def _table(self, table: Table) -> _Line:
+    def _table(self, table: Table) -> _WordLine:
         """Return a line per row, read from the cells as written: `row.cells` repeats a cell as often as its claimed span says."""
         from docx.table import _Cell
 
@@ -140,7 +140,7 @@ class _BlockReader:
             if not is_blank:
                 rows.append(line)
                 start += len(line) + 1
-        return _Line("\n".join(rows), places)
+        return _WordLine("\n".join(rows), places)
 
     def _cell(self, cell: object) -> tuple[str, list[_Place]]:
         texts: list[str] = []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.policies import PolicyBody, PolicyId, StoredPolicy
-    from evidentia.provenance.decision_lines import Header
+    from evidentia.provenance.decision_lines import LineHeader
     from evidentia.serving.operations.server_context import ServerContext
 
 
@@ -198,7 +198,7 @@ def _calibrate_rule(context: ServerContext, request: OperationRequest) -> Reply:
     since_us = _since_us(context, query["minutes"])
     counted = _Counted()
 
-    def is_wanted(_: str, header: Header) -> bool:
+    def is_wanted(_: str, header: LineHeader) -> bool:
         return header.kind != "policies" and header.at_us >= since_us and counted.one()
 
     records: Iterator[LogRecord] = scan(context.parts.log, is_wanted)
@@ -242,7 +242,7 @@ class _Lines:
                 self._counted.one()
                 yield line
 
-    def _is_own(self, header: Header, details: bytes) -> bool:
+    def _is_own(self, header: LineHeader, details: bytes) -> bool:
         if header.kind == "run":
             self._own.discard(header.run_id)
             if not details.startswith(REDACTED_MARK):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import sqlite3
@@ -12,12 +11,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import msgspec
-
 from evidentia.backends.embedded.backup.backup_format import name_problem
 from evidentia.backends.embedded.backup.backup_sink import pieces
 from evidentia.backends.embedded.logs.decision_log_file import DECISIONS_NAME, SUFFIX, list_parts
-from evidentia.backends.embedded.logs.receipt_log import RECEIPTS_NAME
+from evidentia.backends.embedded.logs.receipt_log import RECEIPTS_NAME, read_line
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
 from evidentia.backends.embedded.records.database import DATABASE_NAME, LOCK_NAME, SEGMENTS_NAME, open_for_reading, storage_errors
@@ -26,6 +23,7 @@ from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME
 from evidentia.contracts.backups import LeftOut
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseBusyError, BaseDamagedError
+from evidentia.foundation.append_log import whole_lines
 from evidentia.provenance.decision_audit import ChainAudit
 
 if TYPE_CHECKING:
@@ -124,15 +122,6 @@ def _shown(name: str) -> str:
 _ATTEMPTS: Final = 20
 
 
-class _ReceiptLine(msgspec.Struct, frozen=True, kw_only=True):
-    hash: str
-    previous: str
-    receipt: msgspec.Raw
-
-
-_decode_receipt_line = msgspec.json.Decoder(_ReceiptLine).decode
-
-
 def copy_receipts(directory: Path, sink: Sink) -> int:
     """Copy every receipt that is complete, and return how many there are."""
     count = 0
@@ -161,31 +150,11 @@ def copy_decisions(directory: Path, sink: Sink) -> int:
     raise BaseBusyError(str(folder), waited_ms=0)
 
 
-def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield pieces that end where a line does; what stands after the last end is left out."""
-    rest = b""
-    for block in blocks:
-        end = block.rfind(b"\n") + 1
-        if end:
-            yield rest + block[:end]
-            rest = block[end:]
-        else:
-            rest += block
-
-
 def _check_receipts(name: str, blocks: Iterable[bytes]) -> int:
     previous, number = "", 0
-    for block in blocks:
-        for line in block.splitlines():
-            number += 1
-            try:
-                stored = _decode_receipt_line(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise BaseDamagedError(f"'{name}', line {number}", f"it cannot be read ({error})") from error
-            seal = hashlib.sha256(previous.encode() + bytes(stored.receipt)).hexdigest()
-            if stored.previous != previous or stored.hash != seal:
-                raise BaseDamagedError(f"'{name}', line {number}", "it does not have its hash")
-            previous = stored.hash
+    for line in (line for block in blocks for line in block.splitlines()):
+        number += 1
+        previous = read_line(line, previous=previous, where=f"'{name}', line {number}", subject="it").hash
     return number
 
 

@@ -91,7 +91,7 @@ BLOCK: Final = 512
 END: Final = bytes(2 * BLOCK)
 
 
-class Member(NamedTuple):
+class TarMember(NamedTuple):
     """Where the content of a file lies."""
 
     name: str
@@ -111,10 +111,10 @@ def filling(size: int) -> bytes:
     return bytes(-size % BLOCK)
 
 
-def read_members(file: BinaryIO, *, where: str) -> list[Member]:
+def read_members(file: BinaryIO, *, where: str) -> list[TarMember]:
     """Return the files of a tar in their order; whatever this module would not have written is damage."""
     length = file.seek(0, 2)
-    members: list[Member] = []
+    members: list[TarMember] = []
     offset = 0
     while (header := _read(file, offset, BLOCK, where=where)) != END[:BLOCK]:
         member = _member(header, offset, where=where)
@@ -129,7 +129,7 @@ def read_members(file: BinaryIO, *, where: str) -> list[Member]:
     return members
 
 
-def _member(header: bytes, offset: int, *, where: str) -> Member:
+def _member(header: bytes, offset: int, *, where: str) -> TarMember:
     try:
         found = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape")
     except tarfile.TarError as error:
@@ -144,7 +144,7 @@ def _member(header: bytes, offset: int, *, where: str) -> Member:
         raise BackupDamagedError(
             where, f"the header of {found.name!a} is not the one that was written; unpack a tar that you packed yourself"
         )
-    return Member(found.name, offset + BLOCK, found.size)
+    return TarMember(found.name, offset + BLOCK, found.size)
 
 
 def _read(file: BinaryIO, offset: int, size: int, *, where: str) -> bytes:

@@ -9,10 +9,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evidentia.backends.embedded.backup.backup_format import BLOCK, END, MANIFEST_NAME, filling, header_of
-from evidentia.backends.embedded.records.database import sync_directory
 from evidentia.contracts.backups import BackupFile, BackupProgress
 from evidentia.contracts.errors import BackupRefusedError, BaseStateError
 from evidentia.contracts.ids import Sha256
+from evidentia.foundation.disk import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -16,21 +16,22 @@ from evidentia.backends.embedded.backup.backup_sink import Meter, pieces, sectio
 from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
-from evidentia.backends.embedded.records.database import DATABASE_NAME, SEGMENTS_NAME, storage_errors, sync_directory
+from evidentia.backends.embedded.records.database import DATABASE_NAME, SEGMENTS_NAME, storage_errors
 from evidentia.contracts.backups import RestoreReport
 from evidentia.contracts.errors import BackupDamagedError, BackupRefusedError, BaseForbiddenError
+from evidentia.foundation.disk import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import BinaryIO
 
-    from evidentia.backends.embedded.backup.backup_format import Member
+    from evidentia.backends.embedded.backup.backup_format import TarMember
     from evidentia.contracts.backups import BackupFile, BackupManifest, BackupProgress
 
 _UNNAMED: Final = f"{DATABASE_NAME}.new"
 
 
-class _Kept(Protocol):
+class _OpenBackup(Protocol):
     """A backup, open for reading."""
 
     def sizes(self) -> Mapping[str, int]:
@@ -101,9 +102,9 @@ class _Folder:
 
 
 class _Tar:
-    def __init__(self, file: BinaryIO, members: Iterable[Member], *, where: str) -> None:
+    def __init__(self, file: BinaryIO, members: Iterable[TarMember], *, where: str) -> None:
         self._file = file
-        self._members: dict[str, Member] = {}
+        self._members: dict[str, TarMember] = {}
         for member in members:
             if member.name in self._members:
                 raise BackupDamagedError(where, f"it holds {member.name!a} twice")
@@ -118,7 +119,7 @@ class _Tar:
 
 
 @contextmanager
-def _opened(backup: Path) -> Iterator[_Kept]:
+def _opened(backup: Path) -> Iterator[_OpenBackup]:
     try:
         if backup.is_dir():
             yield _Folder(backup)
@@ -141,7 +142,7 @@ def _refuse_occupied(directory: Path) -> None:
             raise BackupRefusedError(f"'{directory}' is not empty, and nothing is overwritten; name a directory that is new or empty")
 
 
-def _read_manifest(backup: Path, kept: _Kept) -> BackupManifest:
+def _read_manifest(backup: Path, kept: _OpenBackup) -> BackupManifest:
     size = kept.sizes().get(MANIFEST_NAME)
     if size is None:
         raise BackupRefusedError(f"'{backup}' has no {MANIFEST_NAME}: it is no backup, or one that was never finished")
@@ -150,7 +151,7 @@ def _read_manifest(backup: Path, kept: _Kept) -> BackupManifest:
     return decode_manifest(b"".join(kept.blocks(MANIFEST_NAME)), where=str(backup))
 
 
-def _check_list(manifest: BackupManifest, kept: _Kept) -> None:
+def _check_list(manifest: BackupManifest, kept: _OpenBackup) -> None:
     there = dict(kept.sizes())
     del there[MANIFEST_NAME]
     for each in manifest.files:
@@ -195,7 +196,7 @@ def _new_base(directory: Path) -> Iterator[None]:
         raise
 
 
-def _copy(file: BackupFile, kept: _Kept, directory: Path, *, meter: Meter) -> None:
+def _copy(file: BackupFile, kept: _OpenBackup, directory: Path, *, meter: Meter) -> None:
     path = directory / (_UNNAMED if file.name == DATABASE_NAME else file.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = 0o600 if file.name == GOVERNANCE_NAME else 0o666

@@ -6,126 +6,25 @@ The file is made with the first change. Rows carry a digest, so that a byte that
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import threading
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.backends.embedded.records.database import storage_errors, sync_directory
-from evidentia.backends.embedded.records.key_value_rows import microseconds
 from evidentia.contracts.control import AuditEntry, AuditKind, SecretKept
-from evidentia.contracts.errors import BaseDamagedError, BaseVersionError, InvalidFieldError, NotFoundError
+from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.ids import Sha256
+from evidentia.foundation.disk import BUSY_TIMEOUT_MS
+from evidentia.foundation.sqlite_file import SqliteFile, from_microseconds, to_microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
+    import sqlite3
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     from evidentia.contracts.ports import Clock, Entropy
 
-
-# --- side file ---
-# A small SQLite file beside a base: made with the first change, one connection, one transaction at a time.
-
-WAIT_MS: Final = 10_000
-_SETTINGS: Final = ("trusted_schema = OFF", "cell_size_check = ON", "secure_delete = ON", "synchronous = FULL")
-
-
-class SideFile:
-    """One connection to the file. Thread safe; several processes may share the file, and changes wait for each other.
-
-    `tables` are made in a new file, which `fill` may then put first rows into; a private one is for its owner's eyes only.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        *,
-        tables: Sequence[str],
-        format_number: int,
-        wait_ms: int = WAIT_MS,
-        fill: Callable[[sqlite3.Connection], object] = lambda _: None,
-        is_private: bool = False,
-    ) -> None:
-        self._path = path
-        self._tables = tables
-        self._format = format_number
-        self._wait_ms = wait_ms
-        self._fill = fill
-        self._is_private = is_private
-        self._lock = threading.RLock()
-        self._database: sqlite3.Connection | None = None
-
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection | None]:
-        """Give the connection; None while there is no file."""
-        with self._lock, self._errors():
-            yield self._database if self._database is not None or not self._path.exists() else self._open()
-
-    @contextmanager
-    def changing(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection for one transaction, which is durable when this ends, and nothing when it raises."""
-        with self._lock, self._errors():
-            database = self._database or self._open()
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-                database.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    database.execute("ROLLBACK")
-                raise
-
-    def close(self) -> None:
-        """Give back what is held."""
-        with self._lock:
-            if self._database is not None:
-                self._database.close()
-                self._database = None
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return storage_errors(self._path.parent, name=self._path.name)
-
-    def _open(self) -> sqlite3.Connection:
-        is_new = not self._path.exists()
-        if is_new and self._is_private:
-            self._path.touch(mode=0o600)
-        database = sqlite3.connect(self._path, timeout=self._wait_ms / 1_000, isolation_level=None, check_same_thread=False)
-        try:
-            self._prepare(database)
-            if is_new:
-                sync_directory(self._path.parent)
-        except BaseException:
-            database.close()
-            raise
-        self._database = database
-        return database
-
-    def _prepare(self, database: sqlite3.Connection) -> None:
-        for setting in _SETTINGS:
-            database.execute(f"PRAGMA {setting}")
-        if not _format_of(database):
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("BEGIN IMMEDIATE")
-            if not _format_of(database):  # another process may have been first
-                for statement in self._tables:
-                    database.execute(statement)
-                self._fill(database)
-                database.execute(f"PRAGMA user_version = {self._format}")
-            database.execute("COMMIT")
-        if _format_of(database) > self._format:
-            raise BaseVersionError(_format_of(database), known=self._format)
-
-
-def _format_of(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
-
-
-# --- governance db ---
 
 GOVERNANCE_NAME: Final = "governance.db"
 FORMAT: Final = 1
@@ -151,11 +50,11 @@ _TABLES: Final = (
 )
 
 
-class GovernanceFile(SideFile):
+class GovernanceFile(SqliteFile):
     """The file of a base's governance, for its owner's eyes only."""
 
-    def __init__(self, path: Path, *, wait_ms: int = WAIT_MS) -> None:
-        super().__init__(path, tables=_TABLES, format_number=FORMAT, wait_ms=wait_ms, is_private=True)
+    def __init__(self, path: Path, *, wait_ms: int = BUSY_TIMEOUT_MS) -> None:
+        super().__init__(path, tables=_TABLES, version=FORMAT, wait_ms=wait_ms, is_private=True)
 
 
 def digest_of(*parts: bytes | str) -> bytes:
@@ -175,11 +74,10 @@ def damaged(what: str) -> BaseDamagedError:
 # --- governance db audit ---
 # Who changed which policy, token or secret: one line per change, written in the transaction of the change.
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _COLUMNS: Final = "at_us, by, kind, change, subject, name, version, content"
 
 
-class Change(NamedTuple):
+class AuditChange(NamedTuple):
     """One line of the audit on its way in."""
 
     kind: AuditKind
@@ -191,9 +89,9 @@ class Change(NamedTuple):
     """The digest of what it is now."""
 
 
-def note_change(database: sqlite3.Connection, change: Change, *, tenant: str, by: str, at: datetime) -> None:
+def note_change(database: sqlite3.Connection, change: AuditChange, *, tenant: str, by: str, at: datetime) -> None:
     """Write a line of the audit, in the transaction of what it tells."""
-    row = (tenant, microseconds(at), by, change.kind.value, change.change, change.subject, change.name, change.version, change.content)
+    row = (tenant, to_microseconds(at), by, change.kind.value, change.change, change.subject, change.name, change.version, change.content)
     database.execute(f"INSERT INTO audit (tenant, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
@@ -208,7 +106,7 @@ def _entry(row: tuple[int, int, str, str, str, str, str, int | None, str | None]
     seq, at_us, by, kind, change, subject, name, version, content = row
     return AuditEntry(
         seq=seq,
-        at=EPOCH + timedelta(microseconds=at_us),
+        at=from_microseconds(at_us),
         by=by,
         kind=AuditKind(kind),
         change=change,
@@ -243,14 +141,14 @@ class EmbeddedSecrets:
     def put(self, name: str, value: str, *, tenant: str, by: str) -> SecretKept:
         """Keep a secret in place of what had its name; refused while no key is set."""
         key, now = self._checked_key(), self._clock.now()
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             cipher = self._cipher(key, _salt_of(database) or self._new_salt(database))
             nonce = self._entropy.take(_NONCE_BYTES)
             sealed = cipher.encrypt(nonce, value.encode(), _bound_to(tenant, name))
             is_new = not database.execute("SELECT 1 FROM secrets WHERE tenant = ? AND name = ?", (tenant, name)).fetchone()
-            row = (tenant, name, nonce, sealed, microseconds(now), by)
+            row = (tenant, name, nonce, sealed, to_microseconds(now), by)
             database.execute("INSERT OR REPLACE INTO secrets VALUES (?, ?, ?, ?, ?, ?)", row)
-            change = Change(AuditKind.SECRET, "created" if is_new else "updated", name, name)
+            change = AuditChange(AuditKind.SECRET, "created" if is_new else "updated", name, name)
             note_change(database, change, tenant=tenant, by=by, at=now)
         return SecretKept(name=name, updated_at=now, updated_by=by)
 
@@ -267,15 +165,15 @@ class EmbeddedSecrets:
             found = None if database is None else database.execute(statement, (tenant, name)).fetchone()
         if found is None:
             raise NotFoundError("secret", name)
-        return SecretKept(name=name, updated_at=EPOCH + timedelta(microseconds=found[0]), updated_by=found[1])
+        return SecretKept(name=name, updated_at=from_microseconds(found[0]), updated_by=found[1])
 
     def remove(self, name: str, *, tenant: str, by: str) -> None:
         """Forget a secret."""
         self.kept(name, tenant=tenant)
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             if not database.execute("DELETE FROM secrets WHERE tenant = ? AND name = ?", (tenant, name)).rowcount:
                 raise NotFoundError("secret", name)
-            change = Change(AuditKind.SECRET, "removed", name, name)
+            change = AuditChange(AuditKind.SECRET, "removed", name, name)
             note_change(database, change, tenant=tenant, by=by, at=self._clock.now())
 
     def secret(self, name: str, tenant: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from evidentia.backends.embedded.governance.governance_db import Change, damaged, digest_of, note_change, read_changes
+from evidentia.backends.embedded.governance.governance_db import AuditChange, damaged, digest_of, note_change, read_changes
 from evidentia.contracts.control import AuditEntry, AuditKind, PushAction, PushResult
 from evidentia.contracts.errors import FieldProblem, NotFoundError, PolicyConflictError, PolicyInvalidError
 from evidentia.contracts.ids import Sha256
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_TENANTS_KEPT = 64
 
 
-class PolicyCheck(Protocol):
+class BodyCheck(Protocol):
     """Turns what an author wrote into a policy."""
 
     def __call__(
@@ -45,7 +45,7 @@ class PolicyCheck(Protocol):
 class EmbeddedPolicies(PolicyStore):
     """Implements `PolicyStore`. Thread safe; several processes may share the file, and each sees what the others write."""
 
-    def __init__(self, file: GovernanceFile, *, check: PolicyCheck, clock: Clock) -> None:
+    def __init__(self, file: GovernanceFile, *, check: BodyCheck, clock: Clock) -> None:
         self._file = file
         self._check = check
         self._clock = clock
@@ -73,10 +73,10 @@ class EmbeddedPolicies(PolicyStore):
         One that was removed is found when a version is named.
         """
         with self._file.reading() as database:
-            standing = None if database is None else _named(database, name, tenant=tenant, has_removed=version is not None)
-            if database is None or standing is None:
+            state = None if database is None else _named(database, name, tenant=tenant, has_removed=version is not None)
+            if database is None or state is None:
                 raise NotFoundError("policy", name)
-            found = read_newest(database, standing) if version is None else read_version(database, standing, version)
+            found = read_newest(database, state) if version is None else read_version(database, state, version)
         if found is None:
             raise NotFoundError("version of a policy", f"{name} {version}")
         return found
@@ -84,10 +84,10 @@ class EmbeddedPolicies(PolicyStore):
     def versions(self, name: str, *, tenant: str) -> Sequence[StoredPolicy]:
         """Return every version of a policy, the oldest first, also when it was removed."""
         with self._file.reading() as database:
-            standing = None if database is None else _named(database, name, tenant=tenant, has_removed=True)
-            if database is None or standing is None:
+            state = None if database is None else _named(database, name, tenant=tenant, has_removed=True)
+            if database is None or state is None:
                 raise NotFoundError("policy", name)
-            return read_versions(database, standing)
+            return read_versions(database, state)
 
     def put(
         self, body: PolicyBody, *, tenant: str, by: str, policy_id: PolicyId | None = None, expected: int | None = None
@@ -100,7 +100,7 @@ class EmbeddedPolicies(PolicyStore):
             NotFoundError: No live policy has this id.
         """
         self._check(body, tenant=tenant)  # before anybody waits for the file
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             return self._put(database, body, tenant=tenant, by=by, policy_id=policy_id, expected=expected)
 
     def push(
@@ -119,7 +119,7 @@ class EmbeddedPolicies(PolicyStore):
         if is_dry:
             with self._file.reading() as existing:
                 return [_foreseen(existing, policy) for policy in policies]
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             return [self._push(database, policy, by=by) for policy in policies]
 
     def remove(self, policy_id: PolicyId, *, tenant: str, by: str, expected: int | None = None) -> StoredPolicy:
@@ -127,13 +127,13 @@ class EmbeddedPolicies(PolicyStore):
         with self._file.reading() as existing:
             if existing is None:
                 raise NotFoundError("policy", policy_id)
-        with self._file.changing() as database:
-            standing = _named(database, policy_id, tenant=tenant, has_removed=False)
-            if standing is None:
+        with self._file.transaction() as database:
+            state = _named(database, policy_id, tenant=tenant, has_removed=False)
+            if state is None:
                 raise NotFoundError("policy", policy_id)
-            _refuse_other_version(standing, expected)
-            stored, now = read_newest(database, standing), self._clock.now()
-            write_standing(database, standing._replace(is_removed=True))
+            _refuse_other_version(state, expected)
+            stored, now = read_newest(database, state), self._clock.now()
+            write_state(database, state._replace(is_removed=True))
             note_change(database, _change(stored.policy, ChangeKind.REMOVED), tenant=tenant, by=by, at=now)
         return msgspec.structs.replace(stored, is_removed=True, updated_at=now, updated_by=by)
 
@@ -158,8 +158,8 @@ class EmbeddedPolicies(PolicyStore):
 
     def note(self, kind: AuditKind, change: str, *, subject: str, name: str, tenant: str, by: str) -> None:
         """Write a line of the audit about something that is kept elsewhere: documents, sources, the base, sessions."""
-        with self._file.changing() as database:
-            note_change(database, Change(kind, change, subject, name), tenant=tenant, by=by, at=self._clock.now())
+        with self._file.transaction() as database:
+            note_change(database, AuditChange(kind, change, subject, name), tenant=tenant, by=by, at=self._clock.now())
 
     def audit(self, *, tenant: str, after: int = 0, limit: int = 100) -> Sequence[AuditEntry]:
         """Return who changed which policy, token or secret, oldest first."""
@@ -169,12 +169,12 @@ class EmbeddedPolicies(PolicyStore):
     def _put(
         self, database: sqlite3.Connection, body: PolicyBody, *, tenant: str, by: str, policy_id: PolicyId | None, expected: int | None
     ) -> StoredPolicy:
-        standing = _replaced(database, body, tenant=tenant, policy_id=policy_id, expected=expected)
-        is_new = standing is None or standing.is_removed
-        chosen = standing.policy_id if standing else _free_id(database, self._check(body, tenant=tenant))
-        policy = self._check(body, policy_id=chosen, version=standing.version + 1 if standing else 1, tenant=tenant)
+        state = _replaced(database, body, tenant=tenant, policy_id=policy_id, expected=expected)
+        is_new = state is None or state.is_removed
+        chosen = state.policy_id if state else _free_id(database, self._check(body, tenant=tenant))
+        policy = self._check(body, policy_id=chosen, version=state.version + 1 if state else 1, tenant=tenant)
         now = self._clock.now()
-        created_at = now if standing is None or is_new else read_newest(database, standing).created_at
+        created_at = now if state is None or is_new else read_newest(database, state).created_at
         stored = StoredPolicy(policy=policy, created_at=created_at, updated_at=now, updated_by=by)
         write_version(database, stored)
         kind = ChangeKind.CREATED if is_new else ChangeKind.UPDATED
@@ -210,20 +210,20 @@ class EmbeddedPolicies(PolicyStore):
         return checked
 
 
-def _named(database: sqlite3.Connection, name: str, *, tenant: str, has_removed: bool) -> Standing | None:
+def _named(database: sqlite3.Connection, name: str, *, tenant: str, has_removed: bool) -> PolicyState | None:
     """Return the policy with this id, else the live one with this name, else one of that name that was removed."""
-    found = standing_by_id(database, name, tenant=tenant)
+    found = state_by_id(database, name, tenant=tenant)
     if found is not None and (has_removed or not found.is_removed):
         return found
-    live = standing_by_name(database, name, tenant=tenant)
-    return standing_by_name(database, name, tenant=tenant, is_removed=True) if live is None and has_removed else live
+    live = state_by_name(database, name, tenant=tenant)
+    return state_by_name(database, name, tenant=tenant, is_removed=True) if live is None and has_removed else live
 
 
 def _replaced(
     database: sqlite3.Connection, body: PolicyBody, *, tenant: str, policy_id: PolicyId | None, expected: int | None
-) -> Standing | None:
+) -> PolicyState | None:
     """Return what a body follows on: the policy that was named, or a removed one of the same name; None for a new one."""
-    taken = standing_by_name(database, body.name, tenant=tenant)
+    taken = state_by_name(database, body.name, tenant=tenant)
     if policy_id is None:
         if taken is not None:
             if expected is None:
@@ -232,25 +232,25 @@ def _replaced(
             return taken
         if expected:
             raise PolicyConflictError(body.name, f"it is not in force, so there is no version {expected} to replace")
-        return standing_by_name(database, body.name, tenant=tenant, is_removed=True)
-    standing = standing_by_id(database, policy_id, tenant=tenant)
-    if standing is None or standing.is_removed:
+        return state_by_name(database, body.name, tenant=tenant, is_removed=True)
+    state = state_by_id(database, policy_id, tenant=tenant)
+    if state is None or state.is_removed:
         raise NotFoundError("policy", policy_id)
-    _refuse_other_version(standing, expected)
-    if taken is not None and taken.policy_id != standing.policy_id:
+    _refuse_other_version(state, expected)
+    if taken is not None and taken.policy_id != state.policy_id:
         raise PolicyConflictError(body.name, f"the name is taken by '{taken.policy_id}'")
-    return standing
+    return state
 
 
 def _foreseen(database: sqlite3.Connection | None, policy: Policy) -> PushResult:
     """Return what pushing a policy does."""
     name, tenant = policy.body.name, policy.tenant
-    live = None if database is None else standing_by_name(database, name, tenant=tenant)
+    live = None if database is None else state_by_name(database, name, tenant=tenant)
     if database is not None and live is not None:
         is_known = is_same(read_newest(database, live).policy.body, policy.body)
         action, version = (PushAction.UNCHANGED, live.version) if is_known else (PushAction.UPDATED, live.version + 1)
         return PushResult(name=name, action=action, policy_id=live.policy_id, version=version)
-    removed = None if database is None else standing_by_name(database, name, tenant=tenant, is_removed=True)
+    removed = None if database is None else state_by_name(database, name, tenant=tenant, is_removed=True)
     policy_id = removed.policy_id if removed else policy.policy_id if database is None else _free_id(database, policy)
     return PushResult(name=name, action=PushAction.CREATED, policy_id=policy_id, version=removed.version + 1 if removed else 1)
 
@@ -258,19 +258,19 @@ def _foreseen(database: sqlite3.Connection | None, policy: Policy) -> PushResult
 def _free_id(database: sqlite3.Connection, policy: Policy) -> PolicyId:
     """Return the id that follows from the name; another one where a policy that was renamed still has it."""
     candidate, attempt = policy.policy_id, 1
-    while standing_by_id(database, candidate, tenant=policy.tenant) is not None:
+    while state_by_id(database, candidate, tenant=policy.tenant) is not None:
         attempt += 1
         candidate = PolicyId(f"{policy.policy_id}-{attempt}")
     return candidate
 
 
-def _refuse_other_version(standing: Standing, expected: int | None) -> None:
-    if expected is not None and expected != standing.version:
-        raise PolicyConflictError(standing.name, f"version {standing.version} is in force, not {expected}")
+def _refuse_other_version(state: PolicyState, expected: int | None) -> None:
+    if expected is not None and expected != state.version:
+        raise PolicyConflictError(state.name, f"version {state.version} is in force, not {expected}")
 
 
-def _change(policy: Policy, change: ChangeKind) -> Change:
-    return Change(AuditKind.POLICY, change.value, policy.policy_id, policy.body.name, policy.version, policy.digest)
+def _change(policy: Policy, change: ChangeKind) -> AuditChange:
+    return AuditChange(AuditKind.POLICY, change.value, policy.policy_id, policy.body.name, policy.version, policy.digest)
 
 
 # --- governance db policies ---
@@ -285,7 +285,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder(StoredPolicy).decode
 
 
-class Standing(NamedTuple):
+class PolicyState(NamedTuple):
     """How a policy stands: its newest version, its name, and whether it was removed."""
 
     tenant: str
@@ -300,12 +300,12 @@ class Standing(NamedTuple):
         return digest_of(self.tenant, self.policy_id, str(self.version), self.name, str(int(self.is_removed)))
 
 
-def standing_by_id(database: sqlite3.Connection, policy_id: str, *, tenant: str) -> Standing | None:
+def state_by_id(database: sqlite3.Connection, policy_id: str, *, tenant: str) -> PolicyState | None:
     """Return how the policy with this id stands, removed or not."""
     return _one(database, f"{_STANDING} AND policy_id = ?", (tenant, policy_id))
 
 
-def standing_by_name(database: sqlite3.Connection, name: str, *, tenant: str, is_removed: bool = False) -> Standing | None:
+def state_by_name(database: sqlite3.Connection, name: str, *, tenant: str, is_removed: bool = False) -> PolicyState | None:
     """Return how the policy with this name stands: the live one, or the first by id of those that were removed."""
     return _one(database, f"{_STANDING} AND name = ? AND is_removed = ? ORDER BY policy_id LIMIT 1", (tenant, name, int(is_removed)))
 
@@ -314,33 +314,33 @@ def read_live(database: sqlite3.Connection, *, tenant: str) -> Iterator[StoredPo
     """Yield the policies that were not removed."""
     # All are read: one that a rotten byte made look removed is damage, not a rule less.
     for *row, stored, digest in database.execute(_ALL, (tenant,)).fetchall():
-        standing = _checked(tenant, tuple(row))
-        if not standing.is_removed:
-            yield _stored(standing, standing.version, stored, digest)
+        state = _checked(tenant, tuple(row))
+        if not state.is_removed:
+            yield _stored(state, state.version, stored, digest)
 
 
-def read_version(database: sqlite3.Connection, standing: Standing, version: int) -> StoredPolicy | None:
+def read_version(database: sqlite3.Connection, state: PolicyState, version: int) -> StoredPolicy | None:
     """Return one version of a policy; None when there was none."""
-    if not 1 <= version <= standing.version:
+    if not 1 <= version <= state.version:
         return None
-    found = database.execute(f"{_VERSIONS} AND version = ?", (standing.tenant, standing.policy_id, version)).fetchone()
+    found = database.execute(f"{_VERSIONS} AND version = ?", (state.tenant, state.policy_id, version)).fetchone()
     if found is None:
-        raise damaged(f"version {version} of policy {standing.policy_id!a}")
-    return _stored(standing, *found)
+        raise damaged(f"version {version} of policy {state.policy_id!a}")
+    return _stored(state, *found)
 
 
-def read_newest(database: sqlite3.Connection, standing: Standing) -> StoredPolicy:
+def read_newest(database: sqlite3.Connection, state: PolicyState) -> StoredPolicy:
     """Return the newest version of a policy."""
-    found = read_version(database, standing, standing.version)
+    found = read_version(database, state, state.version)
     if found is None:
-        raise damaged(f"version {standing.version} of policy {standing.policy_id!a}")
+        raise damaged(f"version {state.version} of policy {state.policy_id!a}")
     return found
 
 
-def read_versions(database: sqlite3.Connection, standing: Standing) -> list[StoredPolicy]:
+def read_versions(database: sqlite3.Connection, state: PolicyState) -> list[StoredPolicy]:
     """Return every version of a policy, the oldest first."""
-    found = database.execute(f"{_VERSIONS} ORDER BY version", (standing.tenant, standing.policy_id)).fetchall()
-    return [_stored(standing, *row) for row in found]
+    found = database.execute(f"{_VERSIONS} ORDER BY version", (state.tenant, state.policy_id)).fetchall()
+    return [_stored(state, *row) for row in found]
 
 
 def write_version(database: sqlite3.Connection, stored: StoredPolicy) -> None:
@@ -350,15 +350,15 @@ def write_version(database: sqlite3.Connection, stored: StoredPolicy) -> None:
     vouching = digest_of(policy.tenant, policy.policy_id, str(policy.version), encoded)
     row = (policy.tenant, policy.policy_id, policy.version, encoded, vouching)
     database.execute("INSERT INTO policy_versions VALUES (?, ?, ?, ?, ?)", row)
-    write_standing(database, Standing(policy.tenant, policy.policy_id, policy.version, policy.body.name, is_removed=False))
+    write_state(database, PolicyState(policy.tenant, policy.policy_id, policy.version, policy.body.name, is_removed=False))
 
 
-def write_standing(database: sqlite3.Connection, standing: Standing) -> None:
+def write_state(database: sqlite3.Connection, state: PolicyState) -> None:
     """Say how a policy stands from now on."""
     database.execute(
         """INSERT INTO policies VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, policy_id) DO UPDATE SET
         version = excluded.version, name = excluded.name, is_removed = excluded.is_removed, digest = excluded.digest""",
-        (standing.tenant, standing.policy_id, standing.version, standing.name, int(standing.is_removed), standing.digest),
+        (state.tenant, state.policy_id, state.version, state.name, int(state.is_removed), state.digest),
     )
 
 
@@ -367,20 +367,20 @@ def is_same(body: PolicyBody, other: PolicyBody) -> bool:
     return _encode(body) == _encode(other)
 
 
-def _one(database: sqlite3.Connection, statement: str, parameters: tuple[object, ...]) -> Standing | None:
+def _one(database: sqlite3.Connection, statement: str, parameters: tuple[object, ...]) -> PolicyState | None:
     found = database.execute(statement, parameters).fetchone()
     return None if found is None else _checked(str(parameters[0]), found)
 
 
-def _checked(tenant: str, row: tuple[object, ...]) -> Standing:
+def _checked(tenant: str, row: tuple[object, ...]) -> PolicyState:
     policy_id, version, name, is_removed, digest = row
-    standing = Standing(tenant, PolicyId(str(policy_id)), int(str(version)), str(name), is_removed=bool(is_removed))
-    if standing.digest != digest:
+    state = PolicyState(tenant, PolicyId(str(policy_id)), int(str(version)), str(name), is_removed=bool(is_removed))
+    if state.digest != digest:
         raise damaged(f"how policy {policy_id!a} stands")
-    return standing
+    return state
 
 
-def _stored(standing: Standing, version: int, encoded: object, digest: object) -> StoredPolicy:
-    if not isinstance(encoded, bytes) or digest_of(standing.tenant, standing.policy_id, str(version), encoded) != digest:
-        raise damaged(f"version {version} of policy {standing.policy_id!a}")
-    return msgspec.structs.replace(_decode(encoded), is_removed=standing.is_removed)
+def _stored(state: PolicyState, version: int, encoded: object, digest: object) -> StoredPolicy:
+    if not isinstance(encoded, bytes) or digest_of(state.tenant, state.policy_id, str(version), encoded) != digest:
+        raise damaged(f"version {version} of policy {state.policy_id!a}")
+    return msgspec.structs.replace(_decode(encoded), is_removed=state.is_removed)

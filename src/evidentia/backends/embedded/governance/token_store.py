@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evidentia.backends.embedded.governance.governance_db import Change, damaged, digest_of, note_change
+from evidentia.backends.embedded.governance.governance_db import AuditChange, damaged, digest_of, note_change
 from evidentia.contracts.control import NO_FACTS, SIGNED_PREFIX, AuditKind, IssuedToken, Role, TokenFacts, TokenId, TokenInfo
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
 
@@ -41,14 +41,14 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder(TokenInfo).decode
 
 
-class _Row(NamedTuple):
+class _TokenRow(NamedTuple):
     info: TokenInfo
     salt: bytes
     hash: bytes
 
 
-class _Kept(NamedTuple):
-    row: _Row
+class _VerifiedToken(NamedTuple):
+    row: _TokenRow
     until_ns: int
 
 
@@ -59,7 +59,7 @@ class EmbeddedTokens:
         self._file = file
         self._clock = clock
         self._entropy = entropy
-        self._kept: dict[bytes, _Kept] = {}
+        self._kept: dict[bytes, _VerifiedToken] = {}
         self._revoked: set[TokenId] = set()
         """Revoked in this process, so that a verification under way cannot bring one back."""
         self._lock = threading.Lock()
@@ -94,10 +94,10 @@ class EmbeddedTokens:
             facts=facts,
         )
         salt = self._entropy.take(_SALT_BYTES)
-        row = _Row(info, salt, self._hash(secret, salt))
-        with self._file.changing() as database:
+        row = _TokenRow(info, salt, self._hash(secret, salt))
+        with self._file.transaction() as database:
             _write(database, row)
-            note_change(database, Change(AuditKind.TOKEN, "created", token_id, name), tenant=tenant, by=by, at=now)
+            note_change(database, AuditChange(AuditKind.TOKEN, "created", token_id, name), tenant=tenant, by=by, at=now)
         return IssuedToken(token=f"{PREFIX}_{token_id}_{secret}", info=info)
 
     def recall(self, token: str) -> TokenInfo | None:
@@ -125,7 +125,7 @@ class EmbeddedTokens:
         with self._lock:
             if len(self._kept) >= MAX_KEPT:
                 self._kept.clear()
-            self._kept[_key(token)] = _Kept(row, self._clock.elapsed_ns() + RECHECK_NS)
+            self._kept[_key(token)] = _VerifiedToken(row, self._clock.elapsed_ns() + RECHECK_NS)
         return row.info
 
     def standing(self, token_id: TokenId) -> TokenInfo | None:
@@ -146,7 +146,7 @@ class EmbeddedTokens:
         with self._file.reading() as existing:
             if existing is None:
                 raise NotFoundError("token", token_id)
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             found = database.execute(_ROW, (token_id,)).fetchone()
             row = None if found is None else _read(token_id, *found)
             if row is None or (tenant is not None and row.info.tenant != tenant):
@@ -156,19 +156,19 @@ class EmbeddedTokens:
             now = self._clock.now()
             revoked = msgspec.structs.replace(row.info, revoked_at=now)
             _write(database, row._replace(info=revoked))
-            note_change(database, Change(AuditKind.TOKEN, "revoked", token_id, row.info.name), tenant=revoked.tenant, by=by, at=now)
+            note_change(database, AuditChange(AuditKind.TOKEN, "revoked", token_id, row.info.name), tenant=revoked.tenant, by=by, at=now)
         with self._lock:
             self._revoked.add(token_id)
             self._kept = {key: kept for key, kept in self._kept.items() if kept.row.info.token_id != token_id}
         return revoked
 
-    def _row_of(self, token: str) -> _Row | None:
+    def _row_of(self, token: str) -> _TokenRow | None:
         parts = token.split("_", _PARTS - 1)
         if len(token) > _MAX_LENGTH or not token.isascii() or len(parts) != _PARTS or parts[0] != PREFIX:
             return None
         return self._row(parts[1])
 
-    def _row(self, token_id: str) -> _Row | None:
+    def _row(self, token_id: str) -> _TokenRow | None:
         with self._file.reading() as database:
             found = None if database is None else database.execute(_ROW, (token_id,)).fetchone()
         return None if found is None else _read(token_id, *found)
@@ -194,7 +194,7 @@ def _secret(token: str) -> str:
     return token.split("_", _PARTS - 1)[-1]
 
 
-def _write(database: sqlite3.Connection, row: _Row) -> None:
+def _write(database: sqlite3.Connection, row: _TokenRow) -> None:
     info = row.info
     encoded = _encode(info)
     vouching = digest_of(info.token_id, info.tenant, encoded, row.salt, row.hash)
@@ -202,11 +202,11 @@ def _write(database: sqlite3.Connection, row: _Row) -> None:
     database.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
-def _read(token_id: str, info: bytes, salt: bytes, hashed: bytes, digest: bytes) -> _Row:
+def _read(token_id: str, info: bytes, salt: bytes, hashed: bytes, digest: bytes) -> _TokenRow:
     try:
         read = _decode(info)
     except msgspec.MsgspecError as error:
         raise damaged(f"token {token_id!a}") from error
     if digest_of(token_id, read.tenant, info, salt, hashed) != digest:
         raise damaged(f"token {token_id!a}")
-    return _Row(read, salt, hashed)
+    return _TokenRow(read, salt, hashed)

@@ -106,7 +106,7 @@ class SegmentTerms:
         return bytes(self._bytes[self._offsets[number] : self._offsets[number + 1]])
 
 
-class Vocabulary:
+class TermDictionary:
     """The terms of a snapshot, and what its chunks say they mean."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
@@ -158,9 +158,9 @@ class Vocabulary:
         return edit_distances.word_list(letters, np.concatenate([*shifted, [len(letters)]]).astype(np.int64))
 
     @cached_property
-    def glossary(self) -> Glossary:
+    def glossary(self) -> DefinitionIndex:
         """Return the definitions of all segments, laid out when first asked for."""
-        return Glossary(self._segments)
+        return DefinitionIndex(self._segments)
 
     def phrase(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the places in which the terms stand one after the other."""
@@ -182,7 +182,7 @@ class Vocabulary:
 # The definitions of all segments of a snapshot, found by short and by long form.
 
 
-class Glossary:
+class DefinitionIndex:
     """Every definition with the places that give it; whoever counts them cuts them to a mask."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
@@ -214,7 +214,7 @@ class Glossary:
 class EmbeddedLexicon(Lexicon):
     """Implements `Lexicon`. Thread safe under the GIL."""
 
-    def __init__(self, vocabulary: Vocabulary, *, mask: NDArray[np.bool_], count: Callable[[str], int]) -> None:
+    def __init__(self, vocabulary: TermDictionary, *, mask: NDArray[np.bool_], count: Callable[[str], int]) -> None:
         self._vocabulary = vocabulary
         self._mask = mask
         self._count = count

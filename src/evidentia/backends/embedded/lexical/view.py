@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.backends.embedded.lexical.segments import Array
-    from evidentia.backends.embedded.lexical.term_dictionary import Vocabulary
+    from evidentia.backends.embedded.lexical.term_dictionary import TermDictionary
     from evidentia.backends.embedded.records.document_table import CodedLengths
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.search import LexicalQuery
@@ -64,7 +64,7 @@ class View:
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
+        vocabulary: TermDictionary,
         *,
         allowed: NDArray[np.bool_],
         document_of: NDArray[np.int32],

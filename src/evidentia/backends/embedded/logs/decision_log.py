@@ -14,13 +14,12 @@ import weakref
 from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from evidentia.backends.embedded.logs.decision_log_file import (
     DECISIONS_NAME,
-    DecisionFile,
+    MAX_BYTES,
+    LogAppender,
     list_parts,
     read_blocks,
     read_blocks_backwards,
@@ -29,161 +28,17 @@ from evidentia.backends.embedded.logs.decision_log_file import (
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import BaseDamagedError, BaseStateError, EvidentiaError
 from evidentia.contracts.ports import DecisionLog
-from evidentia.contracts.runs import PoliciesRecorded, RunStarted
 from evidentia.foundation.background_writer import BackgroundWriter
-from evidentia.provenance.decision_chain import GENESIS, SEED_SIZE, EntryBatch, LogPart, Sealer, head_of, read_records, record_lines
-from evidentia.provenance.decision_lines import ADMIN_RUN
-from evidentia.provenance.merkle import Frontier
+from evidentia.provenance.decision_chain import EntryBatch, LogPart, read_records, record_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from evidentia.backends.embedded.logs.decision_log_file import RunPlace
     from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord
-    from evidentia.contracts.ids import Sha256
     from evidentia.contracts.ports import Clock, Entropy
     from evidentia.contracts.runs import RunId
-
-
-# --- decision log pen ---
-# What a process writes its decisions with: one chain in parts, each left when it is large enough.
-
-MAX_BYTES: Final = 64 << 20
-_NAME_BYTES: Final = 6
-_MAX_RUNS: Final = 10_000
-
-
-class Place(NamedTuple):
-    """Where a record stands, and the hash of the one before it."""
-
-    part: LogPart
-    offset: int
-    previous: bytes
-
-
-class LogAppender:
-    """Seals and writes entries. Not thread safe: whoever writes holds the log's `_writing` lock."""
-
-    def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, max_bytes: int) -> None:
-        self._directory = directory
-        self._clock = clock
-        self._entropy = entropy
-        self._max_bytes = max_bytes
-        self._policies: dict[Sha256, LogEntry] = {}
-        self._stated: set[Sha256] = set()
-        self._sealer: Sealer | None = None
-        self._parts = 0
-        self._file: DecisionFile | None = None
-        self._runs: dict[RunId, Place] = {}
-        self.problem: str | None = None
-        """Why the last entries could not be written; None when they were."""
-
-    @property
-    def part(self) -> LogPart | None:
-        """Return what is written to; None when nothing is."""
-        return None if self._file is None else self._file.part
-
-    def head(self) -> LogHead:
-        """Return where the chain stands."""
-        return head_of("", GENESIS, Frontier()) if self._sealer is None else self._sealer.head()
-
-    def place_of(self, run_id: RunId) -> Place | None:
-        """Return where a run begins in the file that is written to, which nobody else can rewrite; None when it does not begin there."""
-        return self._runs.get(run_id)
-
-    def write(self, batches: Sequence[EntryBatch], *, is_synced: bool) -> None:
-        """Write the entries of batches, all or none, or raise BaseStateError; each batch learns its seals."""
-        try:
-            with storage_errors(self._directory, name=DECISIONS_NAME):
-                file = self._file or self._open()
-                sealed = self._write(file, batches)
-                if is_synced:
-                    file.sync()
-        except (EvidentiaError, OSError) as error:
-            self.problem = str(error)
-            if self._file is not None and self._file.is_torn:
-                self.break_off()
-            raise
-        self.problem = None
-        # Not before the sync: whoever asks for a record of a durable log must never get one that a crash could still take away.
-        for batch, lines in zip(batches, sealed, strict=True):
-            batch.settle(file.part.log, lines)
-        if file.bytes >= self._max_bytes:
-            self.leave()
-
-    def leave(self) -> None:
-        """Sync and close the file; the next entry goes on with the chain in another."""
-        if self._file is not None:
-            with storage_errors(self._directory, name=DECISIONS_NAME):
-                self._file.sync()
-            self._close()
-
-    def break_off(self) -> None:
-        """Let go of the file as it is, and of its chain: whatever stands at its end, nothing may follow it."""
-        self._close()
-        self._sealer = None
-
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        self._runs = {}
-
-    def _open(self) -> DecisionFile:
-        if self._sealer is None:
-            begun_at = self._clock.now().strftime("%Y%m%dT%H%M%S-%fZ")
-            name = f"{begun_at}-{self._entropy.take(_NAME_BYTES).hex()}"
-            self._sealer = Sealer(name, seed=self._entropy.take(SEED_SIZE))
-            self._stated = set()
-            self._parts = 0
-        self._file = DecisionFile(self._directory / DECISIONS_NAME, LogPart(self._sealer.log, self._parts + 1))
-        self._parts += 1
-        return self._file
-
-    def _write(self, file: DecisionFile, batches: Sequence[EntryBatch]) -> list[list[tuple[bytes, bytes]]]:
-        """Seal entries and write them; return for each batch its lines, each behind the hash of the line before.
-
-        A chain states each set of policies before the first run under it, also one that another chain stated.
-        """
-        sealer = self._sealer
-        assert sealer is not None  # noqa: S101 - opened with the file
-        mark, stated = sealer.mark(), set(self._stated)
-        lines: list[bytes] = []
-        sealed: list[list[tuple[bytes, bytes]]] = []
-        runs: dict[RunId, Place] = {}
-        for batch in batches:
-            sealed.append([])
-            for entry in batch.entries:
-                kind = type(entry.call)
-                if entry.policies not in stated:
-                    stated.add(entry.policies)
-                    if kind is PoliciesRecorded:
-                        self._policies[entry.policies] = entry
-                    elif (known := self._policies.get(entry.policies)) is not None:
-                        lines.append(sealer.seal(msgspec.structs.replace(known, run_id=ADMIN_RUN, at_us=entry.at_us)))
-                previous = sealer.previous
-                if (kind is RunStarted or kind is PoliciesRecorded) and entry.run_id not in runs:
-                    runs[entry.run_id] = Place(file.part, file.bytes + sum(map(len, lines)), previous)
-                lines.append(sealer.seal(entry))
-                sealed[-1].append((previous, lines[-1]))
-        try:
-            file.write(b"".join(lines))
-        except OSError:
-            # Nothing of the batch is in the file, so the chain goes on from where it stood; the caller tries the same entries again.
-            sealer.reset(mark)
-            raise
-        self._stated = stated
-        self._remember(runs)
-        return sealed
-
-    def _remember(self, runs: dict[RunId, Place]) -> None:
-        for run_id, place in runs.items():
-            self._runs.setdefault(run_id, place)
-        while len(self._runs) > _MAX_RUNS:
-            del self._runs[next(iter(self._runs))]
-
-
-# --- decision log ---
 
 MAX_PENDING: Final = 65_536
 FLUSH_MS: Final = 200
@@ -307,7 +162,7 @@ class EmbeddedDecisionLog(DecisionLog):
                 self._appender.leave()
             rewrite(self._folder, part, change)
 
-    def _read(self, log: str, parts: Sequence[LogPart], *, run_id: RunId | None, after: int, place: Place | None) -> Iterator[LogRecord]:
+    def _read(self, log: str, parts: Sequence[LogPart], *, run_id: RunId | None, after: int, place: RunPlace | None) -> Iterator[LogRecord]:
         blocks = (block for part in parts for block in self._blocks(part, place=place))
         previous = place.previous if place is not None and place.part.log == log else None
         try:
@@ -315,7 +170,7 @@ class EmbeddedDecisionLog(DecisionLog):
         except ValueError as error:  # a MsgspecError is one
             raise BaseDamagedError(f"decision log '{log}'", f"a line cannot be read ({error}); verify the log to see which") from error
 
-    def _blocks(self, part: LogPart, *, place: Place | None) -> Iterator[bytes]:
+    def _blocks(self, part: LogPart, *, place: RunPlace | None) -> Iterator[bytes]:
         offset = place.offset if place is not None and place.part == part else 0
         with storage_errors(self._directory, name=str(part)):
             yield from read_blocks(self._folder, part, offset=offset)

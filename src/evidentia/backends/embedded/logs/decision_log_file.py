@@ -3,79 +3,181 @@
     decisions/<log>.<part>.log      log = when it was begun, and a few random digits; part = 000001, 000002, ...
 
 A batch of lines is in the file completely or not at all, as long as the disk lets what is torn be cut off again.
-Each writer holds a lock on its file for as long as it writes, so that care of a log never meets a pen.
+Each writer holds a lock on its file for as long as it writes, so that maintenance of a log never meets its writer.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import sys
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.backends.embedded.records.database import sync_directory
-from evidentia.contracts.errors import BaseBusyError, NotFoundError
-from evidentia.provenance.decision_chain import CHECKPOINT, LogPart
+import msgspec
 
-if sys.platform != "win32":  # there, a file that is open cannot be replaced in the first place
-    import fcntl
+from evidentia.backends.embedded.records.database import storage_errors
+from evidentia.contracts.errors import EvidentiaError, NotFoundError
+from evidentia.contracts.runs import PoliciesRecorded, RunStarted
+from evidentia.foundation import append_log
+from evidentia.foundation.append_log import AppendFile
+from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, SEED_SIZE, LogPart, Sealer, head_of
+from evidentia.provenance.decision_lines import ADMIN_RUN
+from evidentia.provenance.merkle import Frontier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from evidentia.contracts.decisions import LogEntry, LogHead
+    from evidentia.contracts.ids import Sha256
+    from evidentia.contracts.ports import Clock, Entropy
+    from evidentia.contracts.runs import RunId
+    from evidentia.provenance.decision_chain import EntryBatch
 
 DECISIONS_NAME: Final = "decisions"
 SUFFIX: Final = ".log"
+MAX_BYTES: Final = 64 << 20
+_NAME_BYTES: Final = 6
+_MAX_RUNS: Final = 10_000
 _NAME: Final = re.compile(r"(?P<log>[0-9A-Za-z-]+)\.(?P<part>[0-9]{6})\.log")
-_BLOCK_BYTES: Final = 1 << 20
-_BACK_BYTES: Final = 1 << 18
-"""Of a piece that is read from the end, where mostly little is wanted."""
 
 
-class DecisionFile:
-    """One file that this process appends to. Not thread safe."""
+class RunPlace(NamedTuple):
+    """Where a run begins, and the hash of the line before it."""
+
+    part: LogPart
+    offset: int
+    previous: bytes
+
+
+class DecisionFile(AppendFile):
+    """One part of a log that this process appends to. Not thread safe."""
 
     def __init__(self, folder: Path, part: LogPart) -> None:
-        folder.mkdir(exist_ok=True)
+        super().__init__(_path(folder, part), is_locked=True)
         self.part = part
-        self.bytes = 0
-        self.is_torn = False
-        """Something may stand at its end that could not be cut off; nothing may follow it."""
-        self._handle = os.open(_path(folder, part), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
-        _lock(self._handle)
-        sync_directory(folder)
-        sync_directory(folder.parent)
 
-    def write(self, content: bytes) -> None:
-        """Append lines, all or none."""
-        left = memoryview(content)
+
+class LogAppender:
+    """Seals and writes entries. Not thread safe: whoever writes holds the log's `_writing` lock."""
+
+    def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, max_bytes: int) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._entropy = entropy
+        self._max_bytes = max_bytes
+        self._policies: dict[Sha256, LogEntry] = {}
+        self._stated: set[Sha256] = set()
+        self._sealer: Sealer | None = None
+        self._parts = 0
+        self._file: DecisionFile | None = None
+        self._runs: dict[RunId, RunPlace] = {}
+        self.problem: str | None = None
+        """Why the last entries could not be written; None when they were."""
+
+    @property
+    def part(self) -> LogPart | None:
+        """Return what is written to; None when nothing is."""
+        return None if self._file is None else self._file.part
+
+    def head(self) -> LogHead:
+        """Return where the chain stands."""
+        return head_of("", GENESIS, Frontier()) if self._sealer is None else self._sealer.head()
+
+    def place_of(self, run_id: RunId) -> RunPlace | None:
+        """Return where a run begins in the file that is written to, which nobody else can rewrite; None when it does not begin there."""
+        return self._runs.get(run_id)
+
+    def write(self, batches: Sequence[EntryBatch], *, is_synced: bool) -> None:
+        """Write the entries of batches, all or none, or raise BaseStateError; each batch learns its seals."""
         try:
-            while left:
-                left = left[os.write(self._handle, left) :]
-        except OSError:
-            self._cut()
+            with storage_errors(self._directory, name=DECISIONS_NAME):
+                file = self._file or self._open()
+                sealed = self._write(file, batches)
+                if is_synced:
+                    file.sync()
+        except (EvidentiaError, OSError) as error:
+            self.problem = str(error)
+            if self._file is not None and self._file.is_torn:
+                self.break_off()
             raise
-        self.bytes += len(content)
+        self.problem = None
+        # Not before the sync: whoever asks for a record of a durable log must never get one that a crash could still take away.
+        for batch, lines in zip(batches, sealed, strict=True):
+            batch.settle(file.part.log, lines)
+        if file.bytes >= self._max_bytes:
+            self.leave()
 
-    def sync(self) -> None:
-        """Wait until everything written is on disk."""
+    def leave(self) -> None:
+        """Sync and close the file; the next entry goes on with the chain in another."""
+        if self._file is not None:
+            with storage_errors(self._directory, name=DECISIONS_NAME):
+                self._file.sync()
+            self._close()
+
+    def break_off(self) -> None:
+        """Let go of the file as it is, and of its chain: whatever stands at its end, nothing may follow it."""
+        self._close()
+        self._sealer = None
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._runs = {}
+
+    def _open(self) -> DecisionFile:
+        if self._sealer is None:
+            begun_at = self._clock.now().strftime("%Y%m%dT%H%M%S-%fZ")
+            name = f"{begun_at}-{self._entropy.take(_NAME_BYTES).hex()}"
+            self._sealer = Sealer(name, seed=self._entropy.take(SEED_SIZE))
+            self._stated = set()
+            self._parts = 0
+        self._file = DecisionFile(self._directory / DECISIONS_NAME, LogPart(self._sealer.log, self._parts + 1))
+        self._parts += 1
+        return self._file
+
+    def _write(self, file: DecisionFile, batches: Sequence[EntryBatch]) -> list[list[tuple[bytes, bytes]]]:
+        """Seal entries and write them; return for each batch its lines, each behind the hash of the line before.
+
+        A chain states each set of policies before the first run under it, also one that another chain stated.
+        """
+        sealer = self._sealer
+        assert sealer is not None  # noqa: S101 - opened with the file
+        mark, stated = sealer.mark(), set(self._stated)
+        lines: list[bytes] = []
+        sealed: list[list[tuple[bytes, bytes]]] = []
+        runs: dict[RunId, RunPlace] = {}
+        for batch in batches:
+            sealed.append([])
+            for entry in batch.entries:
+                kind = type(entry.call)
+                if entry.policies not in stated:
+                    stated.add(entry.policies)
+                    if kind is PoliciesRecorded:
+                        self._policies[entry.policies] = entry
+                    elif (known := self._policies.get(entry.policies)) is not None:
+                        lines.append(sealer.seal(msgspec.structs.replace(known, run_id=ADMIN_RUN, at_us=entry.at_us)))
+                previous = sealer.previous
+                if (kind is RunStarted or kind is PoliciesRecorded) and entry.run_id not in runs:
+                    runs[entry.run_id] = RunPlace(file.part, file.bytes + sum(map(len, lines)), previous)
+                lines.append(sealer.seal(entry))
+                sealed[-1].append((previous, lines[-1]))
         try:
-            os.fsync(self._handle)
+            file.write(b"".join(lines))
         except OSError:
-            self.is_torn = True
+            # Nothing of the batch is in the file, so the chain goes on from where it stood; the caller tries the same entries again.
+            sealer.reset(mark)
             raise
+        self._stated = stated
+        self._remember(runs)
+        return sealed
 
-    def close(self) -> None:
-        """Let go of the file."""
-        with suppress(OSError):
-            os.close(self._handle)
-
-    def _cut(self) -> None:
-        try:
-            os.ftruncate(self._handle, self.bytes)
-        except OSError:
-            self.is_torn = True
+    def _remember(self, runs: dict[RunId, RunPlace]) -> None:
+        for run_id, place in runs.items():
+            self._runs.setdefault(run_id, place)
+        while len(self._runs) > _MAX_RUNS:
+            del self._runs[next(iter(self._runs))]
 
 
 def list_parts(folder: Path) -> list[LogPart]:
@@ -90,45 +192,14 @@ def list_parts(folder: Path) -> list[LogPart]:
 
 def read_blocks(folder: Path, part: LogPart, *, offset: int = 0) -> Iterator[bytes]:
     """Yield a file from an offset on, in pieces of whole lines; only the last may lack its end."""
-    try:
-        file = _path(folder, part).open("rb")
-    except FileNotFoundError:
-        raise NotFoundError("decision log", str(part)) from None
-    with file:
-        file.seek(offset)
-        rest = b""
-        while block := file.read(_BLOCK_BYTES):
-            end = block.rfind(b"\n") + 1
-            if end:
-                yield rest + block[:end]
-                rest = block[end:]
-            else:
-                rest += block
-        if rest:
-            yield rest
+    with _existing(part):
+        yield from append_log.read_blocks(_path(folder, part), offset=offset)
 
 
-def read_blocks_backwards(
-    folder: Path, part: LogPart, *, end: int | None = None, piece_bytes: int = _BACK_BYTES
-) -> Iterator[tuple[int, bytes]]:
+def read_blocks_backwards(folder: Path, part: LogPart, *, end: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Yield a file from `end`, or its own end, back to its beginning, in pieces of whole lines with where each begins."""
-    try:
-        file = _path(folder, part).open("rb")
-    except FileNotFoundError:
-        raise NotFoundError("decision log", str(part)) from None
-    with file:
-        stop = file.seek(0, os.SEEK_END) if end is None else end
-        rest = b""
-        while stop:
-            start = max(0, stop - piece_bytes)
-            file.seek(start)
-            content = file.read(stop - start) + rest
-            cut = content.find(b"\n") + 1 if start else 0
-            is_within_line = start and not cut
-            if not is_within_line and content[cut:]:
-                yield start + cut, content[cut:]
-            rest = content if is_within_line else content[:cut]
-            stop = start
+    with _existing(part):
+        yield from append_log.read_blocks_backwards(_path(folder, part), end=end)
 
 
 def rewrite(folder: Path, part: LogPart, change: Callable[[Iterator[bytes]], Iterable[bytes]]) -> None:
@@ -137,20 +208,19 @@ def rewrite(folder: Path, part: LogPart, change: Callable[[Iterator[bytes]], Ite
     What stands before a checkpoint is removed with it.
     """
     path = _path(folder, part)
-    copy = path.with_suffix(".new")
-    with _held(path):
-        try:
-            with copy.open("wb") as file:
-                file.writelines(change(read_blocks(folder, part)))
-                file.flush()
-                os.fsync(file.fileno())
-            copy.replace(path)
-        finally:
-            copy.unlink(missing_ok=True)
-        sync_directory(folder)
+    with _existing(part), append_log.rewriting(path, change):
+        # Only now, and under the lock: until the checkpoint is durable, the parts before it are the only copy of what they say.
         if _opens_with_checkpoint(path):
             for number in range(1, part.part):
                 _path(folder, LogPart(part.log, number)).unlink(missing_ok=True)
+
+
+@contextmanager
+def _existing(part: LogPart) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise NotFoundError("decision log", str(part)) from None
 
 
 def _path(folder: Path, part: LogPart) -> Path:
@@ -178,28 +248,3 @@ def _opens_with_checkpoint(path: Path) -> bool:
             return file.read(len(CHECKPOINT)) == CHECKPOINT
     except FileNotFoundError:
         return False
-
-
-@contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """Hold the lock of a log; one that was replaced while it was opened is opened again."""
-    while True:
-        try:
-            handle = os.open(path, os.O_RDWR)
-        except FileNotFoundError:
-            raise NotFoundError("decision log", path.stem) from None
-        try:
-            try:
-                _lock(handle)
-            except BlockingIOError as error:
-                raise BaseBusyError(str(path), waited_ms=0) from error
-            if os.path.samestat(os.fstat(handle), path.stat()):
-                yield
-                return
-        finally:
-            os.close(handle)
-
-
-def _lock(handle: int) -> None:
-    if sys.platform != "win32":
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

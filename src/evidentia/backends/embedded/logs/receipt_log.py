@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import re
 import threading
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.backends.embedded.records.database import storage_errors, sync_directory
+from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError
 from evidentia.contracts.ids import ReceiptId
 from evidentia.contracts.ports import ReceiptLog
 from evidentia.contracts.receipts import Receipt
+from evidentia.foundation.append_log import AppendFile
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import BinaryIO
 
     from evidentia.contracts.ports import Entropy
 
@@ -37,10 +35,15 @@ _ID = re.compile(r"r-(?P<log>[0-9a-f]{12})-(?P<line>[0-9]{1,12})")
 _encoder = msgspec.json.Encoder(order="sorted")
 
 
-class _Line(msgspec.Struct, frozen=True, kw_only=True):
+class ReceiptLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a log: a receipt, and the hash that seals it with the line before."""
+
     hash: str
     previous: str
     receipt: msgspec.Raw
+
+
+_decode_line = msgspec.json.Decoder(ReceiptLine).decode
 
 
 @dataclass(slots=True)
@@ -48,7 +51,7 @@ class _Log:
     """The file that this process writes to, and how far it has come."""
 
     name: str
-    file: BinaryIO
+    file: AppendFile
     lines: int = 0
     synced: int = 0
     previous: str = ""
@@ -62,9 +65,9 @@ class EmbeddedReceipts(ReceiptLog):
         self._directory = directory
         self._entropy = entropy
         self._lock = threading.Lock()
-        """Held by whoever writes."""
+        """Held by whoever writes: the order of lines is the order of their seals."""
         self._syncing = threading.Lock()
-        """Held by whoever waits for the disk, and taken before the other."""
+        """Held by whoever waits for the disk, and taken before the other, so that lines are written while a sync is under way."""
         self._log: _Log | None = None
 
     def append(self, receipt: Receipt) -> ReceiptId:
@@ -86,7 +89,7 @@ class EmbeddedReceipts(ReceiptLog):
         previous, wanted = "", int(named["line"])
         with storage_errors(self._directory), path.open("rb") as file:
             for number, line in enumerate(file, start=1):
-                stored = _read(line, previous=previous, where=f"receipt {number} of '{path.name}'")
+                stored = read_line(line, previous=previous, where=f"receipt {number} of '{path.name}'")
                 if number == wanted:
                     return msgspec.json.decode(stored.receipt, type=Receipt)
                 previous = stored.hash
@@ -104,8 +107,7 @@ class EmbeddedReceipts(ReceiptLog):
         log = self._log or self._open()
         digest = _seal(log.previous, encoded)
         try:
-            log.file.write(_encoder.encode(_Line(hash=digest, previous=log.previous, receipt=msgspec.Raw(encoded))) + b"\n")
-            log.file.flush()
+            log.file.write(_encoder.encode(ReceiptLine(hash=digest, previous=log.previous, receipt=msgspec.Raw(encoded))) + b"\n")
         except OSError:
             self._abandon(log)
             raise
@@ -123,7 +125,7 @@ class EmbeddedReceipts(ReceiptLog):
             if log.is_abandoned:
                 raise OSError(errno.EIO, "the file was left after a line before this one could not be written", log.name)
             try:
-                os.fsync(log.file.fileno())
+                log.file.sync()
             except OSError:
                 with self._lock:
                     self._abandon(log)
@@ -131,12 +133,8 @@ class EmbeddedReceipts(ReceiptLog):
             log.synced = written
 
     def _open(self) -> _Log:
-        folder = self._directory / RECEIPTS_NAME
-        folder.mkdir(exist_ok=True)
         name = self._entropy.take(_LOG_ID_BYTES).hex()
-        self._log = _Log(name=name, file=(folder / f"{name}.jsonl").open("xb"))
-        sync_directory(folder)
-        sync_directory(self._directory)
+        self._log = _Log(name=name, file=AppendFile(self._directory / RECEIPTS_NAME / f"{name}.jsonl"))
         return self._log
 
     def _abandon(self, log: _Log) -> None:
@@ -144,17 +142,17 @@ class EmbeddedReceipts(ReceiptLog):
         log.is_abandoned = True
         if self._log is log:
             self._log = None
-        with suppress(OSError):  # closing tries once more to write what is left over
-            log.file.close()
+        log.file.close()
 
 
-def _read(line: bytes, *, previous: str, where: str) -> _Line:
+def read_line(line: bytes, *, previous: str, where: str, subject: str = "the line") -> ReceiptLine:
+    """Return a line that seals the one before it, or raise BaseDamagedError."""
     try:
-        stored = msgspec.json.decode(line, type=_Line)
-    except msgspec.MsgspecError as error:
-        raise BaseDamagedError(where, f"the line cannot be read ({error})") from error
+        stored = _decode_line(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BaseDamagedError(where, f"{subject} cannot be read ({error})") from error
     if stored.previous != previous or stored.hash != _seal(previous, bytes(stored.receipt)):
-        raise BaseDamagedError(where, "the line does not have its hash")
+        raise BaseDamagedError(where, f"{subject} does not have its hash")
     return stored
 
 

@@ -10,9 +10,9 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Final
 
-from evidentia.backends.embedded.governance.governance_db import SideFile
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.foundation.background_writer import BackgroundWriter
+from evidentia.foundation.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
     import sqlite3
@@ -48,7 +48,7 @@ class EmbeddedUsage:
     """
 
     def __init__(self, directory: Path, *, clock: Clock, write_s: float = WRITE_S, max_kept: int = MAX_KEPT) -> None:
-        self._file = SideFile(directory / USAGE_NAME, tables=_TABLES, format_number=FORMAT, wait_ms=_WAIT_MS, is_private=True)
+        self._file = SqliteFile(directory / USAGE_NAME, tables=_TABLES, version=FORMAT, wait_ms=_WAIT_MS, is_private=True)
         self._clock = clock
         self._write_s = write_s
         self._most_kept = max_kept
@@ -118,7 +118,7 @@ class EmbeddedUsage:
         if not batch:
             with self._file.reading() as database:
                 return {} if database is None else self._totals(database, day)
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             database.executemany(_ADD, [(when, token_id, count) for (when, token_id), count in sorted(batch.items())])
             database.execute("DELETE FROM usage WHERE day < ?", (day - KEEP_DAYS,))
             return self._totals(database, day)

@@ -104,10 +104,10 @@ class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts):
             if self._vectors is not None:
                 yield from self._vectors.faults()
 
-    def vector_reigns(self) -> Sequence[tuple[int, int, VectorIdentity]]:
+    def vector_space_periods(self) -> Sequence[tuple[int, int, VectorIdentity]]:
         """Return from which commit on which space is in force, oldest first."""
         with storage_errors(self._directory):
-            return [] if self._vectors is None else self._vectors.reigns()
+            return [] if self._vectors is None else self._vectors.space_periods()
 
     def vector_members(self) -> Iterator[StoredVector]:
         """Yield every stored vector once per version of its document."""
@@ -296,7 +296,7 @@ class VectorArchive:
         self._database = database
         self._directory = directory / VECTORS_NAME
 
-    def reigns(self) -> list[tuple[int, int, VectorIdentity]]:
+    def space_periods(self) -> list[tuple[int, int, VectorIdentity]]:
         """Return from which commit on which space is in force, oldest first."""
         found = self._database.execute(
             """SELECT r.sequence, r.space_key, s.identity FROM vector_reigns r LEFT JOIN vector_spaces s USING (space_key)
@@ -312,7 +312,7 @@ class VectorArchive:
                 yield StoredVector(space=key, chunk_id=chunk_id, vector_hash=Sha256(digest.hex()), added_at=added, removed_at=removed)
 
     def state(self) -> bytes:
-        """Return the stored running sum, which the newest reign alone keeps."""
+        """Return the stored running sum, which the newest period alone keeps."""
         found = self._database.execute("SELECT set_state FROM vector_reigns ORDER BY sequence DESC").fetchall()
         if any(state is not None for (state,) in found[1:]):
             raise BaseDamagedError("vector state", "more than one space has a running sum")

@@ -124,7 +124,7 @@ def laid_out_versions(database: sqlite3.Connection) -> list[LaidOutVersion]:
     ]
 
 
-def sweep(database: sqlite3.Connection) -> None:
+def delete_unnamed(database: sqlite3.Connection) -> None:
     """Remove what no version that is left leads to, in the transaction that is open."""
     database.executemany("DELETE FROM attachments WHERE content_hash = ?", [(key,) for key in unnamed(database)])
 

@@ -1,4 +1,4 @@
-"""Garbage collection: versions nobody needs any more go, and segments and vector files are merged.
+"""Garbage collection and compaction: versions nobody needs any more go, and segments and vector files are merged.
 
 The event log and the commit records stay whole, so that what was proved can still be proved. A collection is a commit:
 it happens entirely or not at all, and readers of the versions that stay notice nothing.
@@ -20,16 +20,16 @@ from evidentia.backends.embedded.records.commit_log import seal, stored_head
 from evidentia.backends.embedded.records.database import (
     SEGMENTS_NAME,
     WriterLock,
-    fold_log,
     open_for_writing,
     storage_errors,
-    sync_directory,
 )
 from evidentia.backends.embedded.records.source_registry import forget_sources
 from evidentia.backends.embedded.vectors.hnsw import remove_graphs
-from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, Part, VectorFile, insert_file, new_path, write_merged
+from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, FileRows, VectorFile, insert_file, new_path, write_merged
 from evidentia.contracts.ports import Collector
 from evidentia.contracts.reports import GcReport
+from evidentia.foundation.disk import sync_directory
+from evidentia.foundation.sqlite_file import checkpoint
 from evidentia.provenance.corpus_hash import CorpusState
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock, Entropy
 
 
-_SWEEPS = (
+_UNUSED_ROWS = (
     "DELETE FROM revisions WHERE revision_key NOT IN (SELECT revision_key FROM versions)",
     "DELETE FROM chunks WHERE revision_key NOT IN (SELECT revision_key FROM revisions)",
     "DELETE FROM contents WHERE text_hash NOT IN (SELECT text_hash FROM revisions)",
@@ -59,27 +59,27 @@ class EmbeddedCollector(Collector):
         self._wait_ms = wait_ms
         self._segments_per_size = segments_per_size
 
-    def tidy(self, *, widely: bool = False) -> GcReport:
+    def compact(self, *, full: bool = False) -> GcReport:
         """Merge segments and vector files when there are more than the settings allow; every version stays readable.
 
-        `widely` merges all files of vectors that are not large yet: a wide file is scanned faster than several narrow ones.
+        `full` merges all files of vectors that are not large yet: a wide file is scanned faster than several narrow ones.
         """
-        return self.collect(keep_versions=None, widely=widely)
+        return self.collect(keep_versions=None, full=full)
 
-    def collect(self, *, keep_versions: int | None, widely: bool = False) -> GcReport:
+    def collect(self, *, keep_versions: int | None, full: bool = False) -> GcReport:
         """Remove all but the newest versions and merge segments; the event log is never shortened. None keeps every version."""
         lock = WriterLock(self._directory, wait_ms=self._wait_ms)
         try:
             database = open_for_writing(self._directory)
             try:
                 with storage_errors(self._directory):
-                    return self._collect(database, keep_versions=keep_versions, widely=widely)
+                    return self._collect(database, keep_versions=keep_versions, full=full)
             finally:
                 database.close()
         finally:
             lock.release()
 
-    def _collect(self, database: sqlite3.Connection, *, keep_versions: int | None, widely: bool) -> GcReport:
+    def _collect(self, database: sqlite3.Connection, *, keep_versions: int | None, full: bool) -> GcReport:
         """Do the work.
 
         1. find the oldest version that stays, and drop what no version from there on can see
@@ -88,7 +88,7 @@ class EmbeddedCollector(Collector):
         3. commit, then delete the files that are no longer named and give the space back
         """
         crowded = partial(_surplus, most=self._segments_per_size, largest=LARGEST_FILE)
-        vectors = VectorSweep(database, self._directory, entropy=self._entropy, choose=_narrow if widely else crowded)
+        vectors = VectorCompaction(database, self._directory, entropy=self._entropy, choose=_narrow if full else crowded)
         if keep_versions is None and not self._crowded(_segment_sizes(database)) and not vectors.is_crowded:
             return _nothing_done(self._directory)
         bytes_before = _size_of(self._directory)
@@ -100,12 +100,12 @@ class EmbeddedCollector(Collector):
             database.execute("BEGIN IMMEDIATE")
             versions = database.execute("DELETE FROM versions WHERE removed_seq IS NOT NULL AND removed_seq <= ?", (oldest,)).rowcount
             forget_sources(database, oldest=oldest)
-            chunks = self._sweep(database)
+            chunks = self._delete_unused(database)
             if versions:
-                attachments.sweep(database)
+                attachments.delete_unnamed(database)
             replaced, new_segments = self._merge(database)
-            swept = vectors.run(oldest=None if keep_versions is None else oldest, written=new_vectors)
-            if not versions and not replaced and not swept.is_changed and oldest == parent.oldest_readable:
+            compacted = vectors.run(oldest=None if keep_versions is None else oldest, written=new_vectors)
+            if not versions and not replaced and not compacted.is_changed and oldest == parent.oldest_readable:
                 database.execute("ROLLBACK")
                 return _nothing_done(self._directory)
             seal(
@@ -127,12 +127,12 @@ class EmbeddedCollector(Collector):
             raise
         for name in replaced:
             (self._directory / SEGMENTS_NAME / name).unlink(missing_ok=True)
-        for path in swept.replaced:
+        for path in compacted.replaced:
             path.unlink(missing_ok=True)
-        if keep_versions is not None and (versions or swept.is_changed):
+        if keep_versions is not None and (versions or compacted.is_changed):
             remove_graphs(self._directory)  # they may hold vectors of what is gone; the next search builds them again
         database.execute("PRAGMA incremental_vacuum").fetchall()
-        fold_log(database)
+        checkpoint(database)
         return GcReport(
             versions_removed=versions,
             chunks_removed=chunks,
@@ -144,9 +144,9 @@ class EmbeddedCollector(Collector):
     def _crowded(self, sizes: dict[int, int]) -> set[int]:
         return _surplus(sizes, most=self._segments_per_size)
 
-    def _sweep(self, database: sqlite3.Connection) -> int:
+    def _delete_unused(self, database: sqlite3.Connection) -> int:
         (before,) = database.execute("SELECT count(*) FROM chunks").fetchone()
-        for statement in _SWEEPS:
+        for statement in _UNUSED_ROWS:
             database.execute(statement)
         (after,) = database.execute("SELECT count(*) FROM chunks").fetchone()
         return int(before) - int(after)
@@ -251,15 +251,15 @@ def _size_of(directory: Path) -> int:
 LARGEST_FILE = 1 << 18
 """No merged file holds more rows than this, and files of more than half as many are left alone. Wide files scan faster."""
 
-_VECTOR_COMPACTION_SWEEPS = (
+_UNUSED_VECTORS = (
     "DELETE FROM vector_spaces WHERE space_key NOT IN (SELECT space_key FROM vector_reigns)",
     "DELETE FROM vectors WHERE space_key NOT IN (SELECT space_key FROM vector_spaces)",
     "DELETE FROM vectors WHERE chunk_key NOT IN (SELECT chunk_key FROM chunks)",
 )
 
 
-class Swept(NamedTuple):
-    """What a sweep did: paths that are no longer named, new ones, and whether anything changed at all."""
+class CompactedVectors(NamedTuple):
+    """What a compaction did: paths that are no longer named, new ones, and whether anything changed at all."""
 
     replaced: list[Path]
     written: list[Path]
@@ -273,7 +273,7 @@ class _StoredFile(NamedTuple):
     rows: int
 
 
-class VectorSweep:
+class VectorCompaction:
     """Works in the collector's transaction; `choose` says which files are too many, by their sizes."""
 
     def __init__(
@@ -289,7 +289,7 @@ class VectorSweep:
         """Tell whether there are more files than there should be."""
         return bool(self._crowded(self._stored()))
 
-    def run(self, *, oldest: int | None, written: list[Path]) -> Swept:
+    def run(self, *, oldest: int | None, written: list[Path]) -> CompactedVectors:
         """Drop what versions before `oldest` alone needed and merge files; every new path is put into `written` at once.
 
         None drops nothing.
@@ -301,20 +301,20 @@ class VectorSweep:
         for space_key in sorted({each.space_key for each in stored}):
             files = [each for each in stored if each.space_key == space_key]
             replaced += self._merge(space_key, files, chosen=chosen, has_lost=bool(gone), written=written)
-        return Swept(replaced, written, bool(dropped or gone or replaced))
+        return CompactedVectors(replaced, written, bool(dropped or gone or replaced))
 
     def _drop(self, oldest: int) -> tuple[int, int]:
-        """Return how many reigns have gone, and how many spaces and vectors."""
+        """Return how many periods of spaces have gone, and how many spaces and vectors."""
         dropped = self._database.execute(
             "DELETE FROM vector_reigns WHERE sequence < (SELECT max(sequence) FROM vector_reigns WHERE sequence <= ?)", (oldest,)
         ).rowcount
-        return dropped, sum(self._database.execute(statement).rowcount for statement in _VECTOR_COMPACTION_SWEEPS)
+        return dropped, sum(self._database.execute(statement).rowcount for statement in _UNUSED_VECTORS)
 
     def _merge(self, space_key: int, files: list[_StoredFile], *, chosen: set[int], has_lost: bool, written: list[Path]) -> list[Path]:
         if not has_lost and not any(each.key in chosen for each in files):
             return []
         alive = self._alive(space_key) if has_lost else None
-        parts: list[Part] = []
+        parts: list[FileRows] = []
         replaced: list[Path] = []
         for each in files:
             if alive is None and each.key not in chosen:
@@ -325,8 +325,8 @@ class VectorSweep:
             if each.key in chosen or len(ordinals) < file.count:
                 self._database.execute("DELETE FROM vector_files WHERE file_key = ?", (each.key,))
                 replaced.append(path)
-                parts.append(Part(file, ordinals))
-        for group in _vector_compaction_groups([part for part in parts if len(part.ordinals)]):
+                parts.append(FileRows(file, ordinals))
+        for group in _file_groups([part for part in parts if len(part.ordinals)]):
             path = new_path(self._directory, kind="merged", entropy=self._entropy)
             merged = write_merged(path, group)
             written.append(path)
@@ -349,9 +349,9 @@ class VectorSweep:
         return chosen
 
 
-def _vector_compaction_groups(parts: list[Part]) -> Iterator[list[Part]]:
+def _file_groups(parts: list[FileRows]) -> Iterator[list[FileRows]]:
     """Yield what becomes one file."""
-    group: list[Part] = []
+    group: list[FileRows] = []
     for part in parts:
         if group and sum(len(each.ordinals) for each in group) + len(part.ordinals) > LARGEST_FILE:
             yield group

@@ -166,22 +166,22 @@ _READERS: Final[Mapping[str, Callable[[DocumentRecord], object]]] = {
 }
 
 
-class Column(NamedTuple):
+class MetadataColumn(NamedTuple):
     """One field of every document: `values[codes[d]]` is document d's; a set is one value."""
 
     codes: NDArray[np.int32]
     values: list[object]
 
 
-class Columns:
+class MetadataColumns:
     """The fields of a snapshot's documents, each laid out when it is first asked for. Thread safe under the GIL."""
 
     def __init__(self, load_records: Callable[[], Sequence[Mapping[str, object]]]) -> None:
         self._load_records = load_records
         self._records: Sequence[Mapping[str, object]] | None = None
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, MetadataColumn] = {}
 
-    def column(self, field: str) -> Column:
+    def column(self, field: str) -> MetadataColumn:
         """Return the column of a field."""
         if field not in self._columns:
             self._columns[field] = self._lay_out(field)
@@ -209,7 +209,7 @@ class Columns:
             together &= each
         return together
 
-    def _lay_out(self, field: str) -> Column:
+    def _lay_out(self, field: str) -> MetadataColumn:
         numbers: dict[object, int] = {}
         values: list[object] = []
         codes = np.empty(len(self._loaded()), dtype=np.int32)
@@ -222,7 +222,7 @@ class Columns:
                 code = numbers[spelling] = len(values)
                 values.append(value)
             codes[document] = code
-        return Column(codes=codes, values=values)
+        return MetadataColumn(codes=codes, values=values)
 
     def _loaded(self) -> Sequence[Mapping[str, object]]:
         if self._records is None:
@@ -338,7 +338,7 @@ class SignalTable:
     text stays.
     """
 
-    def __init__(self, segments: Sequence[Segment], *, columns: Columns, document_of: NDArray[np.int32]) -> None:
+    def __init__(self, segments: Sequence[Segment], *, columns: MetadataColumns, document_of: NDArray[np.int32]) -> None:
         self._segments = segments
         self._columns = columns
         self._document_of = document_of

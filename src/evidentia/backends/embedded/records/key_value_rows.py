@@ -4,58 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
+
+from evidentia.foundation.sqlite_file import make_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.backends.embedded.records.key_values import KeptValue
+    from evidentia.backends.embedded.records.key_values import CachedValue
 
 FORMAT: Final = 1
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 _DIGEST_BYTES: Final = 16
 _ROWS_AT_ONCE: Final = 64
 _AT_ONCE: Final = 2_047
 """What is longer is hashed with the interpreter's lock given back, and getting that again takes longer than the hashing."""
 _HIGHEST: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
-_TABLE: Final = """CREATE TABLE entries (
-    key TEXT PRIMARY KEY, value BLOB NOT NULL, expires_us INTEGER, used INTEGER NOT NULL, digest BLOB NOT NULL) STRICT"""
-_INDEXES: Final = (
+_TABLES: Final = (
+    """CREATE TABLE entries (
+    key TEXT PRIMARY KEY, value BLOB NOT NULL, expires_us INTEGER, used INTEGER NOT NULL, digest BLOB NOT NULL) STRICT""",
     "CREATE INDEX entries_by_use ON entries (used, key)",
     "CREATE INDEX entries_by_end ON entries (expires_us) WHERE expires_us IS NOT NULL",
 )
-_PASSING: Final = (
-    "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_NOMEM", "SQLITE_AUTH",
-    "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_SHM", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR_DELETE", "SQLITE_IOERR_LOCK",
-    "SQLITE_TOOBIG",
-)  # fmt: skip
-"""Failures after which the file is as good as it was; any other means that it is not what this module wrote."""
 
 
 def prepare(database: sqlite3.Connection) -> None:
     """Set up a connection, and make the table of a new file; a file of any other kind is damage."""
-    database.execute("PRAGMA trusted_schema = OFF")
-    database.execute("PRAGMA cell_size_check = ON")
-    if _format_of(database) == FORMAT:
-        database.execute("PRAGMA synchronous = OFF")
-        return
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = OFF")
-    database.execute("BEGIN IMMEDIATE")
-    if not database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-        for statement in (_TABLE, *_INDEXES):
-            database.execute(statement)
-        database.execute(f"PRAGMA user_version = {FORMAT}")
-    database.execute("COMMIT")
-    if _format_of(database) != FORMAT:
+    database.execute("PRAGMA synchronous = OFF")  # what a crash takes away may be lost
+    if make_tables(database, _TABLES, version=FORMAT) != FORMAT:
         raise sqlite3.DatabaseError("the file was made by something else")
-
-
-def _format_of(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
 def next_use(database: sqlite3.Connection) -> int:
@@ -63,7 +40,7 @@ def next_use(database: sqlite3.Connection) -> int:
     return int(database.execute("SELECT coalesce(max(used), 0) + 1 FROM entries").fetchone()[0])
 
 
-def insert_rows(database: sqlite3.Connection, rows: Mapping[str, KeptValue]) -> None:
+def insert_rows(database: sqlite3.Connection, rows: Mapping[str, CachedValue]) -> None:
     """Write rows, many with each statement: after every statement the other threads of the interpreter have their turn first."""
     use = next_use(database)
     made = [
@@ -127,14 +104,3 @@ def is_whole(key: str, value: object, expires_us: object, stored: object) -> boo
     """Tell whether a row is what was written."""
     is_typed = isinstance(value, bytes) and (expires_us is None or isinstance(expires_us, int))
     return is_typed and digest(key, value, expires_us) == stored  # type: ignore[arg-type]  # mypy does not follow is_typed
-
-
-def microseconds(moment: datetime) -> int:
-    """Return a moment as microseconds since 1970."""
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def is_passing(error: Exception) -> bool:
-    """Tell whether the file is as good as it was before a failure."""
-    name = getattr(error, "sqlite_errorname", "") or ""
-    return not isinstance(error, sqlite3.Error) or name.startswith(_PASSING)

@@ -17,15 +17,14 @@ from evidentia.backends.embedded.records.key_value_rows import (
     delete_prefix,
     has_bytes,
     insert_rows,
-    is_passing,
     is_whole,
-    microseconds,
     next_use,
     prepare,
     rows_of,
     within_prefix,
 )
 from evidentia.contracts.ports import KeyValueStore, SupportsBatchReads, SupportsKeyScan, SupportsTransactions
+from evidentia.foundation.sqlite_file import connect, is_transient, to_microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +38,7 @@ Answer = TypeVar("Answer")
 
 WAIT_MS: Final = 500
 """How long another process may be writing before a change is given up: nobody waits long for what may be lost."""
-MAX_HIDDEN: Final = 1_000
+MAX_TOMBSTONES: Final = 1_000
 MAX_PRELOADED: Final = 500
 _FAILURES: Final = (sqlite3.Error, OSError, OverflowError)
 
@@ -55,11 +54,11 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
         self._opened_as: tuple[int, int] | None = None
-        self._kept = KeptValues()
+        self._cache = ValueCache()
         self._seen_version = -1
         self._used: dict[str, None] = {}
-        self._hidden: set[Hidden] = set()
-        self._glance = Glance()
+        self._tombstones: set[Tombstone] = set()
+        self._batch = ReadBatch()
         self._within: Transaction | None = None
         """The transaction under way; None when each change is one of its own."""
 
@@ -74,22 +73,22 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
 
     def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
         """Keep a value under a name, in place of what was there; a disk that takes nothing keeps nothing."""
-        expires_us = None if expires_at is None else microseconds(expires_at)
+        expires_us = None if expires_at is None else to_microseconds(expires_at)
         if not has_bytes(key):
             return
         with self._lock:
             self._used.pop(key, None)
-            self._kept.forget(key)
-            self._glance.missing.discard(key)
-            hidden, within = Hidden(key, is_prefix=False), self._within
+            self._cache.forget(key)
+            self._batch.missing.discard(key)
+            tombstone, within = Tombstone(key, is_prefix=False), self._within
             if within is None:
-                if self._writing(lambda database: self._insert(database, {key: KeptValue(value, expires_us)}), otherwise=hidden):
-                    self._kept.put(key, value, expires_us)
+                if self._writing(lambda database: self._insert(database, {key: CachedValue(value, expires_us)}), otherwise=tombstone):
+                    self._cache.put(key, value, expires_us)
             elif within.is_open:
-                within.changed.append(hidden)
-                within.rows[key] = KeptValue(value, expires_us)
+                within.changed.append(tombstone)
+                within.rows[key] = CachedValue(value, expires_us)
             else:
-                self._hide([hidden])
+                self._hide([tombstone])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -110,26 +109,26 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
         """Look once for what other processes wrote: what this thread reads within the context is at least as new as its beginning."""
         with self._lock:
             self._reading("", lambda database, _: self._look(database), otherwise=None)
-        self._glance.is_taken = True
+        self._batch.is_taken = True
         try:
             yield
         finally:
-            self._glance.is_taken, self._glance.missing = False, set()
+            self._batch.is_taken, self._batch.missing = False, set()
 
     def preload(self, keys: Sequence[str]) -> None:
-        """Read several values in one go, which this thread is about to ask for at a glance."""
-        if self._glance.is_taken:
+        """Read several values in one go, which this thread is about to ask for within `batch_reads`."""
+        if self._batch.is_taken:
             with self._lock:
-                wanted = [key for key in keys if self._kept.get(key) is None and has_bytes(key)][:MAX_PRELOADED]
-                self._glance.missing = self._reading("", lambda database, _: self._load(database, wanted), otherwise=set())
+                wanted = [key for key in keys if self._cache.get(key) is None and has_bytes(key)][:MAX_PRELOADED]
+                self._batch.missing = self._reading("", lambda database, _: self._load(database, wanted), otherwise=set())
 
     def delete(self, prefix: str) -> int:
         """Forget every name that begins so, and return how many there were."""
         with self._lock:
-            self._kept.clear()
+            self._cache.clear()
             if (self._database is None and not self._exists()) or not has_bytes(prefix):
                 return 0
-            return self._writing(lambda database: self._delete(database, prefix), otherwise=Hidden(prefix, is_prefix=True))
+            return self._writing(lambda database: self._delete(database, prefix), otherwise=Tombstone(prefix, is_prefix=True))
 
     def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Yield every name that begins so, with its value, ordered by name, as they were when the first was asked for."""
@@ -151,55 +150,55 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
             if self._database is not None and self._used:
                 self._writing(lambda _: 0, otherwise=None)
             self._close()
-            self._kept.clear()
+            self._cache.clear()
 
     # --- reading ---
 
     def _find(self, database: sqlite3.Connection, key: str) -> bytes | None:
-        if key in self._glance.missing or (self._hidden and self._is_hidden(key)):
+        if key in self._batch.missing or (self._tombstones and self._is_deleted(key)):
             return None
-        if not self._glance.is_taken and (self._within is None or not self._within.is_open):
+        if not self._batch.is_taken and (self._within is None or not self._within.is_open):
             self._look(database)
-        kept = self._kept.get(key) if self._within is None else self._within.rows.get(key) or self._kept.get(key)
-        if kept is None:
+        cached = self._cache.get(key) if self._within is None else self._within.rows.get(key) or self._cache.get(key)
+        if cached is None:
             row = database.execute("SELECT value, expires_us, digest FROM entries WHERE key = ?", (key,)).fetchone()
             if row is None or not is_whole(key, *row):
                 return None
-            kept = self._kept.put(key, row[0], row[1])
-        return kept.value if kept.expires_us is None or kept.expires_us > microseconds(self._clock.now()) else None
+            cached = self._cache.put(key, row[0], row[1])
+        return cached.value if cached.expires_us is None or cached.expires_us > to_microseconds(self._clock.now()) else None
 
     def _load(self, database: sqlite3.Connection, keys: Sequence[str]) -> set[str]:
         """Hold what is there in memory, and return the names under which nothing is."""
         found = rows_of(database, keys)
         for key, value, expires_us in found:
-            self._kept.put(key, value, expires_us)
+            self._cache.put(key, value, expires_us)
         return set(keys).difference([row[0] for row in found])
 
     def _look(self, database: sqlite3.Connection) -> None:
         """Let go of what is held in memory when another process wrote; within a transaction none can."""
         (version,) = database.execute("PRAGMA data_version").fetchone()
         if version != self._seen_version:
-            self._kept.clear()
+            self._cache.clear()
             self._seen_version = version
 
     def _list(self, database: sqlite3.Connection, prefix: str) -> Sequence[tuple[str, bytes]]:
         self._insert_waiting(database)
-        now = microseconds(self._clock.now())
+        now = to_microseconds(self._clock.now())
         within, bounds = within_prefix(prefix)
         statement = f"""SELECT key, value, expires_us, digest FROM entries WHERE {within}
             AND (expires_us IS NULL OR expires_us > ?) ORDER BY key"""
         found = database.execute(statement, (*bounds, now)).fetchall()
-        return [(key, value) for key, value, *rest in found if is_whole(key, value, *rest) and not self._is_hidden(key)]
+        return [(key, value) for key, value, *rest in found if is_whole(key, value, *rest) and not self._is_deleted(key)]
 
     def _name(self, database: sqlite3.Connection, prefix: str) -> Sequence[str]:
         self._insert_waiting(database)
         within, bounds = within_prefix(prefix)
         statement = f"SELECT key FROM entries WHERE {within} AND (expires_us IS NULL OR expires_us > ?) ORDER BY key"
-        found = database.execute(statement, (*bounds, microseconds(self._clock.now())))
-        return [key for (key,) in found if not self._is_hidden(key)]
+        found = database.execute(statement, (*bounds, to_microseconds(self._clock.now())))
+        return [key for (key,) in found if not self._is_deleted(key)]
 
-    def _is_hidden(self, key: str) -> bool:
-        return any(key.startswith(hidden.text) if hidden.is_prefix else key == hidden.text for hidden in self._hidden)
+    def _is_deleted(self, key: str) -> bool:
+        return any(key.startswith(tombstone.text) if tombstone.is_prefix else key == tombstone.text for tombstone in self._tombstones)
 
     def _reading(self, name: str, read: Callable[[sqlite3.Connection, str], Answer], *, otherwise: Answer) -> Answer:
         try:
@@ -211,7 +210,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
 
     # --- writing ---
 
-    def _writing(self, change: Callable[[sqlite3.Connection], int], *, otherwise: Hidden | None) -> int:
+    def _writing(self, change: Callable[[sqlite3.Connection], int], *, otherwise: Tombstone | None) -> int:
         """Make a change in one transaction; what it would have replaced is hidden when that fails twice."""
         if self._within is not None:
             return self._joining(self._within, change, otherwise)
@@ -227,10 +226,10 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
                     break
             else:
                 self._used.clear()
-                self._hidden.clear()
+                self._tombstones.clear()
                 return changed
         if otherwise is not None:
-            self._hidden.add(otherwise if len(self._hidden) < MAX_HIDDEN else Hidden("", is_prefix=True))
+            self._tombstones.add(otherwise if len(self._tombstones) < MAX_TOMBSTONES else Tombstone("", is_prefix=True))
         return 0
 
     def _begin(self) -> bool:
@@ -247,7 +246,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
                 return True
         return False
 
-    def _joining(self, within: Transaction, change: Callable[[sqlite3.Connection], int], otherwise: Hidden | None) -> int:
+    def _joining(self, within: Transaction, change: Callable[[sqlite3.Connection], int], otherwise: Tombstone | None) -> int:
         """Make a change within the transaction that is under way; when it fails, all of it does, and is hidden."""
         within.changed += [] if otherwise is None else [otherwise]
         if within.is_open and self._database is not None:
@@ -271,7 +270,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
             self._fail(within)
         else:
             self._used.clear()
-            self._hidden.clear()
+            self._tombstones.clear()
 
     def _delete(self, database: sqlite3.Connection, prefix: str) -> int:
         if self._within is not None and any(key.startswith(prefix) for key in self._within.rows):
@@ -289,25 +288,25 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
         self._hide(within.changed)
         within.changed = []
 
-    def _hide(self, changed: Sequence[Hidden]) -> None:
+    def _hide(self, changed: Sequence[Tombstone]) -> None:
         """Let nobody see what changes should have replaced that could not be written."""
-        self._kept.clear()
+        self._cache.clear()
         for each in changed:
-            self._hidden.add(each if len(self._hidden) < MAX_HIDDEN else Hidden("", is_prefix=True))
+            self._tombstones.add(each if len(self._tombstones) < MAX_TOMBSTONES else Tombstone("", is_prefix=True))
 
     def _catch_up(self, database: sqlite3.Connection) -> None:
         """Forget what is hidden and what has expired, and note what was used since the last change."""
-        for hidden in self._hidden:
-            if hidden.is_prefix:
-                delete_prefix(database, hidden.text)
+        for tombstone in self._tombstones:
+            if tombstone.is_prefix:
+                delete_prefix(database, tombstone.text)
             else:
-                database.execute("DELETE FROM entries WHERE key = ?", (hidden.text,))
-        database.execute("DELETE FROM entries WHERE expires_us <= ?", (microseconds(self._clock.now()),))
+                database.execute("DELETE FROM entries WHERE key = ?", (tombstone.text,))
+        database.execute("DELETE FROM entries WHERE expires_us <= ?", (to_microseconds(self._clock.now()),))
         use = next_use(database)
         uses = [(use + number, key) for number, key in enumerate(self._used)]
         database.executemany("UPDATE entries SET used = ? WHERE key = ?", uses)
 
-    def _insert(self, database: sqlite3.Connection, rows: Mapping[str, KeptValue]) -> int:
+    def _insert(self, database: sqlite3.Connection, rows: Mapping[str, CachedValue]) -> int:
         insert_rows(database, rows)
         self._evict(database)
         return len(rows)
@@ -321,7 +320,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
             gone = database.execute("SELECT key FROM entries ORDER BY used, key LIMIT ?", (surplus,)).fetchall()
             database.executemany("DELETE FROM entries WHERE key = ?", gone)
             for (key,) in gone:
-                self._kept.forget(key)
+                self._cache.forget(key)
 
     # --- the file ---
 
@@ -332,7 +331,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
             return False
 
     def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, timeout=self._wait_ms / 1_000, isolation_level=None, check_same_thread=False)
+        database = connect(self._path, wait_ms=self._wait_ms)
         try:
             prepare(database)
             stat = self._path.stat()
@@ -347,11 +346,11 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
         if self._database is not None:
             with suppress(sqlite3.Error):
                 self._database.execute("ROLLBACK")
-        if is_passing(error):
+        if is_transient(error):
             return False
         opened_as = self._opened_as
         self._close()
-        self._kept.clear()
+        self._cache.clear()
         with suppress(OSError):
             stat = self._path.stat()
             if opened_as in (None, (stat.st_dev, stat.st_ino)):  # else another process has set it aside already
@@ -370,42 +369,42 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
         self._database = self._opened_as = None
 
 
-# --- kept values ---
+# --- value cache ---
 # Values held in memory in front of a file: the ones used last, those it has still to get, and what is known not to be there.
 
-MAX_KEPT: Final = 4_096
+MAX_CACHED: Final = 4_096
 MAX_BYTES: Final = 32 << 20
 
 
-class KeptValue(NamedTuple):
+class CachedValue(NamedTuple):
     """A value and when it ends, in microseconds since 1970; None when it does not."""
 
     value: bytes
     expires_us: int | None
 
 
-class KeptValues:
+class ValueCache:
     """A least-recently-used memory. Not thread safe; who uses it holds a lock."""
 
-    def __init__(self, *, max_kept: int = MAX_KEPT, max_bytes: int = MAX_BYTES) -> None:
-        self._most_kept = max_kept
-        self._most_bytes = max_bytes
-        self._values: OrderedDict[str, KeptValue] = OrderedDict()
+    def __init__(self, *, max_cached: int = MAX_CACHED, max_bytes: int = MAX_BYTES) -> None:
+        self._max_cached = max_cached
+        self._max_bytes = max_bytes
+        self._values: OrderedDict[str, CachedValue] = OrderedDict()
         self._bytes = 0
 
-    def get(self, key: str) -> KeptValue | None:
+    def get(self, key: str) -> CachedValue | None:
         """Return what is held, which is then the one used last."""
         found = self._values.get(key)
         if found is not None:
             self._values.move_to_end(key)
         return found
 
-    def put(self, key: str, value: bytes, expires_us: int | None) -> KeptValue:
+    def put(self, key: str, value: bytes, expires_us: int | None) -> CachedValue:
         """Hold a value in place of what was there; what was not used for longest goes where there is no room."""
         self.forget(key)
-        held = self._values[key] = KeptValue(value, expires_us)
+        held = self._values[key] = CachedValue(value, expires_us)
         self._bytes += len(value)
-        while len(self._values) > self._most_kept or self._bytes > self._most_bytes:
+        while len(self._values) > self._max_cached or self._bytes > self._max_bytes:
             _, dropped = self._values.popitem(last=False)
             self._bytes -= len(dropped.value)
         return held
@@ -422,7 +421,7 @@ class KeptValues:
         self._bytes = 0
 
 
-class Hidden(NamedTuple):
+class Tombstone(NamedTuple):
     """A name, or all names that begin so, under which the file has something that is no longer true."""
 
     text: str
@@ -434,11 +433,11 @@ class Transaction:
 
     def __init__(self, *, is_open: bool) -> None:
         self.is_open = is_open
-        self.rows: dict[str, KeptValue] = {}
-        self.changed: list[Hidden] = []
+        self.rows: dict[str, CachedValue] = {}
+        self.changed: list[Tombstone] = []
 
 
-class Glance(threading.local):
+class ReadBatch(threading.local):
     """Whether this thread has just looked for what others wrote, and what it then found not to be there."""
 
     def __init__(self) -> None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.backends.embedded.governance.governance_db import WAIT_MS, SideFile
-from evidentia.backends.embedded.records.key_value_rows import microseconds
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError
 from evidentia.contracts.ports import NoteStore
 from evidentia.contracts.sources import Note
+from evidentia.foundation.disk import BUSY_TIMEOUT_MS
+from evidentia.foundation.sqlite_file import SqliteFile, to_microseconds
 
 if TYPE_CHECKING:
     import sqlite3
@@ -44,10 +44,10 @@ _decode = msgspec.json.Decoder(Note).decode
 class EmbeddedNotes(NoteStore):
     """Implements `NoteStore`. Thread safe; several processes may share the file."""
 
-    def __init__(self, path: Path, *, clock: Clock, wait_ms: int = WAIT_MS) -> None:
+    def __init__(self, path: Path, *, clock: Clock, wait_ms: int = BUSY_TIMEOUT_MS) -> None:
         self._path = path
         self._clock = clock
-        self._file = SideFile(path, tables=_TABLES, format_number=FORMAT, wait_ms=wait_ms, fill=self._begin_counting)
+        self._file = SqliteFile(path, tables=_TABLES, version=FORMAT, wait_ms=wait_ms, fill=self._begin_counting)
 
     def add(self, note: Note) -> None:
         """Keep a note, durably; one of the same owner with the same id is replaced."""
@@ -55,7 +55,7 @@ class EmbeddedNotes(NoteStore):
             encoded = encode_struct(note)
         except UnicodeEncodeError as error:
             raise InvalidFieldError("note", "a string holds an unpaired surrogate, which has no UTF-8 form") from error
-        expires_us = None if note.expires_at is None else microseconds(note.expires_at)
+        expires_us = None if note.expires_at is None else to_microseconds(note.expires_at)
         row = (note.tenant, note.owner, note.note_id, note.agent_name, note.session, expires_us, encoded, _digest(encoded))
         with self._changing() as database:
             database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -66,7 +66,7 @@ class EmbeddedNotes(NoteStore):
 
         Notes for every session of an agent are among those of each of them.
         """
-        wanted = {"tenant": tenant, "owner": owner, "agent_name": agent_name, "session": session, "now": microseconds(now)}
+        wanted = {"tenant": tenant, "owner": owner, "agent_name": agent_name, "session": session, "now": to_microseconds(now)}
         with self._file.reading() as database:
             found = [] if database is None else database.execute(_OF, wanted).fetchall()
             return [self._read(note_id, encoded, digest) for note_id, encoded, digest in found]
@@ -87,7 +87,7 @@ class EmbeddedNotes(NoteStore):
             if database is None:
                 return "0"
             statement = """SELECT began_us || '.' || changes || '.' || (SELECT count(*) FROM notes WHERE expires_us <= ?) FROM revisions"""
-            (word,) = database.execute(statement, (microseconds(self._clock.now()),)).fetchone()
+            (word,) = database.execute(statement, (to_microseconds(self._clock.now()),)).fetchone()
             return str(word)
 
     def clean(self) -> int:
@@ -105,17 +105,17 @@ class EmbeddedNotes(NoteStore):
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
         """Make a change in one transaction, and count it unless nothing changed."""
-        with self._file.changing() as database:
+        with self._file.transaction() as database:
             before = database.total_changes
             yield database
             if database.total_changes != before:
                 database.execute("UPDATE revisions SET changes = changes + 1")
 
     def _begin_counting(self, database: sqlite3.Connection) -> None:
-        database.execute("INSERT INTO revisions VALUES (?, 0)", (microseconds(self._clock.now()),))
+        database.execute("INSERT INTO revisions VALUES (?, 0)", (to_microseconds(self._clock.now()),))
 
     def _delete_expired(self, database: sqlite3.Connection) -> int:
-        return database.execute("DELETE FROM notes WHERE expires_us <= ?", (microseconds(self._clock.now()),)).rowcount
+        return database.execute("DELETE FROM notes WHERE expires_us <= ?", (to_microseconds(self._clock.now()),)).rowcount
 
     def _read(self, note_id: str, encoded: object, digest: object) -> Note:
         if not isinstance(encoded, bytes) or _digest(encoded) != digest:

@@ -179,7 +179,7 @@ _EVENTS_PER_QUERY: Final = 1_000
 _EVENTS: Final = "SELECT event_index, leaf FROM events WHERE event_index IN (%s)"
 
 
-class _Kept(NamedTuple):
+class _CachedChunk(NamedTuple):
     """A chunk with the bytes of its records, which are read anew each time: they hold maps, and a caller may change those."""
 
     chunk: StoredChunk
@@ -209,7 +209,7 @@ class FragmentReader:
         self._database = database
         self._table = table
         self._log = log
-        self._kept: LruCache[int, _Kept] = LruCache(max_weight=kept_chars, weigh=attrgetter("chars"))
+        self._kept: LruCache[int, _CachedChunk] = LruCache(max_weight=kept_chars, weigh=attrgetter("chars"))
         self._seen = bytearray(len(table.document_of))
         self._proven: LruCache[int, tuple[IngestEvent, InclusionProof]] = LruCache(kept_proofs)
 
@@ -242,14 +242,14 @@ class FragmentReader:
             for index, leaf in self._database.execute(statement, part):
                 yield index, (schema.decode_event(leaf), self._log.inclusion(index))
 
-    def _keep(self, loaded: Mapping[int, _Kept]) -> None:
+    def _keep(self, loaded: Mapping[int, _CachedChunk]) -> None:
         """Keep what is read for the second time: most chunks are read once, and keeping them costs more than it saves."""
         for place, each in loaded.items():
             if self._seen[place]:
                 self._kept.put(place, each)
             self._seen[place] = True
 
-    def _load(self, hits: Sequence[SearchHit]) -> Iterator[tuple[int, _Kept]]:
+    def _load(self, hits: Sequence[SearchHit]) -> Iterator[tuple[int, _CachedChunk]]:
         places = np.asarray([hit.place for hit in hits], dtype=np.int64)
         documents = self._table.document_of[places]
         keys = zip(range(len(hits)), self._table.chunk_keys[places].tolist(), self._table.version_keys[documents].tolist(), strict=True)
@@ -271,4 +271,4 @@ class FragmentReader:
                     rule=self._table.rules[rules[number]],
                     is_live=True,
                 )
-                yield hit.place, _Kept(chunk, custody, metadata)
+                yield hit.place, _CachedChunk(chunk, custody, metadata)

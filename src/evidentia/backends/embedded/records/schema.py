@@ -68,7 +68,7 @@ VECTOR_TABLES: dict[str, str] = {
     space_key INTEGER NOT NULL, chunk_key INTEGER NOT NULL, added_seq INTEGER NOT NULL, content_mark INTEGER NOT NULL,
     vector_hash BLOB NOT NULL, PRIMARY KEY (space_key, chunk_key)) STRICT, WITHOUT ROWID""",
 }
-"""Since schema 2. A space is in force from the commit its reign names; `content_mark` is the beginning of a text's hash."""
+"""Since schema 2. `vector_reigns` says from which commit on which space is in force; `content_mark` is the beginning of a text's hash."""
 VECTOR_INDEXES: dict[str, str] = {
     "vectors_by_content": "CREATE INDEX vectors_by_content ON vectors (space_key, content_mark)",
 }

@@ -39,7 +39,7 @@ _ROWS: Final = """SELECT v.document_id, v.source_id, v.revision_key, r.chunk_cou
 _CUT: Final = "SELECT position, content_hash FROM chunks WHERE revision_key = ? ORDER BY position"
 
 
-class _Row(NamedTuple):
+class _VersionRow(NamedTuple):
     """A version of a document, with the metadata and the rule that the document had last."""
 
     document_id: DocumentId
@@ -144,7 +144,7 @@ def _summary(commit: CommitRecord, counts: tuple[int, int] | None) -> VersionSum
 
 def _diff(database: sqlite3.Connection, pair: Sequence[CommitRecord], *, limit: int, scope: AccessScope | None) -> VersionDiff:
     ends = [commit.sequence for commit in pair]
-    sides: tuple[dict[DocumentId, _Row], dict[DocumentId, _Row]] = ({}, {})
+    sides: tuple[dict[DocumentId, _VersionRow], dict[DocumentId, _VersionRow]] = ({}, {})
     counts = [[0, 0], [0, 0]]
     for row in _visible(database, scope, oldest=min(ends), newest=max(ends)):
         for side, count, sequence in zip(sides, counts, ends, strict=True):
@@ -155,7 +155,7 @@ def _diff(database: sqlite3.Connection, pair: Sequence[CommitRecord], *, limit: 
     old, new = sides
     both = [document_id for document_id in sorted(new) if document_id in old and old[document_id] is not new[document_id]]
 
-    def differing(is_other: Callable[[_Row, _Row], bool]) -> ChangedDocuments:
+    def differing(is_other: Callable[[_VersionRow, _VersionRow], bool]) -> ChangedDocuments:
         return _listed([each for each in both if is_other(old[each], new[each])], new, limit=limit)
 
     lists = {
@@ -171,19 +171,19 @@ def _diff(database: sqlite3.Connection, pair: Sequence[CommitRecord], *, limit: 
     return VersionDiff(older=older, newer=newer, note=note, **lists)
 
 
-def _is_cut_otherwise(database: sqlite3.Connection, one: _Row, other: _Row) -> bool:
+def _is_cut_otherwise(database: sqlite3.Connection, one: _VersionRow, other: _VersionRow) -> bool:
     """Tell whether the chunks differ: what stands before them, such as front matter, is metadata and no content."""
     if one.revision_key == other.revision_key or one.chunk_count != other.chunk_count:
         return one.revision_key != other.revision_key
     return database.execute(_CUT, (one.revision_key,)).fetchall() != database.execute(_CUT, (other.revision_key,)).fetchall()
 
 
-def _listed(document_ids: Sequence[DocumentId], side: Mapping[DocumentId, _Row], *, limit: int) -> ChangedDocuments:
+def _listed(document_ids: Sequence[DocumentId], side: Mapping[DocumentId, _VersionRow], *, limit: int) -> ChangedDocuments:
     first = tuple(ChangedDocument(document_id=each, source_id=side[each].source_id) for each in document_ids[:limit])
     return ChangedDocuments(total=len(document_ids), documents=first)
 
 
-def _visible(database: sqlite3.Connection, scope: AccessScope | None, *, oldest: int, newest: int) -> Iterator[_Row]:
+def _visible(database: sqlite3.Connection, scope: AccessScope | None, *, oldest: int, newest: int) -> Iterator[_VersionRow]:
     """Yield every version of a document that is in one of these versions and that a scope shows."""
 
     @lru_cache(maxsize=4_096)
@@ -196,6 +196,6 @@ def _visible(database: sqlite3.Connection, scope: AccessScope | None, *, oldest:
         return all(matches(each, record_of(document_id, metadata, rule)) for each in scope.rules)
 
     for found in database.execute(_ROWS, {"oldest": oldest, "newest": newest}):
-        row = _Row(*found)
+        row = _VersionRow(*found)
         if shows(row.document_id, row.metadata, row.rule) and shows(row.document_id, row.last_metadata, row.last_rule):
             yield row

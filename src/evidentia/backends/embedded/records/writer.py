@@ -23,7 +23,6 @@ from evidentia.backends.embedded.records.database import (
     database_path,
     open_for_writing,
     storage_errors,
-    sync_directory,
 )
 from evidentia.backends.embedded.records.source_registry import begin_history, change_sources, decoded, stored_descriptors
 from evidentia.backends.embedded.vectors.vector_file import remove_unnamed_files
@@ -33,6 +32,7 @@ from evidentia.contracts.errors import DuplicateDocumentError, InvalidFieldError
 from evidentia.contracts.ports import SourceWriter
 from evidentia.contracts.provenance import IngestEvent
 from evidentia.contracts.vocabulary import EventKind
+from evidentia.foundation.disk import sync_directory
 from evidentia.provenance.corpus_hash import CorpusState, member_bytes
 from evidentia.text.tokens import Tokeniser
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.backends.embedded.lexical.segments import Array
-    from evidentia.backends.embedded.vectors.vector_arithmetic import Kernel, Measure
+    from evidentia.backends.embedded.vectors.vector_arithmetic import Kernel, SimilarityMeasure
     from evidentia.backends.embedded.vectors.vector_file import ScanRows
 
 GATHER_COST = 16
@@ -45,7 +45,7 @@ _FLOAT32_STEP = 2.0**-24
 _SAFETY = 1 + 1e-6
 
 
-class Probe:
+class DenseProbe:
     """A query, in the forms the steps of a search need."""
 
     def __init__(self, query: NDArray[np.int32], *, levels: int) -> None:
@@ -72,7 +72,7 @@ class DenseRows:
         self._scans = 0
 
     def nearest(
-        self, query: NDArray[np.int32], *, measure: Measure, kernel: Kernel, allowed: NDArray[np.bool_] | None, limit: int
+        self, query: NDArray[np.int32], *, measure: SimilarityMeasure, kernel: Kernel, allowed: NDArray[np.bool_] | None, limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the rows with the best `limit` scores, those that tie with the last included, and their scores.
 
@@ -83,7 +83,7 @@ class DenseRows:
         wanted = self.count if allowed is None else int(np.count_nonzero(allowed))
         if not wanted or limit < 1:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        probe = Probe(query, levels=kernel.levels)
+        probe = DenseProbe(query, levels=kernel.levels)
         if allowed is not None and wanted * GATHER_COST < self.count:
             rows = np.flatnonzero(allowed)
         else:
@@ -94,7 +94,7 @@ class DenseRows:
         best = best_of(scores, limit)
         return rows[best], scores[best]
 
-    def scores(self, rows: NDArray[np.int64], query: NDArray[np.int64], *, measure: Measure) -> NDArray[np.int64]:
+    def scores(self, rows: NDArray[np.int64], query: NDArray[np.int64], *, measure: SimilarityMeasure) -> NDArray[np.int64]:
         """Return the exact scores of rows, in ascending order of rows."""
         products = self.products(rows, query)
         if not measure.is_distance:
@@ -129,7 +129,7 @@ class DenseRows:
                 scanned.pack()
 
     def _propose(
-        self, probe: Probe, *, measure: Measure, kernel: Kernel, allowed: NDArray[np.bool_] | None, limit: int
+        self, probe: DenseProbe, *, measure: SimilarityMeasure, kernel: Kernel, allowed: NDArray[np.bool_] | None, limit: int
     ) -> NDArray[np.int64]:
         """Return every row that may be among the best by the bound of the scan."""
         self._scans += 1
@@ -158,7 +158,7 @@ class DenseRows:
         is_near[self._unusual] = True
         return np.flatnonzero(is_near)
 
-    def _scan(self, probe: Probe, *, measure: Measure, kernel: Kernel) -> NDArray[np.float32]:
+    def _scan(self, probe: DenseProbe, *, measure: SimilarityMeasure, kernel: Kernel) -> NDArray[np.float32]:
         """Return what the scan says of each row: its key, or its product in units of sigma where that saves a pass."""
         values = self._values()
         for scanned, first in zip(self._files, self._firsts[:-1].tolist(), strict=True):
@@ -172,7 +172,7 @@ class DenseRows:
                 part -= scanned.squares
         return values
 
-    def _second_look(self, rows: NDArray[np.int64], probe: Probe, *, measure: Measure, limit: int) -> NDArray[np.int64]:
+    def _second_look(self, rows: NDArray[np.int64], probe: DenseProbe, *, measure: SimilarityMeasure, limit: int) -> NDArray[np.int64]:
         """Multiply the whole query with the first bits of some rows and drop what can no longer be among the best."""
         values, error = np.empty(len(rows)), np.empty(len(rows))
         query = probe.exact.astype(np.float32)
@@ -187,13 +187,13 @@ class DenseRows:
         floor = measure.tied_from(nth_largest(values - error, limit), query_square=probe.square)
         return rows[values + error >= floor]
 
-    def _errors(self, rows: NDArray[np.int64], probe: Probe, measure: Measure) -> NDArray[np.float64]:
+    def _errors(self, rows: NDArray[np.int64], probe: DenseProbe, measure: SimilarityMeasure) -> NDArray[np.float64]:
         error = np.empty(len(rows))
         for scanned, ordinals, part in self._split(rows):
             error[part] = _error(probe, measure, scanned.reach[ordinals].astype(np.float64), scanned.slack[ordinals].astype(np.float64))
         return error
 
-    def _loss(self, probe: Probe, measure: Measure) -> float:
+    def _loss(self, probe: DenseProbe, measure: SimilarityMeasure) -> float:
         """Return how much float32 may lose of any value."""
         reach = max((each.largest_reach for each in self._files), default=0.0)
         square = max((each.largest_square for each in self._files), default=0) if measure.is_distance else 0
@@ -217,7 +217,7 @@ class DenseRows:
         return kept
 
 
-def _error(probe: Probe, measure: Measure, reach: Array | float, slack: Array | float) -> Array:
+def _error(probe: DenseProbe, measure: SimilarityMeasure, reach: Array | float, slack: Array | float) -> Array:
     """Return how far a scan may be off the key of rows, before what float32 loses."""
     return np.asarray((probe.rest * reach + probe.length * slack) * (measure.gain * _SAFETY))
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.backends.embedded.vectors.dense_scan import DenseRows
-    from evidentia.backends.embedded.vectors.vector_arithmetic import Kernel, Measure
+    from evidentia.backends.embedded.vectors.vector_arithmetic import Kernel, SimilarityMeasure
     from evidentia.contracts.ids import ChunkId
     from evidentia.contracts.vectors import VectorIdentity
 
@@ -58,7 +58,7 @@ _ENDING = ".usearch"
 class Graph:
     """A graph over rows that are known by their number in the order of insertion. Thread safe."""
 
-    def __init__(self, measure: Measure, *, dimension: int, longest_square: int) -> None:
+    def __init__(self, measure: SimilarityMeasure, *, dimension: int, longest_square: int) -> None:
         self._measure = measure
         self._reach = _MAX_DISTANCE_LENGTH if measure.is_distance else _MAX_PRODUCT_LENGTH
         self._longest_square = longest_square
@@ -166,7 +166,9 @@ class GraphFolder:
 class GraphSpec:
     """Everything that decides a graph: its rows in their order, how near they are, and the parameters."""
 
-    def __init__(self, partition: str, *, measure: Measure, dimension: int, rows: int, longest_square: int, blocks: Blocks) -> None:
+    def __init__(
+        self, partition: str, *, measure: SimilarityMeasure, dimension: int, rows: int, longest_square: int, blocks: Blocks
+    ) -> None:
         self.partition = partition
         self.rows = rows
         self.blocks = blocks
@@ -256,7 +258,7 @@ class GraphSource(NamedTuple):
     chunk_ids: Callable[[NDArray[np.int64]], list[ChunkId]]
 
 
-class Found(NamedTuple):
+class GraphHits(NamedTuple):
     """Rows with the best scores, and whether a graph took part in finding them."""
 
     rows: NDArray[np.int64]
@@ -268,13 +270,13 @@ class PartitionGraphs:
     """The partitions of one version's rows that are large enough for a graph. Thread safe."""
 
     def __init__(
-        self, rows: DenseRows, *, places: NDArray[np.int32], document_of: NDArray[np.int32], measure: Measure, source: GraphSource
+        self, rows: DenseRows, *, places: NDArray[np.int32], document_of: NDArray[np.int32], measure: SimilarityMeasure, source: GraphSource
     ) -> None:
         self._rows = rows
         self._measure = measure
         self._partitions = _partitions(rows, places=places, document_of=document_of, source=source)
 
-    def nearest(self, query: NDArray[np.int32], *, kernel: Kernel, allowed: NDArray[np.bool_] | None, limit: int) -> Found:
+    def nearest(self, query: NDArray[np.int32], *, kernel: Kernel, allowed: NDArray[np.bool_] | None, limit: int) -> GraphHits:
         """Return the rows with the best `limit` scores among what was found, those that tie with the last included.
 
         1. ask the graphs of the partitions that are allowed as a whole
@@ -292,12 +294,12 @@ class PartitionGraphs:
                 rest[partition.rows] = False
         rows, scores = self._rows.nearest(query, measure=self._measure, kernel=kernel, allowed=rest, limit=limit)
         if not proposed:
-            return Found(rows, scores, is_approximate=False)
+            return GraphHits(rows, scores, is_approximate=False)
         best = np.sort(np.concatenate(proposed))
         scored = self._rows.scores(best, query.astype(np.int64), measure=self._measure)
         rows, scores = np.concatenate([rows, best]), np.concatenate([scores, scored])
         kept = best_of(scores, limit)
-        return Found(rows[kept], scores[kept], is_approximate=True)
+        return GraphHits(rows[kept], scores[kept], is_approximate=True)
 
 
 class _Partition:
@@ -314,7 +316,7 @@ class _Partition:
         self._lock = threading.Lock()
         self._ready: tuple[Graph, NDArray[np.int64]] | None = None
 
-    def propose(self, query: NDArray[np.int32], *, measure: Measure, limit: int) -> NDArray[np.int64] | None:
+    def propose(self, query: NDArray[np.int32], *, measure: SimilarityMeasure, limit: int) -> NDArray[np.int64] | None:
         """Return rows that are likely the nearest, some more than asked for; None where the partition is better scanned."""
         count = limit + limit // 2 + _MORE
         if count * LEAST_SHARE > len(self.rows):
@@ -323,7 +325,7 @@ class _Partition:
         numbers = graph.propose(query, count=count)
         return None if numbers is None else ordered[numbers]
 
-    def _graph(self, measure: Measure) -> tuple[Graph, NDArray[np.int64]]:
+    def _graph(self, measure: SimilarityMeasure) -> tuple[Graph, NDArray[np.int64]]:
         """Return the graph, and its rows in the order of insertion, which is that of their chunk ids."""
         with self._lock:
             if self._ready is None:
@@ -340,7 +342,7 @@ class _Partition:
                 self._ready = (self._source.folder.graph(spec), ordered)
             return self._ready
 
-    def _name(self, measure: Measure) -> str:
+    def _name(self, measure: SimilarityMeasure) -> str:
         digest = hashlib.sha256()
         for part in (encode_struct(self._source.identity), measure.similarity.value.encode(), self._rule):
             digest.update(hashlib.sha256(part).digest())

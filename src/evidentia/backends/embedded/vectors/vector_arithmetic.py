@@ -175,7 +175,7 @@ EXACT_FLOAT64 = 1 << 53
 _EXTRA_BITS = 64
 
 
-class Measure(NamedTuple):
+class SimilarityMeasure(NamedTuple):
     """A similarity at a scale."""
 
     similarity: Similarity

@@ -21,9 +21,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from evidentia.backends.embedded.lexical.segments import ALIGNMENT, MAGIC, Segment, write_parts
-from evidentia.backends.embedded.records.database import sync_directory
 from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64, SplitRows, split
 from evidentia.contracts.canonical import encode_record
+from evidentia.foundation.disk import sync_directory
 
 if TYPE_CHECKING:
     import sqlite3
@@ -80,7 +80,7 @@ class VectorFile:
             yield slice(start, min(start + _STRETCH, self.count))
 
 
-class Part(NamedTuple):
+class FileRows(NamedTuple):
     """What a new file takes from an old one: the rows with these ordinals, ascending."""
 
     file: VectorFile
@@ -115,7 +115,7 @@ def write_vectors(path: Path, vectors: NDArray[np.int32], *, chunk_keys: NDArray
     return _write(path, arrays=arrays, parts=None, count=len(vectors), dimension=vectors.shape[1])
 
 
-def write_merged(path: Path, parts: Sequence[Part]) -> WrittenFile:
+def write_merged(path: Path, parts: Sequence[FileRows]) -> WrittenFile:
     """Write and sync a file with rows of others, in order of their chunk keys."""
     keys = np.concatenate([part.file.chunk_keys[part.ordinals] for part in parts])
     merged = _Merged(parts, np.argsort(keys, kind="stable"))
@@ -125,7 +125,7 @@ def write_merged(path: Path, parts: Sequence[Part]) -> WrittenFile:
 class _Merged:
     """Rows of several files in one order; `order` says which of the rows, one file after the other, comes where."""
 
-    def __init__(self, parts: Sequence[Part], order: NDArray[np.int64]) -> None:
+    def __init__(self, parts: Sequence[FileRows], order: NDArray[np.int64]) -> None:
         self._parts = parts
         self._order = order
         self._firsts = np.cumsum([0, *(len(part.ordinals) for part in parts)])

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from evidentia.backends.embedded.vectors.dense_scan import DenseRows
-from evidentia.backends.embedded.vectors.hnsw import Found, PartitionGraphs
-from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64, Measure, best_kernel, checked
+from evidentia.backends.embedded.vectors.hnsw import GraphHits, PartitionGraphs
+from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64, SimilarityMeasure, best_kernel, checked
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import Similarity
 
@@ -81,7 +81,7 @@ class VectorPart:
         graphs: GraphSource | None = None,
     ) -> None:
         self.identity = identity
-        self.measure = Measure(similarity, identity.scale_bits)
+        self.measure = SimilarityMeasure(similarity, identity.scale_bits)
         self._files = files
         self._sequence = sequence
         self._map = places
@@ -111,7 +111,7 @@ class VectorPart:
             found = self._graphs.nearest(vector, kernel=best_kernel(), allowed=allowed, limit=limit)
         else:
             exact = self._rows.nearest(vector, measure=self.measure, kernel=best_kernel(), allowed=allowed, limit=limit)
-            found = Found(*exact, is_approximate=False)
+            found = GraphHits(*exact, is_approximate=False)
             self._recent = _Searched(query, vector.astype(np.int64), dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True)))
         return self._places[found.rows].astype(np.int64), found.scores, found.is_approximate
 

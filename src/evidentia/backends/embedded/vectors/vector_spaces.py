@@ -1,7 +1,7 @@
 """Which space a base's vectors live in, and the running sum over those of its live chunks.
 
-A space is in force from the commit that its reign names until the next reign begins. Only the newest reign keeps its sum,
-which is all the next commit needs.
+A space is in force from the commit that its period begins with (a row of the table `vector_reigns`) until the next one. Only the
+newest keeps its sum, which is all the next commit needs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 decode_identity: Final = msgspec.json.Decoder(VectorIdentity).decode
 
-_REIGN = """SELECT r.sequence, r.space_key, s.identity, r.set_state FROM vector_reigns r JOIN vector_spaces s USING (space_key)
+_PERIOD = """SELECT r.sequence, r.space_key, s.identity, r.set_state FROM vector_reigns r JOIN vector_spaces s USING (space_key)
     WHERE r.sequence <= ? ORDER BY r.sequence DESC LIMIT 1"""
 _NEWEST = 1 << 62
 
@@ -34,7 +34,7 @@ class VectorLedger:
         self.space_key: int | None = None
         self.identity: VectorIdentity | None = None
         self._sum = CorpusState()
-        row = database.execute(_REIGN, (_NEWEST,)).fetchone()
+        row = database.execute(_PERIOD, (_NEWEST,)).fetchone()
         if row is not None:
             self._began, self.space_key = row[:2]
             self.identity, self._sum = decode_identity(row[2]), CorpusState(row[3])
@@ -66,7 +66,7 @@ class VectorLedger:
 
 def space_at(database: sqlite3.Connection, sequence: int) -> tuple[int, VectorIdentity] | None:
     """Return the space that is in force in a version."""
-    row = database.execute(_REIGN, (sequence,)).fetchone()
+    row = database.execute(_PERIOD, (sequence,)).fetchone()
     return None if row is None else (row[1], decode_identity(row[2]))
 
 
@@ -84,15 +84,15 @@ def add_space(database: sqlite3.Connection, identity: VectorIdentity) -> int:
 
 
 def vector_files_hash(database: sqlite3.Connection) -> str:
-    """Return the hash of the lists of vector files, spaces and reigns; empty for a base that was never embedded."""
+    """Return the hash of the lists of vector files, spaces and their periods; empty for a base that was never embedded."""
     spaces = [[key, sha256_hex(identity)] for key, identity in database.execute("SELECT * FROM vector_spaces ORDER BY space_key")]
     if not spaces:
         return ""
-    reigns = [list(row) for row in database.execute("SELECT sequence, space_key FROM vector_reigns ORDER BY sequence")]
+    periods = [list(row) for row in database.execute("SELECT sequence, space_key FROM vector_reigns ORDER BY sequence")]
     files = [
         [key, space, name, file_hash.hex(), size, count]
         for key, space, name, file_hash, size, count in database.execute(
             "SELECT file_key, space_key, name, file_hash, byte_count, row_count FROM vector_files ORDER BY file_key"
         )
     ]
-    return sha256_hex(encode_record({"files": files, "reigns": reigns, "spaces": spaces}))
+    return sha256_hex(encode_record({"files": files, "reigns": periods, "spaces": spaces}))

@@ -22,7 +22,6 @@ from evidentia.backends.embedded.records.database import (
     open_for_writing,
     select_in,
     storage_errors,
-    sync_directory,
 )
 from evidentia.backends.embedded.records.live_set import LiveChunks
 from evidentia.backends.embedded.vectors.vector_arithmetic import checked, content_mark, vector_hash
@@ -31,6 +30,7 @@ from evidentia.backends.embedded.vectors.vector_spaces import VectorLedger, add_
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.ports import VectorStore
 from evidentia.contracts.vectors import EmbeddingState, PendingChunk
+from evidentia.foundation.disk import sync_directory
 from evidentia.provenance.corpus_hash import CorpusState, vector_member
 
 if TYPE_CHECKING:
