@@ -33,8 +33,9 @@ def test_a_route_with_a_name_in_it_stands_after_the_fixed_ones_that_it_fits() ->
         parts = operation.path.split("/")
         for before in OPERATIONS[:place]:
             ours = before.path.split("/")
-            shadows = before.method == operation.method and len(ours) == len(parts)
-            assert not (shadows and all(mine.startswith("{") or mine == part for mine, part in zip(ours, parts, strict=True))), operation.name
+            is_alike = before.method == operation.method and len(ours) == len(parts)
+            fits = is_alike and all(mine.startswith("{") or mine == part for mine, part in zip(ours, parts, strict=True))
+            assert not fits, (before.name, operation.name)
 
 
 def test_every_operation_is_answered_and_answers_belong_to_operations() -> None:
