@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evidentia.contracts.access import AccessRule, is_acl_entry
 from evidentia.contracts.control import AuditKind
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ids import DocumentId
     from evidentia.serving.operations.server_context import ServerContext
-
-MAX_SENT_BYTES: Final = 64 << 20
-"""Of a body that carries documents."""
 
 
 @endpoint("ingest")
