@@ -128,7 +128,7 @@ bench-hybrid: $(STAMP)
 	$(VENV)/peers/bin/python benchmarks/hybrid.py
 
 docs: $(STAMP)
-	PYTHONHASHSEED=0 $(BIN)/python tools/write_sync_base.py
+	$(BIN)/python tools/write_sync_base.py
 	PYTHONHASHSEED=0 $(BIN)/python tools/write_reference.py
 
 clean:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from proto_conversions import Writing, reading_function
 from proto_plan import Form, Kind, snake
-from proto_reading import reading_function
-from proto_writing import Writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,17 +1,24 @@
-"""A method as whoever offers it says it, and the plan that the types of all methods come to."""
+"""The operations of a served base as methods of gRPC services, and the plan that the types of all methods come to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import inspect as look
 from proto_plan import JSON, Absence, FieldPlan, Form, Label, MessagePlan, MethodPlan, Plan, snake
 from proto_shapes import Shapes
+from reference import sources
+
+from evidentia.contracts.operations import OperationGroup
+from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import camel, flat_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import msgspec
+
+    from evidentia.serving.operations.endpoint import Endpoint
 
 
 class Method(NamedTuple):
@@ -68,3 +75,32 @@ def _response(shapes: Shapes, method: Method) -> MessagePlan:
 def _free(name: str, service: str, taken: set[str]) -> str:
     """Return the name that lint asks for; where a contract has it, the other one that lint allows."""
     return f"{service}{name}" if name in taken else name
+
+
+_SERVICES: Final[Mapping[OperationGroup, str]] = {
+    OperationGroup.EVIDENCE: "EvidenceService",
+    OperationGroup.GOVERNANCE: "GovernanceService",
+    OperationGroup.ADMINISTRATION: "AdministrationService",
+}
+
+
+def methods() -> list[Method]:
+    """Return every operation as a method."""
+    return [
+        Method(
+            service=_SERVICES[each.group],
+            name=camel(each.name),
+            about=f"{each.summary}.",
+            request=flat_of(each).message,
+            reply=each.reply,
+            is_stream=each.is_stream,
+            words=_words(each),
+        )
+        for each in ENDPOINTS
+    ]
+
+
+def _words(endpoint: Endpoint) -> dict[str, str]:
+    """Return what is said about the fields of a request: under those of its body, and about its parameters."""
+    body = sources.field_words(endpoint.request) if isinstance(endpoint.request, type) else {}
+    return body | {field.name: field.about for field in endpoint.query}

@@ -14,9 +14,8 @@ import subprocess
 from pathlib import Path
 
 from proto_code import STUBS, code_files
-from proto_methods import Method, plan_of
+from proto_methods import Method, methods, plan_of
 from proto_numbers import Numbers
-from proto_operations import methods
 from proto_text import FOLDER, proto_files
 
 ROOM = Path(__file__).resolve().parents[1] / "src" / "evidentia" / "protobuf"

@@ -11,48 +11,72 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evidentia.base.answers import EvidenceResponse
     from evidentia.base.async_base import AsyncBase, aconnect
+    from evidentia.base.maintenance import restore
     from evidentia.base.sync_base import Base, connect
     from evidentia.contracts.access import AccessRule, Principal
-    from evidentia.contracts.errors import EvidentiaError
-    from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest
+    from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, NotFoundError
+    from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, RankingWeights
     from evidentia.contracts.grounding import GroundingScore
+    from evidentia.contracts.policies import PolicyAction, PolicyBody
     from evidentia.contracts.provenance import FragmentExport, VerifyReport
-    from evidentia.grounding.score import ground
+    from evidentia.contracts.sources import SourceDescriptor
+    from evidentia.contracts.vocabulary import AuthorityTier, Classification
+    from evidentia.grounding.score import ground, ground_answer
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AccessRule",
     "AsyncBase",
+    "AuthorityTier",
     "Base",
+    "Classification",
     "EvidenceFragment",
     "EvidenceRequest",
     "EvidenceResponse",
     "EvidentiaError",
     "FragmentExport",
     "GroundingScore",
+    "InvalidFieldError",
+    "NotFoundError",
+    "PolicyAction",
+    "PolicyBody",
     "Principal",
+    "RankingWeights",
+    "SourceDescriptor",
     "VerifyReport",
     "aconnect",
     "connect",
     "ground",
+    "ground_answer",
+    "restore",
 ]
 
 _EXPORTS = {
     "AccessRule": "evidentia.contracts.access",
     "AsyncBase": "evidentia.base.async_base",
+    "AuthorityTier": "evidentia.contracts.vocabulary",
     "Base": "evidentia.base.sync_base",
+    "Classification": "evidentia.contracts.vocabulary",
     "EvidenceFragment": "evidentia.contracts.evidence",
     "EvidenceRequest": "evidentia.contracts.evidence",
     "EvidenceResponse": "evidentia.base.answers",
     "EvidentiaError": "evidentia.contracts.errors",
     "FragmentExport": "evidentia.contracts.provenance",
     "GroundingScore": "evidentia.contracts.grounding",
+    "InvalidFieldError": "evidentia.contracts.errors",
+    "NotFoundError": "evidentia.contracts.errors",
+    "PolicyAction": "evidentia.contracts.policies",
+    "PolicyBody": "evidentia.contracts.policies",
     "Principal": "evidentia.contracts.access",
+    "RankingWeights": "evidentia.contracts.evidence",
+    "SourceDescriptor": "evidentia.contracts.sources",
     "VerifyReport": "evidentia.contracts.provenance",
     "aconnect": "evidentia.base.async_base",
     "connect": "evidentia.base.sync_base",
     "ground": "evidentia.grounding.score",
+    "ground_answer": "evidentia.grounding.score",
+    "restore": "evidentia.base.maintenance",
 }
 
 

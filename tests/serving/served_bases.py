@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import evidentia
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.contracts.vocabulary import Classification
-from evidentia.serving.operations.document_intake import source_of
+from evidentia.serving.operations.document_endpoints import source_of
 from evidentia.wiring.settings_file import SETTINGS_NAME
 
 if TYPE_CHECKING:

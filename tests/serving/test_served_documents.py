@@ -18,8 +18,8 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.control import Role
 from evidentia.contracts.doors import IngestRequest, SentDocument
 from evidentia.contracts.errors import BaseBusyError
-from evidentia.serving.operations.document_endpoints import MAX_SENT_BYTES
-from evidentia.serving.operations.document_intake import source_of, take_in
+from evidentia.contracts.operations import MAX_SENT_BYTES
+from evidentia.serving.operations.document_endpoints import source_of, take_in
 from evidentia.serving.operations.served_base import ServedBase
 from evidentia.wiring.embedded import INBOX_NAME
 from evidentia.wiring.settings_file import SETTINGS_NAME

@@ -21,7 +21,7 @@ from evidentia.contracts.errors import BaseFullError
 from evidentia.contracts.evidence import EvidenceResponse, StreamEvent
 from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.vocabulary import Classification
-from evidentia.serving.operations.document_intake import source_of
+from evidentia.serving.operations.document_endpoints import source_of
 from evidentia.serving.operations.endpoint import Endpoint
 from evidentia.serving.rest.http_exchange import streamed
 from serving.rest_planes import Served, serving

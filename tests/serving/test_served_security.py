@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from evidentia.contracts.control import Role
-from evidentia.serving.operations.document_endpoints import MAX_SENT_BYTES
-from evidentia.serving.operations.document_intake import source_of
+from evidentia.contracts.operations import MAX_SENT_BYTES
+from evidentia.serving.operations.document_endpoints import source_of
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.http_exchange import HEADERS
 from serving.rest_planes import GOOD, SEED_BODY, Served, recorded, serving, started

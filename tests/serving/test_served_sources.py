@@ -12,7 +12,7 @@ import pytest
 
 from evidentia.contracts.control import Role
 from evidentia.foundation.ssrf_guard import is_public_address
-from evidentia.serving.operations.document_intake import source_of
+from evidentia.serving.operations.document_endpoints import source_of
 from serving.rest_planes import Served, serving
 from serving.served_bases import PLAIN, A, B, asked, cleared, made
 

@@ -6,15 +6,13 @@ import ast
 import importlib
 import inspect
 import pkgutil
-from typing import TYPE_CHECKING, Protocol
+from functools import cache
+from typing import Protocol
 
 from evidentia.contracts import ports
 from reference import sources
 from reference.markdown import code, page, prose, table
 from reference.sources import Function, class_node, is_property, methods_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INTRODUCTION = """\
 A part that can be replaced is a `Protocol` in `evidentia.contracts.ports`. A class of the package inherits the ports it implements;
@@ -40,7 +38,7 @@ def implementers(port: type) -> list[str]:
     found: set[str] = set()
     while True:
         above = heirs | {name.rpartition(".")[2] for name in found}
-        wider = {f"{module}.{node.name}" for module, node in _classes() if above & {ast.unparse(base) for base in node.bases}}
+        wider = {name for name, bases in _classes() if above & bases}
         if wider == found:
             return sorted(found)
         found = wider
@@ -67,10 +65,13 @@ def _signature(function: Function) -> str:
     return f"{waiting}{function.name}({arguments}){answer}"
 
 
-def _classes() -> Iterator[tuple[str, ast.ClassDef]]:
-    for path in sorted(sources.PACKAGE.rglob("*.py")):
-        if "contracts" in path.parts or "demo_corpus" in path.parts:
-            continue
-        for node in sources.tree_of(path).body:
-            if isinstance(node, ast.ClassDef):
-                yield sources.module_name(path), node
+@cache
+def _classes() -> list[tuple[str, frozenset[str]]]:
+    """Return every class of the package by its full name, with the names it inherits from."""
+    modules = [path for path in sorted(sources.PACKAGE.rglob("*.py")) if not {"contracts", "demo_corpus"} & set(path.parts)]
+    return [
+        (f"{sources.module_name(path)}.{node.name}", frozenset(map(ast.unparse, node.bases)))
+        for path in modules
+        for node in sources.tree_of(path).body
+        if isinstance(node, ast.ClassDef)
+    ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import evidentia
+from evidentia.contracts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +29,8 @@ def _described(public: object) -> object:
         return {"kind": "message", "module": public.__module__}
     if isinstance(public, type) and issubclass(public, BaseException):
         return {"kind": "error", "module": public.__module__}
+    if isinstance(public, type) and issubclass(public, Vocabulary):
+        return {"kind": "vocabulary", "module": public.__module__, "words": list(public.words())}
     if isinstance(public, type):
         return {"kind": "class", "module": public.__module__, "members": _members(public)}
     if inspect.isfunction(public):

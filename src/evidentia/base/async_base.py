@@ -15,18 +15,16 @@ from evidentia.base import administration, visible_content
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.base_ingest import embed_into, ingest_into, ingest_options
 from evidentia.base.maintenance import check_up
-from evidentia.base.visible_content import export_fragment
 from evidentia.contracts import evidence as messages
 from evidentia.contracts.access import local_owner, normalised
 from evidentia.contracts.documents import DEFAULT_SOURCE, AccessChange, ChangeSet, CommitSummary
-from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, NotFoundError
+from evidentia.contracts.errors import InvalidFieldError, NotAllowedError
 from evidentia.contracts.evidence import FinalResponse
 from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, Sha256, SourceId
 from evidentia.contracts.provenance import FragmentExport
 from evidentia.contracts.tables import TableId
 from evidentia.engine.answer_verification import verify_response
 from evidentia.engine.request_checks import request_from
-from evidentia.policy.access import access_scope, is_allowed
 from evidentia.provenance import verification
 from evidentia.wiring import embedded
 from evidentia.wiring.remote_calls import is_address
@@ -164,11 +162,11 @@ class AsyncBase:
 
     async def documents(self) -> list[tuple[DocumentId, AccessRule, int]]:
         """Return every live document with its access rule and its number of chunks, ordered by id."""
-        return await asyncio.to_thread(_documents, self._parts, self._principal)
+        return await asyncio.to_thread(visible_content.documents, self._parts, self._principal)
 
     async def chunks(self, document_id: str) -> list[StoredChunk]:
         """Return the live chunks of a document in order of position."""
-        return await asyncio.to_thread(_chunks, self._parts, DocumentId(document_id), self._principal)
+        return await asyncio.to_thread(visible_content.chunks, self._parts, DocumentId(document_id), self._principal)
 
     async def tables(self) -> list[TableCard]:
         """Return the tables of every live document, ordered by document; no cell is read for it."""
@@ -330,15 +328,15 @@ class AsyncBase:
             return verify_response(target)
         if target is None:
             self._require_owner("verify the whole base")
-        return await asyncio.to_thread(_verify, self._parts, target, self._principal)
+        return await asyncio.to_thread(visible_content.verify, self._parts, target, self._principal)
 
     async def export(self, chunk_id: str) -> FragmentExport:
         """Return a fragment with everything a stranger needs to check it offline."""
-        return await asyncio.to_thread(_export, self._parts, ChunkId(chunk_id), self._principal)
+        return await asyncio.to_thread(visible_content.export, self._parts, ChunkId(chunk_id), self._principal)
 
     async def consistency(self, first_size: int) -> ConsistencyProof:
         """Return the proof that the event log of `first_size` entries is a prefix of the present one."""
-        return await asyncio.to_thread(_consistency, self._parts, first_size)
+        return await asyncio.to_thread(visible_content.consistency, self._parts, first_size)
 
     async def gc(self, *, keep_versions: int | None = None) -> GcReport:
         """Remove all but the newest versions; the default is the setting `storage.keep_versions`."""
@@ -418,61 +416,6 @@ def _commit(parts: BaseComponents, changes: ChangeSet) -> CommitSummary:
         return writer.commit(changes)
     finally:
         writer.close()
-
-
-def _sees(parts: BaseComponents, principal: Principal, document_id: DocumentId) -> bool:
-    """Tell whether a caller may see a document by the last rule it had; the owner sees to the whole base."""
-    if principal.is_owner:
-        return True
-    scope = access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
-    return parts.index().visibility(document_id, scope=scope) is True
-
-
-def _documents(parts: BaseComponents, principal: Principal) -> list[tuple[DocumentId, AccessRule, int]]:
-    return [each for each in parts.reader.documents() if _sees(parts, principal, each[0])]
-
-
-def _chunks(parts: BaseComponents, document_id: DocumentId, principal: Principal) -> list[StoredChunk]:
-    found = list(parts.reader.chunks_of(document_id)) if _sees(parts, principal, document_id) else []
-    if not found:
-        raise NotFoundError("document", document_id)
-    return found
-
-
-def _export(parts: BaseComponents, chunk_id: ChunkId, principal: Principal) -> FragmentExport:
-    if not _sees_chunk(parts, principal, chunk_id):
-        raise NotFoundError("chunk", chunk_id)
-    return export_fragment(parts.reader, chunk_id)
-
-
-def _sees_chunk(parts: BaseComponents, principal: Principal, chunk_id: ChunkId) -> bool:
-    """Tell whether a caller may see a chunk: by the rule it was stored under, and by the last one its document had."""
-    chunk = parts.reader.chunk(chunk_id)
-    if chunk is None or principal.is_owner:
-        return chunk is not None
-    scope = access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
-    return is_allowed(chunk.access, scope) and _sees(parts, principal, chunk.document_id)
-
-
-def _verify(parts: BaseComponents, target: str | None, principal: Principal) -> VerifyReport:
-    if target is not None and _sees_chunk(parts, principal, ChunkId(target)):
-        return verification.verify_export(export_fragment(parts.reader, ChunkId(target)))
-    if target is not None and not _sees(parts, principal, DocumentId(target)):
-        raise NotFoundError("document or chunk", target)
-    with parts.archive() as archive:
-        if target is None:
-            return verification.verify_base(archive)
-        report = verification.verify_document(archive, target)
-    if report.ok and not report.documents:
-        raise NotFoundError("document or chunk", target)
-    return report
-
-
-def _consistency(parts: BaseComponents, first_size: int) -> ConsistencyProof:
-    size = parts.reader.head().log_size
-    if not 0 <= first_size <= size:
-        raise InvalidFieldError("first_size", f"{first_size} is not between 0 and the log's {size} entries")
-    return parts.reader.consistency(first_size, size=size)
 
 
 def _collect(parts: BaseComponents, keep_versions: int) -> GcReport:

@@ -1,27 +1,47 @@
-"""Pages, images and tables of a base's documents, each for those who may see the document; what is hidden looks like what is missing."""
+"""What a base holds, for those who may see it: documents, pages, images, tables, versions and proofs.
+
+What is hidden looks like what is missing.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
+from evidentia.contracts.ids import ChunkId, DocumentId
 from evidentia.contracts.provenance import FragmentExport
-from evidentia.policy.access import access_scope
+from evidentia.policy.access import access_scope, is_allowed
+from evidentia.provenance import verification
 from evidentia.provenance.custody_chain import stored_chain
-from evidentia.provenance.verification import EXPORT_FORMAT
 
 if TYPE_CHECKING:
-    from evidentia.contracts.access import Principal
-    from evidentia.contracts.documents import VersionDiff, VersionSummary
-    from evidentia.contracts.ids import ChunkId, DocumentId, Sha256
+    from evidentia.contracts.access import AccessRule, Principal
+    from evidentia.contracts.documents import StoredChunk, VersionDiff, VersionSummary
+    from evidentia.contracts.ids import Sha256
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.ports import ProvingReader
+    from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard, TableId
     from evidentia.wiring.components import BaseComponents
 
 
 MAX_ROWS = 10_000
+MAX_VERSIONS = 10_000
+MAX_DOCUMENTS = 100_000
+
+
+def documents(parts: BaseComponents, principal: Principal) -> list[tuple[DocumentId, AccessRule, int]]:
+    """Return the live documents that a caller may see."""
+    return [each for each in parts.reader.documents() if _sees(parts, principal, each[0])]
+
+
+def chunks(parts: BaseComponents, document_id: DocumentId, principal: Principal) -> list[StoredChunk]:
+    """Return the live chunks of a document."""
+    found = list(parts.reader.chunks_of(document_id)) if _sees(parts, principal, document_id) else []
+    if not found:
+        raise NotFoundError("document", document_id)
+    return found
 
 
 def tables(parts: BaseComponents, principal: Principal) -> list[TableCard]:
@@ -43,9 +63,7 @@ def ask_tables(parts: BaseComponents, principal: Principal, question: str, *, li
 
 def layout(parts: BaseComponents, principal: Principal, document_id: DocumentId) -> DocumentLayout | None:
     """Return the layout of a live document; None where it has none."""
-    scope = _scope(parts, principal)
-    is_visible = scope is None or parts.index().visibility(document_id, scope=scope) is True
-    if not is_visible or not parts.reader.holds(document_id):
+    if not _sees(parts, principal, document_id) or not parts.reader.holds(document_id):
         raise NotFoundError("document", document_id)
     return parts.reader.layout(document_id)
 
@@ -55,22 +73,23 @@ def image(parts: BaseComponents, principal: Principal, image_hash: Sha256) -> tu
     return parts.layouts().image(image_hash, _scope(parts, principal))
 
 
-def _scope(parts: BaseComponents, principal: Principal) -> AccessScope | None:
-    """Return what a caller may see; None for the owner, who sees to the whole base."""
-    return None if principal.is_owner else access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
+def versions(parts: BaseComponents, principal: Principal, *, limit: int) -> list[VersionSummary]:
+    """Return the newest versions."""
+    _check_limit(limit, most=MAX_VERSIONS)
+    return parts.history().versions(limit=limit, scope=_scope(parts, principal))
 
 
-def _check_question(question: object, limit: object) -> None:
-    if not isinstance(question, str) or not question.strip():
-        raise InvalidFieldError("question", "expected a question about tables")
-    if any("\ud800" <= character <= "\udfff" for character in question):
-        raise InvalidFieldError("question", "holds half of a character (a surrogate), which is no text")
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_ROWS:
-        raise InvalidFieldError("limit", f"expected a whole number from 1 to {MAX_ROWS}, not {limit!r:.50}")
+def diff(parts: BaseComponents, principal: Principal, older: int | str, newer: int | str, *, limit: int) -> VersionDiff:
+    """Return what differs between two versions."""
+    _check_limit(limit, most=MAX_DOCUMENTS)
+    return parts.history().diff(older, newer, limit=limit, scope=_scope(parts, principal))
 
 
-# --- exporting ---
-# A fragment with its proof, put together so that a stranger can check it.
+def export(parts: BaseComponents, chunk_id: ChunkId, principal: Principal) -> FragmentExport:
+    """Return a fragment that a caller may see, with its proof."""
+    if not _sees_chunk(parts, principal, chunk_id):
+        raise NotFoundError("chunk", chunk_id)
+    return export_fragment(parts.reader, chunk_id)
 
 
 def export_fragment(reader: ProvingReader, chunk_id: ChunkId) -> FragmentExport:
@@ -80,7 +99,7 @@ def export_fragment(reader: ProvingReader, chunk_id: ChunkId) -> FragmentExport:
         raise NotFoundError("chunk", chunk_id)
     commit, commit_hash = reader.commit_record()
     return FragmentExport(
-        format=EXPORT_FORMAT,
+        format=verification.EXPORT_FORMAT,
         chunk_id=chunk.chunk_id,
         document_id=chunk.document_id,
         source_id=chunk.source_id,
@@ -97,30 +116,57 @@ def export_fragment(reader: ProvingReader, chunk_id: ChunkId) -> FragmentExport:
     )
 
 
-# --- versions ---
-# The versions of a base and their differences, each as the caller may see it.
+def verify(parts: BaseComponents, target: str | None, principal: Principal) -> VerifyReport:
+    """Recompute the custody of the whole base, or of a document or chunk that a caller may see."""
+    if target is not None and _sees_chunk(parts, principal, ChunkId(target)):
+        return verification.verify_export(export_fragment(parts.reader, ChunkId(target)))
+    if target is not None and not _sees(parts, principal, DocumentId(target)):
+        raise NotFoundError("document or chunk", target)
+    with parts.archive() as archive:
+        if target is None:
+            return verification.verify_base(archive)
+        report = verification.verify_document(archive, target)
+    if report.ok and not report.documents:
+        raise NotFoundError("document or chunk", target)
+    return report
 
-MAX_VERSIONS = 10_000
-MAX_DOCUMENTS = 100_000
+
+def consistency(parts: BaseComponents, first_size: int) -> ConsistencyProof:
+    """Return the proof that an earlier event log is a prefix of the present one."""
+    size = parts.reader.head().log_size
+    if not 0 <= first_size <= size:
+        raise InvalidFieldError("first_size", f"{first_size} is not between 0 and the log's {size} entries")
+    return parts.reader.consistency(first_size, size=size)
 
 
-def versions(parts: BaseComponents, principal: Principal, *, limit: int) -> list[VersionSummary]:
-    """Return the newest versions."""
-    _check_limit(limit, most=MAX_VERSIONS)
-    return parts.history().versions(limit=limit, scope=_versions_scope(parts, principal))
+def _scope(parts: BaseComponents, principal: Principal) -> AccessScope | None:
+    """Return what a caller may see; None for the owner, who sees to the whole base."""
+    return None if principal.is_owner else access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
 
 
-def diff(parts: BaseComponents, principal: Principal, older: int | str, newer: int | str, *, limit: int) -> VersionDiff:
-    """Return what differs between two versions."""
-    _check_limit(limit, most=MAX_DOCUMENTS)
-    return parts.history().diff(older, newer, limit=limit, scope=_versions_scope(parts, principal))
+def _sees(parts: BaseComponents, principal: Principal, document_id: DocumentId) -> bool:
+    """Tell whether a caller may see a document by the last rule it had; the owner sees to the whole base."""
+    scope = _scope(parts, principal)
+    return scope is None or parts.index().visibility(document_id, scope=scope) is True
+
+
+def _sees_chunk(parts: BaseComponents, principal: Principal, chunk_id: ChunkId) -> bool:
+    """Tell whether a caller may see a chunk: by the rule it was stored under, and by the last one its document had."""
+    chunk, scope = parts.reader.chunk(chunk_id), _scope(parts, principal)
+    if chunk is None or scope is None:
+        return chunk is not None
+    return is_allowed(chunk.access, scope) and _sees(parts, principal, chunk.document_id)
+
+
+def _check_question(question: object, limit: object) -> None:
+    if not isinstance(question, str) or not question.strip():
+        raise InvalidFieldError("question", "expected a question about tables")
+    if any("\ud800" <= character <= "\udfff" for character in question):
+        raise InvalidFieldError("question", "holds half of a character (a surrogate), which is no text")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_ROWS:
+        raise InvalidFieldError("limit", f"expected a whole number from 1 to {MAX_ROWS}, not {limit!r:.50}")
 
 
 def _check_limit(limit: int, *, most: int) -> None:
     if not 1 <= limit <= most:
         raise InvalidFieldError("limit", f"{limit} is not between 1 and {most}")
-
-
-def _versions_scope(parts: BaseComponents, principal: Principal) -> AccessScope | None:
-    """Return what a caller may see; the owner sees to the whole base."""
-    return None if principal.is_owner else access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)

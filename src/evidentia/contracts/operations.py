@@ -84,6 +84,10 @@ if TYPE_CHECKING:
 MAX_LIMIT: Final = 500
 MAX_BYTES: Final = 1 << 20
 """Of a request's body, where an operation does not say otherwise."""
+MAX_ANSWER_BYTES: Final = 16 << 20
+"""Of a body that holds a whole answer."""
+MAX_SENT_BYTES: Final = 64 << 20
+"""Of a body that carries documents."""
 _IN_BRACES: Final = re.compile(r"{(\w+)}")
 
 READERS: Final = tuple(Role)
@@ -221,8 +225,8 @@ OPERATIONS: Final = (
         is_safe=True, base_method="retrieve_stream",
         summary="Ask for evidence, and hear what each source does",
         description="Yield what happens while a question is answered, and last the answer itself."),
-    Operation("verify", "POST /v1/verify", READERS, VerifyReport, request=VerifyRequest, refusals=(404,), group=_E, max_bytes=16 << 20,
-        is_safe=True, base_method="verify",
+    Operation("verify", "POST /v1/verify", READERS, VerifyReport, request=VerifyRequest, refusals=(404,), group=_E,
+        max_bytes=MAX_ANSWER_BYTES, is_safe=True, base_method="verify",
         summary="Recompute custody",
         description="Recompute the custody of an answer, of an exported fragment, or of a document or chunk of this base."),
     Operation("export", "GET /v1/export", READERS, FragmentExport, query=(_CHUNK,), refusals=(404,), group=_E, base_method="export",
@@ -259,7 +263,7 @@ OPERATIONS: Final = (
         summary="Forget notes", description="Forget notes, and return how many there were."),
     # Documents
     Operation("ingest", "POST /v1/documents", WRITERS, IngestReport, request=IngestRequest, refusals=(409,), group=_E, is_writing=True,
-        max_bytes=64 << 20, base_method="ingest",
+        max_bytes=MAX_SENT_BYTES, base_method="ingest",
         summary="Send documents", description="Take in texts and files; what is unchanged is skipped, what cannot be read is reported."),
     Operation("list_documents", "GET /v1/documents", READERS, DocumentPage, query=(CURSOR, LIMIT), group=_E, base_method="documents",
         summary="List documents", description="Return the live documents that the asker may see, page by page."),

@@ -17,7 +17,7 @@ from evidentia.serving.dashboard.rendering import environment
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError
 from evidentia.serving.operations.execution import perform
 from evidentia.serving.operations.registry import ENDPOINTS
-from evidentia.serving.operations.request_decoding import asked_flat
+from evidentia.serving.operations.request_decoding import decode_flat
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -95,7 +95,7 @@ class DashboardApp:
     async def _performed(self, identity: Identity, operation: str, params: Mapping[str, object]) -> Any:  # noqa: ANN401 - likewise
         endpoint = OPERATIONS[operation]
         raw = msgspec.json.encode({name: value for name, value in params.items() if value is not None})
-        return (await perform(self.context, endpoint, lambda: asked_flat(endpoint, raw, identity))).message
+        return (await perform(self.context, endpoint, lambda: decode_flat(endpoint, raw, identity))).message
 
     def may(self, identity: Identity, operation: str) -> bool:
         """Tell whether somebody may ask for an operation; what they may not is left out of pages."""

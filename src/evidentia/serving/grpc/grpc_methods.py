@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import unquote
 
 import grpc
 import msgspec
 
+from evidentia.contracts.evidence import EvidenceRequest
 from evidentia.protobuf.methods import METHODS
-from evidentia.serving.grpc.grpc_deadlines import within
-from evidentia.serving.grpc.grpc_errors import refuse
-from evidentia.serving.operations.api_errors import MALFORMED, ApiError, too_large
+from evidentia.serving.operations.api_errors import (
+    BAD_GATEWAY,
+    CHANGED,
+    CONFLICT,
+    FORBIDDEN,
+    INTERNAL,
+    MALFORMED,
+    NOT_FOUND,
+    TOO_LARGE,
+    TOO_MANY,
+    UNAUTHORIZED,
+    UNAVAILABLE,
+    UNPROCESSABLE,
+    ApiError,
+    too_large,
+)
 from evidentia.serving.operations.execution import perform, perform_stream
 from evidentia.serving.operations.registry import ENDPOINTS
-from evidentia.serving.operations.request_decoding import asked_flat, camel
+from evidentia.serving.operations.request_decoding import camel, decode_flat, flat_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from google.protobuf.message import Message
 
@@ -30,6 +44,29 @@ if TYPE_CHECKING:
     Handler = grpc.RpcMethodHandler[Any, Any]
 
 AUTHORIZATION: Final = "authorization"
+FAULT: Final = "evidentia-fault-bin"
+"""Where the fault stands: JSON of `Fault`, the same as in the body of a refusal over HTTP."""
+RETRY_AFTER: Final = "retry-after"
+CODES: Final[Mapping[int, grpc.StatusCode]] = {
+    MALFORMED: grpc.StatusCode.INVALID_ARGUMENT,
+    UNAUTHORIZED: grpc.StatusCode.UNAUTHENTICATED,
+    FORBIDDEN: grpc.StatusCode.PERMISSION_DENIED,
+    NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    CONFLICT: grpc.StatusCode.FAILED_PRECONDITION,
+    CHANGED: grpc.StatusCode.ABORTED,
+    TOO_LARGE: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    UNPROCESSABLE: grpc.StatusCode.INVALID_ARGUMENT,
+    TOO_MANY: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    INTERNAL: grpc.StatusCode.INTERNAL,
+    BAD_GATEWAY: grpc.StatusCode.UNAVAILABLE,
+    UNAVAILABLE: grpc.StatusCode.UNAVAILABLE,
+}
+"""By the status that the same refusal has over HTTP."""
+DEADLINE: Final = "latency_deadline_ms"
+USUAL_MS: Final = next(field.default for field in msgspec.structs.fields(EvidenceRequest) if field.name == DEADLINE)
+WAY_SHARE: Final = 10
+"""Of the time that is left, one part in so many is for the way back."""
+LEAST_WAY_MS: Final = 5
 _LATE: Final = "the deadline of the call has passed"
 
 _by_name: Final = {camel(endpoint.name): endpoint for endpoint in ENDPOINTS}
@@ -59,8 +96,8 @@ def _single(server_context: ServerContext, method: Method, endpoint: Endpoint) -
     async def answer(message: Message, context: Context) -> Message:
         try:
             async with asyncio.timeout(context.time_remaining()):
-                ask = await _asked(server_context, method, endpoint, message, context)
-                reply = await perform(server_context, endpoint, ask)
+                read = await _request_reader(server_context, method, endpoint, message, context)
+                reply = await perform(server_context, endpoint, read)
             made: Message = method.response(**method.write_response(reply.message))
         except ApiError as refusal:
             await refuse(context, refusal)
@@ -75,8 +112,8 @@ def _streaming(server_context: ServerContext, method: Method, endpoint: Endpoint
     async def answer(message: Message, context: Context) -> AsyncIterator[Message]:
         try:
             async with asyncio.timeout(context.time_remaining()):
-                ask = await _asked(server_context, method, endpoint, message, context)
-                async for part in perform_stream(server_context, endpoint, ask):
+                read = await _request_reader(server_context, method, endpoint, message, context)
+                async for part in perform_stream(server_context, endpoint, read):
                     yield method.response(**method.write_response(part))
         except ApiError as refusal:
             await refuse(context, refusal)
@@ -86,7 +123,7 @@ def _streaming(server_context: ServerContext, method: Method, endpoint: Endpoint
     return answer
 
 
-async def _asked(
+async def _request_reader(
     server_context: ServerContext, method: Method, endpoint: Endpoint, message: Message, context: Context
 ) -> Callable[[], OperationRequest]:
     """Return what reads the rest of a request; who asks is known by then."""
@@ -99,7 +136,7 @@ async def _asked(
         problem = f"the message holds JSON that cannot be read ({type(error).__name__})"
         raise ApiError(MALFORMED, "malformed_json", problem, hint="see the fields whose names end in _json") from None
     raw = msgspec.json.encode(fields)
-    return lambda: asked_flat(endpoint, raw, identity)
+    return lambda: decode_flat(endpoint, raw, identity)
 
 
 def _authorization(context: Context) -> str:
@@ -114,3 +151,31 @@ def _client(peer: str) -> str | None:
     if family not in {"ipv4", "ipv6"}:
         return None
     return unquote(address.rpartition(":")[0]).strip("[]") or None
+
+
+# The whole fault travels as JSON in the trailing metadata: a status code of gRPC says too little.
+async def refuse(context: Context, refusal: ApiError) -> NoReturn:
+    """End a call with a refusal."""
+    trailing: list[tuple[str, str | bytes]] = [(FAULT, msgspec.json.encode(refusal.fault))]
+    if RETRY_AFTER in refusal.headers:
+        trailing.append((RETRY_AFTER, refusal.headers[RETRY_AFTER]))
+    code = CODES.get(refusal.status, grpc.StatusCode.UNKNOWN)
+    await context.abort(code, refusal.fault.message, tuple(trailing))
+
+
+# The engine is told to answer a little before the caller leaves: an answer that says what is missing beats none.
+def within(endpoint: Endpoint, fields: dict[str, Any], *, left_s: float | None) -> dict[str, Any]:
+    """Return the fields of a request with a deadline that ends before the caller's; None is a caller who waits for ever."""
+    if left_s is None or not takes_deadline(endpoint):
+        return fields
+    left_ms = int(left_s * 1_000)
+    allowed_ms = max(1, left_ms - max(LEAST_WAY_MS, left_ms // WAY_SHARE))
+    asked_ms = fields.get(DEADLINE, USUAL_MS)
+    if isinstance(asked_ms, int) and asked_ms > allowed_ms:
+        return {**fields, DEADLINE: allowed_ms}
+    return fields
+
+
+def takes_deadline(endpoint: Endpoint) -> bool:
+    """Tell whether an operation can be told how long it may take."""
+    return DEADLINE in flat_of(endpoint).message.__struct_fields__

@@ -23,7 +23,7 @@ from evidentia.serving.jsonrpc.openrpc import openrpc_document
 from evidentia.serving.operations.api_errors import MALFORMED, ApiError, refusal_of, too_large
 from evidentia.serving.operations.execution import perform
 from evidentia.serving.operations.registry import ENDPOINTS
-from evidentia.serving.operations.request_decoding import asked_flat, camel
+from evidentia.serving.operations.request_decoding import camel, decode_flat
 from evidentia.serving.rest.http_exchange import HEADERS, encode, json_response, read_body
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ async def _answer(context: ServerContext, endpoint: Endpoint, identity: Identity
     try:
         if len(params) > endpoint.max_bytes:
             raise too_large("parameters are", max_bytes=endpoint.max_bytes)
-        reply = await perform(context, endpoint, lambda: asked_flat(endpoint, params, identity))
+        reply = await perform(context, endpoint, lambda: decode_flat(endpoint, params, identity))
     except ApiError as refusal:
         raise failure_of(refusal) from refusal
     return encode(reply.message)

@@ -1,4 +1,4 @@
-"""What admins and auditors ask: who changed what, which secrets are kept, and who holds a token."""
+"""What admins and auditors ask: who changed what, which secrets are kept, who holds a token, and the upkeep of the base."""
 
 from __future__ import annotations
 
@@ -83,10 +83,6 @@ def _revoke_token(context: ServerContext, operation: OperationRequest) -> Reply:
     return Reply(context.parts.tokens.revoke(TokenId(operation.path["id"]), tenant=operation.tenant, by=operation.by))
 
 
-# --- upkeep endpoints ---
-# The upkeep of a base: is it well, is it what it was, what took how long, and what may be thrown away.
-
-
 @endpoint("flush_cache")
 async def _flush_cache(context: ServerContext, operation: OperationRequest) -> Reply:
     request: FlushRequest = operation.body
@@ -108,7 +104,3 @@ async def _collect(context: ServerContext, operation: OperationRequest) -> Reply
     report = await context.served_base.base_of(operation.tenant).gc(keep_versions=request.keep_versions)
     await write_audit(context, operation, AuditKind.BASE, "collected", subject="versions")
     return Reply(report)
-
-
-# --- version endpoints ---
-# The versions of a base: which there are, and what differs between two of them, each as the asker may see it.

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import asyncio
+import contextlib
+import fcntl
+import re
+import shutil
+from pathlib import PurePosixPath
+from typing import IO, TYPE_CHECKING, Final
 
-from evidentia.contracts.access import AccessRule, is_acl_entry
+import msgspec
+
+from evidentia.base.base_ingest import ingest_options
+from evidentia.contracts.access import DEFAULT_TENANT, AccessRule, is_acl_entry
 from evidentia.contracts.control import AuditKind
 from evidentia.contracts.doors import AccessRequest, DocumentEntry, DocumentIds, DocumentPage, IngestRequest
-from evidentia.contracts.errors import BaseStateError, NotFoundError, ServiceError
-from evidentia.contracts.ids import TenantId
-from evidentia.serving.operations.api_errors import bad_field
-from evidentia.serving.operations.document_intake import take_in
+from evidentia.contracts.errors import BaseBusyError, BaseStateError, DuplicateDocumentError, NotFoundError, ServiceError
+from evidentia.contracts.ids import SourceId, TenantId
+from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
 from evidentia.serving.operations.server_context import write_audit
+from evidentia.text.names import is_source_name
+from evidentia.wiring.embedded import INBOX_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
+    from evidentia.contracts.doors import SentDocument, SentFile
     from evidentia.contracts.ids import DocumentId
+    from evidentia.contracts.reports import IngestReport, SkippedInput
+    from evidentia.serving.operations.served_base import ServedBase
     from evidentia.serving.operations.server_context import ServerContext
-
-MAX_SENT_BYTES: Final = 64 << 20
-"""Of a body that carries documents."""
 
 
 @endpoint("ingest")
@@ -77,3 +88,178 @@ async def _own(context: ServerContext, operation: OperationRequest, document_ids
         if document_id not in own:
             raise NotFoundError("document", document_id)
     return list(dict.fromkeys(document_ids))
+
+
+# --- document intake ---
+# Documents that were sent: staged below the base under the names they were given, taken in, and cleared away.
+#
+# A path that leads out of its source is refused before anything is written. Sources of other tenants than the operator's carry the tenant
+# in their name, so that nobody's document takes the place of somebody else's. The stage of a source is always in the same place, so that
+# what is sent again is known to be the same; one lock stands for all stages, and whoever holds it finds them empty.
+
+POLL_MS: Final = 20
+_CORPUS: Final = ".sent.jsonl"
+"""No file that is sent can be called so."""
+_SOURCE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+async def take_in(served_base: ServedBase, request: IngestRequest, *, tenant: str) -> IngestReport:
+    """Take in what was sent as documents of a tenant; who comes while another does waits as long as the settings let a writer wait."""
+    if not request.documents and not request.files:
+        raise bad_field("documents", "there is nothing to take in; send documents or files")
+    source = source_of(request.source, tenant=tenant)
+    paths = checked_paths(request.files)
+    inbox = served_base.directory / INBOX_NAME
+    lock = await _locked(inbox, wait_ms=served_base.settings.storage.writer_wait_ms)
+    # One thread does the rest and gives the lock back: it goes on when its caller is cancelled, and nobody may stage meanwhile.
+    return await asyncio.to_thread(_take_in, served_base, request, paths, lock=lock, source=source, tenant=tenant)
+
+
+def source_of(name: str, *, tenant: str) -> SourceId:
+    """Return what a source is called in the base: `docs` of the tenant `acme` is `_acme__docs`, and just `docs` of the operator's.
+
+    No two tenants' sources are called the same: what is sent begins with a letter or digit, and a written tenant holds no `__`.
+    """
+    if not _SOURCE.fullmatch(name):
+        raise bad_field("source", "use letters, digits and . _ -, beginning with a letter or digit")
+    if tenant == DEFAULT_TENANT:
+        return SourceId(name)
+    written = tenant.replace("_", "_u").replace(":", "_c")
+    source = f"_{written}__{name}"
+    if not is_source_name(source):
+        raise bad_field("source", f"it is too long; with the tenant's name before it, it is {source}")
+    return SourceId(source)
+
+
+async def _locked(inbox: Path, *, wait_ms: int) -> IO[bytes]:
+    """Return the open file that is the lock, once it is ours; nothing blocks meanwhile."""
+    lock = await asyncio.to_thread(_opened, inbox)
+    try:
+        for _ in range(max(1, wait_ms // POLL_MS)):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return lock
+            await asyncio.sleep(POLL_MS / 1000)
+    except BaseException:
+        lock.close()
+        raise
+    lock.close()
+    raise BaseBusyError(inbox.name, waited_ms=wait_ms)
+
+
+def _opened(inbox: Path) -> IO[bytes]:
+    inbox.mkdir(mode=0o700, exist_ok=True)
+    return (inbox / "lock").open("wb")
+
+
+def _take_in(
+    served_base: ServedBase, request: IngestRequest, paths: list[PurePosixPath], *, lock: IO[bytes], source: SourceId, tenant: str
+) -> IngestReport:
+    options = ingest_options(
+        source=source,
+        authority=request.authority.value,
+        classification=request.classification.value,
+        tenant=tenant,
+        acl=request.acl,
+        tags=request.tags,
+        prune=False,
+    )
+    stages = served_base.directory / INBOX_NAME / "staged"
+    with lock:
+        _clear(stages)  # of an ingest that did not end
+        try:
+            staged = _write(stages / options.source, request, paths)
+            report = served_base.ingest(staged, options, is_embedding=request.embed)
+        except DuplicateDocumentError as error:
+            raise _elsewhere() from error
+        finally:
+            _clear(stages)
+    return msgspec.structs.replace(report, skipped=tuple(map(_named, report.skipped)), notes=tuple(map(_named, report.notes)))
+
+
+def _clear(stages: Path) -> None:
+    """Remove what is staged; a link in its place is removed and not followed."""
+    if stages.is_symlink():
+        stages.unlink()
+    shutil.rmtree(stages, ignore_errors=True)
+
+
+def _write(stage: Path, request: IngestRequest, paths: list[PurePosixPath]) -> list[Path]:
+    written: list[Path] = []
+    if request.documents:
+        corpus = stage / "corpus" / _CORPUS
+        corpus.parent.mkdir(parents=True)
+        corpus.write_bytes(b"\n".join(_line(each) for each in request.documents))
+        written.append(corpus)
+    if request.files:
+        root = stage / "files"
+        for place, (path, file) in enumerate(zip(paths, request.files, strict=True)):
+            _write_file(root / path, file, place)
+        written.append(root)
+    return written
+
+
+def _write_file(target: Path, file: SentFile, place: int) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with target.open("xb") as opened:
+            opened.write(file.content)
+    except FileExistsError as error:  # where the file system of the server takes both names for one
+        raise bad_field(f"files[{place}].path", "another file of this name is sent, but for upper case or accents") from error
+
+
+def _line(document: SentDocument) -> bytes:
+    return _encode({"_id": document.id, "title": document.title, "text": document.text, "metadata": document.metadata})
+
+
+def _named(entry: SkippedInput) -> SkippedInput:
+    """Return an entry about a line as one about the document that was sent."""
+    name, _, line = entry.path.partition(":")
+    if name != _CORPUS:
+        return entry
+    place = f"documents[{int(line) - 1}]" if line.isdecimal() else "documents"
+    message = entry.message.replace(f"line {line} of '{_CORPUS}'", place).replace(f"'{_CORPUS}'", place)
+    return msgspec.structs.replace(entry, path=place, message=message)
+
+
+def _elsewhere() -> ApiError:
+    message = "a document of this name is in the base from a directory of the server, which still has it"
+    return ApiError(CONFLICT, "document_elsewhere", message, hint="send it to another source, or under another name")
+
+
+# --- sent paths ---
+# Names under which files are sent: within their source, each once, and none both a file and a directory.
+
+MAX_NAME_BYTES: Final = 255
+"""Of one part of a path, as file systems have it."""
+MAX_PATH_BYTES: Final = 1_000
+_PROBLEM: Final = "write a path within the source, such as 'guides/setup.md': no root, no '.' or '..', no hidden or unprintable name"
+
+
+def checked_paths(files: Sequence[SentFile]) -> list[PurePosixPath]:
+    """Return the paths in order, or refuse the first that cannot be."""
+    paths = [_checked(file.path, place) for place, file in enumerate(files)]
+    taken: dict[PurePosixPath, int] = {}
+    for place, path in enumerate(paths):
+        if path in taken:
+            raise _refused(place, f"files[{taken[path]}] has the same path")
+        taken[path] = place
+    for place, path in enumerate(paths):
+        if above := next((each for each in path.parents if each in taken), None):
+            raise _refused(place, f"files[{taken[above]}] is a file where this needs a directory")
+    return paths
+
+
+def _checked(text: str, place: int) -> PurePosixPath:
+    path = PurePosixPath(text)
+    is_plain = str(path) == text and path.parts and not path.is_absolute() and text.isprintable() and "\\" not in text
+    if not is_plain or any(part.startswith(".") for part in path.parts):
+        raise _refused(place, _PROBLEM)
+    if len(text.encode()) > MAX_PATH_BYTES or any(len(part.encode()) > MAX_NAME_BYTES for part in path.parts):
+        raise _refused(place, f"write at most {MAX_NAME_BYTES} bytes between two slashes, and {MAX_PATH_BYTES} in all")
+    return path
+
+
+def _refused(place: int, problem: str) -> ApiError:
+    return bad_field(f"files[{place}].path", problem)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import EvidenceRequest, StreamEvent
     from evidentia.serving.operations.server_context import ServerContext
 
-MAX_ANSWER_BYTES: Final = 16 << 20
-"""Of a body that holds a whole answer."""
 Sent = dict[str, Any]  # Any: whatever was sent; reading it as a request says what is wrong with it
 _LEVELS: Final = list(Classification)
 

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-async def perform(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> Reply:
-    """Return the answer of an endpoint; `ask` reads what was sent, and may take its time over it.
+async def perform(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> Reply:
+    """Return the answer of an endpoint; `read` reads what was sent, and may take its time over it.
 
     Raises:
-        Refusal: Whatever went wrong; nobody outside reads a stack trace.
+        ApiError: Whatever went wrong; nobody outside reads a stack trace.
     """
-    performing = _performed(context, endpoint, ask)
+    performing = _performed(context, endpoint, read)
     return await (performing if context.watch is None else context.watch(endpoint, performing))
 
 
-async def perform_stream(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> AsyncGenerator[object, None]:
+async def perform_stream(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> AsyncGenerator[object, None]:
     """Yield the parts of an answer; what goes wrong is a refusal, as with `perform`."""
-    with _as_refusals(endpoint):
-        parts = cast("AsyncGenerator[object, None]", endpoint.answer(context, ask()))
+    with _as_api_errors(endpoint):
+        parts = cast("AsyncGenerator[object, None]", endpoint.answer(context, read()))
         async for part in parts:
             yield part
 
@@ -48,13 +48,13 @@ def internal(endpoint: Endpoint, error: Exception) -> ApiError:
     return ApiError(INTERNAL, "internal", "something went wrong inside the plane", hint=hint)
 
 
-async def _performed(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> Reply:
-    with _as_refusals(endpoint):
-        return await _answered(context, endpoint, ask)
+async def _performed(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> Reply:
+    with _as_api_errors(endpoint):
+        return await _answered(context, endpoint, read)
 
 
 @contextmanager
-def _as_refusals(endpoint: Endpoint) -> Iterator[None]:
+def _as_api_errors(endpoint: Endpoint) -> Iterator[None]:
     """Have whatever goes wrong raised as a refusal."""
     try:
         yield
@@ -66,17 +66,17 @@ def _as_refusals(endpoint: Endpoint) -> Iterator[None]:
         raise internal(endpoint, error) from error
 
 
-async def _answered(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> Reply:
+async def _answered(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> Reply:
     if endpoint.is_writing and context.writer is not None:
-        return await context.writer.forward(endpoint, await _read(endpoint, ask))
+        return await context.writer.forward(endpoint, await _read(endpoint, read))
     if _is_async(endpoint.answer):
-        return await cast("Awaitable[Reply]", endpoint.answer(context, await _read(endpoint, ask)))
-    return cast("Reply", await run_in_threadpool(lambda: endpoint.answer(context, ask())))
+        return await cast("Awaitable[Reply]", endpoint.answer(context, await _read(endpoint, read)))
+    return cast("Reply", await run_in_threadpool(lambda: endpoint.answer(context, read())))
 
 
-async def _read(endpoint: Endpoint, ask: Callable[[], OperationRequest]) -> OperationRequest:
+async def _read(endpoint: Endpoint, read: Callable[[], OperationRequest]) -> OperationRequest:
     """Return what was asked; where it may be large it is read on a thread, since others wait for this one."""
-    return ask() if endpoint.max_bytes <= MAX_BYTES else await run_in_threadpool(ask)
+    return read() if endpoint.max_bytes <= MAX_BYTES else await run_in_threadpool(read)
 
 
 @cache

@@ -113,7 +113,7 @@ def flat_of(endpoint: Endpoint) -> Flat:
     return Flat(endpoint, message, names)
 
 
-def asked_flat(endpoint: Endpoint, raw: bytes, identity: Identity) -> OperationRequest:
+def decode_flat(endpoint: Endpoint, raw: bytes, identity: Identity) -> OperationRequest:
     """Return what somebody wants by the JSON of the one message; what is wrong is refused as REST refuses it."""
     flat = flat_of(endpoint)
     given = _members(raw)

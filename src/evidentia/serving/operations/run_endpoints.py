@@ -143,7 +143,6 @@ def _facts(context: ServerContext, given: Mapping[str, Any], *, tenant: str) -> 
 # --- decision endpoints ---
 # Decisions over HTTP: as events of the last minutes, as records page by page, with proofs, and the state of the whole log.
 
-DEFAULT_MINUTES: Final = 60
 PLACE: Final = (str, int, int)
 """Of a decision, in a cursor."""
 _MAX_SEQ_LENGTH: Final = 15

@@ -29,10 +29,10 @@ LINES: Final = "application/x-ndjson"
 EVENTS: Final = "text/event-stream"
 
 
-async def streamed(context: ServerContext, endpoint: Endpoint, ask: Callable[[], OperationRequest], request: Request) -> Response:
+async def streamed(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest], request: Request) -> Response:
     """Return the reply that sends each part as it comes."""
     is_events = EVENTS in request.headers.get("accept", "")
-    parts = perform_stream(context, endpoint, ask)
+    parts = perform_stream(context, endpoint, read)
     first = await anext(parts, None)
     shown = _event if is_events else _line
 

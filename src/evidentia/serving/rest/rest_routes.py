@@ -66,10 +66,10 @@ def _door(context: ServerContext, methods: Mapping[str, Endpoint]) -> Callable[[
     async def answer(request: Request) -> Response:
         endpoint = methods["GET" if request.method == "HEAD" else request.method]
         try:
-            ask = await _asked(context, endpoint, request)
+            read = await _request_reader(context, endpoint, request)
             if endpoint.is_stream:
-                return await streamed(context, endpoint, ask, request)
-            return _success(endpoint, await perform(context, endpoint, ask))
+                return await streamed(context, endpoint, read, request)
+            return _success(endpoint, await perform(context, endpoint, read))
         except ApiError as refusal:
             return refused(refusal)
         except ClientDisconnect:
@@ -78,7 +78,7 @@ def _door(context: ServerContext, methods: Mapping[str, Endpoint]) -> Callable[[
     return answer
 
 
-async def _asked(context: ServerContext, endpoint: Endpoint, request: Request) -> Callable[[], OperationRequest]:
+async def _request_reader(context: ServerContext, endpoint: Endpoint, request: Request) -> Callable[[], OperationRequest]:
     """Return what reads the rest of a request: who asks is known by then, and the body is here but not yet decoded."""
     identity = await context.admission.admit(request.headers.get("authorization", ""), endpoint, client=client_of(request))
     query = read_query(request.query_params.multi_items(), endpoint.query)
