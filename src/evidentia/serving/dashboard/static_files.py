@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.responses import Response
 
-from evidentia.serving.dashboard.headers import HEADERS
+from evidentia.serving.dashboard.http_headers import HEADERS
 from evidentia.serving.operations.api_errors import NOT_FOUND
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ PRINCIPAL: Final = "evidentia.principal"
 """Where the principal stands in the scope of a request that was let in."""
 
 
-class Guard:
+class McpGuard:
     """An ASGI application in front of another."""
 
     def __init__(
@@ -75,14 +75,14 @@ class Guard:
         return bool(self._tokens.tokens())
 
 
-class Asking(NamedTuple):
+class AskRequirement(NamedTuple):
     """What a token has to allow for its holder to ask."""
 
     roles: tuple[Role, ...] = MAY_ASK
     is_base_wide: bool = False
 
 
-ASK: Final = Asking()
+ASK: Final = AskRequirement()
 
 
 def _user(principal: Principal) -> AuthenticatedUser:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evidentia.serving.dashboard import cookies
+from evidentia.serving.dashboard import http_headers
 from evidentia.serving.dashboard.dashboard_app import HOME, SIGN_IN, own_path
-from evidentia.serving.dashboard.guarding import form_of, require_csrf
+from evidentia.serving.dashboard.form_guard import form_of, require_csrf
 from evidentia.serving.identity.host_check import client_of
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError
 
@@ -68,20 +68,20 @@ async def use_link(app: DashboardApp, request: Request) -> Response:
 
 async def sign_out(app: DashboardApp, request: Request) -> Response:
     """End the session, here and in the browser."""
-    key = cookies.key_in(request)
+    key = http_headers.key_in(request)
     session = await app.sessions.find(key) if key else None
     if session is not None:
         await require_csrf(request, session)
         await app.sessions.close(key)
     response = app.redirect(request, f"{SIGN_IN}?note=out")
-    cookies.drop_key(response, request)
+    http_headers.drop_key(response, request)
     return response
 
 
 async def _begin(app: DashboardApp, request: Request, identity: Identity, *, back: str) -> Response:
-    signed_in = await app.sessions.open(identity, replacing=cookies.key_in(request))
+    signed_in = await app.sessions.open(identity, replacing=http_headers.key_in(request))
     response = app.redirect(request, back)
-    cookies.keep_key(response, request, signed_in.cookie, max_age_s=signed_in.max_age_s)
+    http_headers.keep_key(response, request, signed_in.cookie, max_age_s=signed_in.max_age_s)
     return response
 
 

@@ -45,7 +45,7 @@ class KeptReceipt(NamedTuple):
 
 
 @dataclass(slots=True)
-class Conversation:
+class ClientConversation:
     """The calls of one conversation, and how far the question reaches that was checked last."""
 
     calls: list[KeptCall] = field(default_factory=list)
@@ -67,19 +67,19 @@ class Conversation:
         return tuple(self.calls)
 
 
-class Memory:
+class ConversationMemory:
     """The conversations and receipts of everybody who is connected. Not thread safe: it belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._conversations: LruCache[ConversationKey, Conversation] = LruCache(MAX_CONVERSATIONS)
+        self._conversations: LruCache[ConversationKey, ClientConversation] = LruCache(MAX_CONVERSATIONS)
         self._receipts: LruCache[bytes, deque[KeptReceipt]] = LruCache(MAX_CONVERSATIONS)
 
-    def conversation(self, caller: Caller, name: str = "") -> Conversation:
+    def conversation(self, caller: Caller, name: str = "") -> ClientConversation:
         """Return a conversation of a caller; an empty one when nothing is known of it."""
         key = (caller.key, caller.session, name)
         found = self._conversations.get(key)
         if found is None:
-            found = Conversation()
+            found = ClientConversation()
             self._conversations.put(key, found)
         return found
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from evidentia.serving.identity.sessions import Session
 
+
 SESSION: Final = "evidentia_session"
 FLASH: Final = "evidentia_flash"
 SECURE_PREFIX: Final = "__Secure-"
@@ -94,3 +95,30 @@ def _name(request: Request, name: str) -> str:
 
 def _is_secure(request: Request) -> bool:
     return request.url.scheme == "https"
+
+
+# The headers of everything the dashboard sends: nothing from elsewhere, nothing inline, nothing framed, nothing kept.
+
+CSP: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "font-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    )
+)
+HEADERS: Final = {
+    "cache-control": "no-store",
+    "content-security-policy": CSP,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    # Not `no-referrer`: browsers would then send `Origin: null` with our own forms.
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from evidentia.serving.identity.admission import Admission
-from evidentia.serving.mcp.guard import Guard
+from evidentia.serving.mcp.request_guard import McpGuard
 from evidentia.serving.mcp.server import make_server
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class McpEndpoint:
         self._manager = StreamableHTTPSessionManager(
             server, session_idle_timeout=idle_s, max_request_body_size=max_bytes, max_sessions=MAX_SESSIONS
         )
-        self._guard = Guard(self._manager.handle_request, tokens=tokens, admission=admission or Admission(tokens), alone=alone, hosts=hosts)
+        self._guard = McpGuard(
+            self._manager.handle_request, tokens=tokens, admission=admission or Admission(tokens), alone=alone, hosts=hosts
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
