@@ -142,8 +142,9 @@ def command(
     """Declare a command of a group.
 
     Keyword parameters are its options. Parameters called `call`, `base` and `control` are handed in: the invocation, the base opened
-    as the caller, its governance runtime. `has_caller` adds `--as` before `--base`; a command
-    that has `caller` among its own options has it there. Whatever was typed must be UTF-8, but for what `raw` names.
+    as the caller, its governance runtime. `has_caller` adds `--as` before `--base`; a command that has `caller` among its own options
+    has it there. Whatever was typed must be UTF-8, and an error names the parameter; names of files may be anything, so a command
+    whose text may be one names it in `raw`.
     """
 
     def declare(function: _Function) -> _Function:
@@ -156,14 +157,15 @@ def command(
             given = {name: typed.pop(name) for name in own}
             call: Invocation = context.obj.with_typed(**typed)
             require_text(**{name.removesuffix("_"): _texts(value) for name, value in given.items() if name not in raw})
+            # Order matters: what was typed is refused before anything is opened.
             with ExitStack() as opened:
-                reply = function(**{name: opened.enter_context(_OPENERS[name](call)) for name in handed}, **given)
-                if reply is None:
+                result = function(**{name: opened.enter_context(_OPENERS[name](call)) for name in handed}, **given)
+                if result is None:
                     return
-                reply.put(call)
+                result.put(call)
                 flush()  # before the base is closed, which may wait for a source that is slow to let go
-            if reply.is_failed:
-                raise typer.Exit(reply.exit_code)
+            if result.is_failed:
+                raise typer.Exit(result.exit_code)
 
         _describe(run, function, [*options, *_shared(has_base=has_base, has_caller=has_caller)])
         group.command(name)(run)
