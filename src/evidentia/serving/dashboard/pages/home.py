@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.vocabulary import BreakerState
+from evidentia.foundation.lru import LruCache
 from evidentia.serving.dashboard.dashboard_app import HOME, NavEntry, PageRoute
 from evidentia.serving.dashboard.live import stream
 from evidentia.serving.identity.callers import identity_of
@@ -102,11 +103,11 @@ class Overview(NamedTuple):
 
 
 class OverviewReader:
-    """Reads glances, each part of one at most once in a second for everybody to whom it is the same."""
+    """Reads overviews, each part of one at most once in a second for everybody to whom it is the same."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, bytes], tuple[int, asyncio.Task[Any]]] = {}  # Any: each part has its own type
-        self._documents: dict[bytes, tuple[int, int]] = {}
+        self._kept: LruCache[tuple[str, bytes], tuple[int, asyncio.Task[Any]]] = LruCache(MAX_KEPT)  # Any: each part has its own type
+        self._documents: LruCache[bytes, tuple[int, int]] = LruCache(MAX_KEPT)
         """How many there are, by who asks, with the version that was counted."""
 
     async def see(self, app: DashboardApp, identity: Identity) -> Overview:
@@ -122,12 +123,11 @@ class OverviewReader:
 
     async def _once(self, app: DashboardApp, key: tuple[str, bytes], read: Callable[[], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - what is read
         now_ns = app.context.parts.clock.elapsed_ns()
-        kept = self._kept.pop(key, None)
+        kept = self._kept.get(key)
         if kept is None or now_ns - kept[0] >= FRESH_NS or (kept[1].done() and kept[1].exception() is not None):
             kept = (now_ns, asyncio.create_task(read()))
-        self._kept[key] = kept
-        while len(self._kept) > MAX_KEPT:
-            del self._kept[next(iter(self._kept))]
+            self._kept.put(key, kept)
+        # Shielded: one of several who wait for the same part may go away, and the others still need it.
         return await asyncio.shield(kept[1])
 
     async def _count(self, app: DashboardApp, identity: Identity, key: bytes, sequence: int) -> int:
@@ -135,9 +135,7 @@ class OverviewReader:
         known = self._documents.get(key)
         if known is None or known[0] != sequence:
             known = (sequence, await _documents(app, identity))
-            self._documents[key] = known
-            while len(self._documents) > MAX_KEPT:
-                del self._documents[next(iter(self._documents))]
+            self._documents.put(key, known)
         return known[1]
 
 
