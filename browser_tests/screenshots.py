@@ -27,8 +27,7 @@ from watching import CHROMIUM, FLAGS, Coverage, Watched
 
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.contracts.vocabulary import Classification
-from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES
-from evidentia.serving.cli.demo_policies import AGENT, POLICIES, SCOPE
+from evidentia.serving.cli.demo_tour import AGENT, POLICIES, SAMPLE_SOURCES, SCOPE
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.application import make_app
 from evidentia.testing.determinism import RepeatableEntropy

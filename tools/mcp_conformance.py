@@ -35,7 +35,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.control import Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.mcp.endpoint import McpEndpoint, mcp_app
+from evidentia.serving.mcp.http_endpoint import McpEndpoint, mcp_app
 from evidentia.serving.mcp.server import make_server
 from evidentia.serving.operations.served_base import ServedBase
 from evidentia.testing.mcp_fixtures import add_fixtures

@@ -17,7 +17,7 @@ from evidentia.contracts.vocabulary import Classification
 from evidentia.engine.result_hashes import result_hash
 from evidentia.engine.selection import OVER_BUDGET
 from evidentia.provenance.evidence_tags import unescape
-from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES, copy_samples
+from evidentia.serving.cli.demo_tour import SAMPLE_SOURCES, copy_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.known_vectors import give_vectors
 from evidentia import connect
 from evidentia.evaluation.datasets import load_dataset
-from evidentia.serving.cli.demo_corpus_sources import SAMPLE_SOURCES, copy_samples
+from evidentia.serving.cli.demo_tour import SAMPLE_SOURCES, copy_samples
 from evidentia.wiring.embedded import open_parts
 
 if TYPE_CHECKING:

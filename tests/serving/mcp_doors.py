@@ -19,7 +19,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.control import Role
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.identity.admission import Admission
-from evidentia.serving.mcp.endpoint import McpEndpoint, mcp_app
+from evidentia.serving.mcp.http_endpoint import McpEndpoint, mcp_app
 from evidentia.serving.mcp.server import make_server
 from evidentia.serving.operations.served_base import ServedBase
 from evidentia.wiring.governance_runtime import open_tokens

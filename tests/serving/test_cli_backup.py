@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evidentia.contracts.backups import BackupProgress
-from evidentia.serving.cli.backup_bar import BackupBar
+from evidentia.serving.cli.progress import BackupBar
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ from evidentia.contracts.evidence import CoverageReport
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import WarmReport
 from evidentia.contracts.vocabulary import CoverageState
+from evidentia.serving.cli.cache_report import keep_warm
 from evidentia.serving.cli.invocation import Invocation
-from evidentia.serving.cli.warming import keep_warm
 from serving.federated_bases import IN_TIME, parsed
 
 if TYPE_CHECKING:

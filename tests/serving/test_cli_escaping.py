@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.serving.cli.escaping import printable, printable_json
+from evidentia.serving.cli.output import printable, printable_json
 
 if TYPE_CHECKING:
     from pathlib import Path

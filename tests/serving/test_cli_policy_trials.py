@@ -10,7 +10,7 @@ import pytest
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.policy_trials import Calibration, HistogramBar, TriggerRate
 from evidentia.contracts.runs import RetrievedDocument, RunEnded, RunFacts, RunId, RunStatus
-from evidentia.serving.cli.policy_calibrate_report import histogram
+from evidentia.serving.cli.policy_report import histogram
 from evidentia.wiring.governance_runtime import open_control
 from serving.test_cli_policy import GUARD, parsed
 

@@ -13,8 +13,8 @@ import pytest
 from evidentia import connect
 from evidentia.contracts.evidence import SignalScores
 from evidentia.contracts.vocabulary import Similarity
-from evidentia.serving.cli.explain_report import SignalRow, put_signals
 from evidentia.serving.cli.output import Figure, put_table
+from evidentia.serving.cli.search_report import SignalRow, put_signals
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -89,6 +89,12 @@ def test_options_reach_the_request(run: Run, asked: Path) -> None:
     assert [] == ask("--mode", "lexical")["degraded"]
 
 
+@pytest.mark.parametrize("option", ["--max-sources", "--most-sources"])
+def test_number_of_sources_is_bounded_under_both_names(run: Run, asked: Path, option: str) -> None:
+    assert 0 == run("search", "key", option, "1", "--base", asked).exit_code
+    assert "source_policy" in run("search", "key", option, "-1", "--base", asked).err
+
+
 def test_earlier_version_can_be_asked(run: Run, base: Path, tmp_path: Path) -> None:
     before = parsed(run("search", "keys expire", "--base", base, "--json"))
     (tmp_path / "new.md").write_text("# New\n\nAlso about keys that expire.\n", encoding="utf-8")

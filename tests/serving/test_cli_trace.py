@@ -16,8 +16,7 @@ from rich.cells import cell_len
 from engine.trace_samples import trace
 from evidentia.contracts.telemetry import TraceSpan
 from evidentia.contracts.vocabulary import CoverageState
-from evidentia.serving.cli.trace_report import put_trace, put_traces
-from evidentia.serving.cli.trace_waterfall import ASCII, BLOCKS, glyphs_for, waterfall
+from evidentia.serving.cli.trace_report import ASCII, BLOCKS, glyphs_for, put_trace, put_traces, waterfall
 
 if TYPE_CHECKING:
     from pathlib import Path

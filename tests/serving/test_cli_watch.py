@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from evidentia.contracts.reports import IngestProgress, IngestReport, SkippedInput
+from evidentia.serving.cli.ingest_commands import LOOK_EVERY_S, keep_looking
 from evidentia.serving.cli.invocation import Invocation
-from evidentia.serving.cli.watch import LOOK_EVERY_S, keep_looking
 
 if TYPE_CHECKING:
     from collections.abc import Callable

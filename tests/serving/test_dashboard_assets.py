@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evidentia.serving.dashboard.files import FOLDER, address_of, assets
+from evidentia.serving.dashboard.static_files import FOLDER, address_of, assets
 from evidentia.wiring.embedded import create
 from serving.dashboard_doors import serving_dashboard
 

@@ -14,8 +14,8 @@ from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.policy_trials import HistogramBar
 from evidentia.policy.rules import rules_schema
 from evidentia.serving.dashboard import plots
-from evidentia.serving.dashboard.pages import governance_forms as forms
-from evidentia.serving.dashboard.pages.governance_view import differences
+from evidentia.serving.dashboard.pages import policy_forms as forms
+from evidentia.serving.dashboard.pages.governance import differences
 from evidentia.wiring.embedded import create
 from serving.dashboard_doors import serving_dashboard
 

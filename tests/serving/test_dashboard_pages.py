@@ -9,8 +9,8 @@ import pytest
 
 from evidentia.contracts.control import Role
 from evidentia.serving.dashboard.dashboard_app import DashboardApp, PageRoute
-from evidentia.serving.dashboard.headers import CSP
-from evidentia.serving.dashboard.pages import evidence
+from evidentia.serving.dashboard.http_headers import CSP
+from evidentia.serving.dashboard.pages import evidence_page
 from serving.dashboard_doors import Browser, Door, filled, serving_dashboard
 from serving.rest_planes import serving
 
@@ -167,7 +167,7 @@ def test_a_fault_of_our_own_is_told_without_its_trace(
     async def failing(_: DashboardApp, __: object) -> Any:
         raise ZeroDivisionError("with a secret in it")
 
-    monkeypatch.setattr(evidence, "routes", lambda _: [PageRoute("/dashboard/evidence", failing)])
+    monkeypatch.setattr(evidence_page, "routes", lambda _: [PageRoute("/dashboard/evidence", failing)])
     with serving_dashboard(base) as door:
         reply = door.signed_in(Role.READER).get("/dashboard/evidence")
 
@@ -204,7 +204,7 @@ def test_limits_hold_for_pages_too(base: Path) -> None:
 
 
 def test_documents_are_shown_page_by_page(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "PAGE", 1)
+    monkeypatch.setattr(evidence_page, "PAGE", 1)
     browser = door.signed_in(Role.READER)
     first = browser.get("/dashboard/evidence/documents").text
     following = re.search(r'href="([^"]+)" rel="next"', first)

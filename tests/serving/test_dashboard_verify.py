@@ -10,7 +10,7 @@ import pytest
 
 from evidentia.contracts.control import Role
 from evidentia.contracts.provenance import BrokenLink, FragmentExport, VerifyReport
-from evidentia.serving.dashboard.chain_view import chains_of
+from evidentia.serving.dashboard.pages.verify import chains_of
 from serving.dashboard_doors import Browser, Door, filled, serving_dashboard
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from evidentia.contracts.sources import FreshnessReport, SourceDescriptor, Sourc
 from evidentia.contracts.vocabulary import BreakerState
 from evidentia.ranking.signals import composites, weights_of
 from evidentia.serving.dashboard.answer_view import BAR_WIDTH, bar_of
-from evidentia.serving.dashboard.rendering import address, count, moment, sentence
-from evidentia.serving.dashboard.source_view import view_sources
+from evidentia.serving.dashboard.dashboard_app import address, count, moment, sentence
+from evidentia.serving.dashboard.pages.evidence_page import view_sources
 
 EARLIER, LATER = datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 2, tzinfo=UTC)
 SIGNALS = st.integers(min_value=0, max_value=SCORE_ONE)

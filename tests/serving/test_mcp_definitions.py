@@ -10,8 +10,7 @@ import pytest
 from mcp import types
 
 from evidentia.contracts.evidence import EvidenceRequest
-from evidentia.serving.mcp.arguments import CheckAsk, TableAsk, TextAsk, VerifyAsk
-from evidentia.serving.mcp.definitions import DEFINITIONS, MAX_TOKENS, REQUEST_FIELDS, listed
+from evidentia.serving.mcp.tool_definitions import DEFINITIONS, MAX_TOKENS, REQUEST_FIELDS, CheckAsk, TableAsk, TextAsk, VerifyAsk, listed
 from evidentia.text.counting import count_tokens
 
 

@@ -13,8 +13,8 @@ from typer.main import get_command
 from evidentia.serving.cli.app import app
 from evidentia.serving.cli.principals import principal_from
 from evidentia.serving.identity.callers import Grants
-from evidentia.serving.mcp.definitions import DEFINITIONS
 from evidentia.serving.mcp.resources import TEMPLATES
+from evidentia.serving.mcp.tool_definitions import DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,10 +18,10 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import PrincipalId
 from evidentia.policy.protocol_profiles import PROFILES
 from evidentia.serving.identity.callers import Caller
-from evidentia.serving.mcp import memory as limits
-from evidentia.serving.mcp.definitions import CHECK, RAG, RETRIEVE, TABLE
-from evidentia.serving.mcp.memory import Conversation, KeptCall, KeptReceipt, Memory
-from evidentia.serving.mcp.resources import _URI, FRAGMENT, Reading, uri_of
+from evidentia.serving.mcp import conversations as limits
+from evidentia.serving.mcp.conversations import ClientConversation, ConversationMemory, KeptCall, KeptReceipt
+from evidentia.serving.mcp.resources import _URI, FRAGMENT, ResourceReader, uri_of
+from evidentia.serving.mcp.tool_definitions import CHECK, RAG, RETRIEVE, TABLE
 from evidentia.serving.mcp.tools import CHUNKS_KEY, RECEIPT_KEY, ToolHandlers
 from evidentia.serving.operations.served_base import ServedBase
 from serving.mcp_doors import PATIENT, make_base
@@ -49,7 +49,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def desk_over(base: Path, profile: str = "first_call") -> AsyncIterator[ToolHandlers]:
     served_base = ServedBase.open(base, profile=PROFILES[profile])
     try:
-        yield ToolHandlers(served_base, Memory())
+        yield ToolHandlers(served_base, ConversationMemory())
     finally:
         await served_base.close()
 
@@ -128,7 +128,7 @@ def test_what_was_wrong_with_a_call_is_told_and_does_not_hold_the_reply_up(base:
 
 
 def test_checking_again_sees_the_same_calls_and_another_question_only_later_ones() -> None:
-    conversation = Conversation()
+    conversation = ClientConversation()
     first, second = KeptCall(RAG, {}, "1"), KeptCall(RAG, {}, "2")
     conversation.add(first)
 
@@ -138,10 +138,10 @@ def test_checking_again_sees_the_same_calls_and_another_question_only_later_ones
 
 
 def test_conversations_are_bounded() -> None:
-    memory, conversation = Memory(), Conversation()
+    memory, conversation = ConversationMemory(), ClientConversation()
     for number in range(limits.MAX_CALLS + 5):
         conversation.add(KeptCall(RAG, {}, str(number)))
-    many = Conversation()
+    many = ClientConversation()
     for _ in range(3):
         many.add(KeptCall(RAG, {}, "x" * (limits.MAX_CHARS // 2)))
     for number in range(limits.MAX_CONVERSATIONS + 1):
@@ -157,7 +157,7 @@ def test_conversations_are_bounded() -> None:
 
 
 def test_a_session_that_is_over_is_forgotten() -> None:
-    memory = Memory()
+    memory = ConversationMemory()
     memory.conversation(OWNER).add(KeptCall(RAG, {}, "x"))
     memory.end(OWNER._replace(session="another"))
 
@@ -209,7 +209,7 @@ def test_an_address_that_names_nothing_is_not_found(base: Path, uri: str) -> Non
         served_base = ServedBase.open(base)
         try:
             with pytest.raises(NotFoundError):
-                await Reading(served_base, Memory()).read(uri, OWNER)
+                await ResourceReader(served_base, ConversationMemory()).read(uri, OWNER)
         finally:
             await served_base.close()
 

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 a check failed, 2 wrong usage, 3 the base is missing or damaged."""
-    from evidentia.serving.cli.entry import run
+    from evidentia.serving.cli.app import run
 
     return run(list(sys.argv[1:] if arguments is None else arguments))

@@ -1,39 +1,41 @@
-"""Every command under its name, and the options that stand before it."""
+"""Every command under its name, the options that stand before it, and the one place where exceptions end."""
 
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
+from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.cli import (
-    backup,
-    cache,
-    demo,
-    doctor,
-    documents,
-    embed,
-    evaluate,
-    export,
-    gc,
-    ingest,
-    init,
-    mcp,
-    memory,
-    policy,
-    replay,
-    restore,
-    search,
-    serve,
-    show,
-    sources,
-    tables,
-    tokens,
-    trace,
-    verify,
-    versions,
-    why,
+    cache_commands,
+    custody_commands,
+    demo_command,
+    eval_commands,
+    ingest_commands,
+    maintenance_commands,
+    memory_commands,
+    policy_commands,
+    search_commands,
+    serve_commands,
+    source_commands,
+    table_commands,
+    token_commands,
+    trace_commands,
 )
-from evidentia.serving.cli.invocation import DEFAULT_BASE, ENVIRONMENT_BASE, Invocation, JsonOption, QuietOption
+from evidentia.serving.cli.cli_errors import complain, complaint_of
+from evidentia.serving.cli.invocation import DEFAULT_BASE, ENVIRONMENT_BASE, Invocation, JsonOption, QuietOption, opt
 from evidentia.serving.cli.output import put
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+GRACE_S = 0.2  # an idle worker ends within microseconds
+WORKER_PREFIX = "asyncio"  # what asyncio calls the threads of `to_thread`
 
 app = typer.Typer(
     name="evidentia",
@@ -42,21 +44,30 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-BaseGlobal = Annotated[
-    str, typer.Option("--base", metavar="DIR", envvar=ENVIRONMENT_BASE, show_default=True, help="The directory of the base.")
-]
-VersionGlobal = Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and exit.")]
+for module in (ingest_commands, search_commands, custody_commands, maintenance_commands, serve_commands, demo_command):
+    app.registered_commands += module.commands.registered_commands
+GROUPS = {
+    "trace": trace_commands,
+    "sources": source_commands,
+    "tables": table_commands,
+    "memory": memory_commands,
+    "cache": cache_commands,
+    "policy": policy_commands,
+    "eval": eval_commands,
+    "tokens": token_commands,
+}
+for name, module in GROUPS.items():
+    app.add_typer(module.group, name=name)
 
 
 @app.callback(invoke_without_command=True)
 def _globals(
     context: typer.Context,
     *,
-    base: BaseGlobal = DEFAULT_BASE,
+    base: Annotated[str, opt("--base", "DIR", "The directory of the base.", variable=ENVIRONMENT_BASE)] = DEFAULT_BASE,
     quiet: QuietOption = False,
     json: JsonOption = False,
-    version: VersionGlobal = False,
+    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and exit.")] = False,
 ) -> None:
     """Evidence retrieval for AI agents, with access control, chain of custody and policy governance.
 
@@ -78,29 +89,77 @@ def _installed_version() -> str:
     return version("evidentia")
 
 
-app.command("init")(init.init)
-app.command("ingest")(ingest.ingest)
-app.command("embed")(embed.embed)
-app.command("documents")(documents.documents)
-app.command("show")(show.show)
-app.command("search")(search.search)
-app.command("replay")(replay.replay)
-app.command("why")(why.why)
-app.add_typer(trace.group, name="trace")
-app.command("verify")(verify.verify)
-app.command("export")(export.export)
-app.command("versions")(versions.versions)
-app.command("gc")(gc.gc)
-app.command("backup")(backup.backup)
-app.command("restore")(restore.restore)
-app.command("doctor")(doctor.doctor)
-app.add_typer(sources.group, name="sources")
-app.add_typer(tables.group, name="tables")
-app.add_typer(memory.group, name="memory")
-app.add_typer(cache.group, name="cache")
-app.add_typer(policy.group, name="policy")
-app.add_typer(evaluate.group, name="eval")
-app.command("serve")(serve.serve)
-app.command("mcp")(mcp.mcp)
-app.add_typer(tokens.group, name="tokens")
-app.command("demo")(demo.demo)
+_command = cache(partial(get_command, app))  # building the parser takes 30 ms, which a process pays once
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; every error a user can cause becomes two lines on stderr."""
+    _prepare_streams()
+    try:
+        exit_code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+        return PIPE_CLOSED
+    except OSError as error:  # what was buffered cannot be written; stdout is no place to say so
+        _forget_output()
+        complaint = complaint_of(error)
+        complain(complaint, is_json=False)
+        return complaint.exit_code
+    except KeyboardInterrupt:
+        return _leave_interrupted()
+    return exit_code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        # Not app(): that would catch interrupts and closed pipes first, and has its own idea of their exit codes.
+        command = _command()
+        with command.make_context("evidentia", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    except BrokenPipeError:
+        raise
+    except (EvidentiaError, typer.TyperException, OSError) as error:
+        complaint = complaint_of(error)
+        complain(complaint, is_json=_wants_json(arguments))
+        return complaint.exit_code
+    return 0
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Read the flag from the arguments themselves, since an error may come before they were parsed."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options
+
+
+def _prepare_streams() -> None:
+    """Make sure that there are streams, which a shell can close, and that no character fails to be written."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open for as long as the process
+        reconfigure = getattr(getattr(sys, name), "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _forget_output() -> None:
+    """Point stdout at nothing, or the interpreter would complain about the closed pipe when it exits."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _leave_interrupted() -> int:
+    """Leave without waiting for work under way: a commit is whole or absent, whenever the process ends.
+
+    Work runs on threads of an event loop's executor, which the interpreter would otherwise wait for.
+    """
+    workers = [thread for thread in threading.enumerate() if thread.name.startswith(WORKER_PREFIX)]
+    for worker in workers:
+        worker.join(timeout=GRACE_S / len(workers))
+    if any(worker.is_alive() for worker in workers):
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+    return INTERRUPTED

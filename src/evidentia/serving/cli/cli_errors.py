@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
-from evidentia.serving.cli.escaping import printable
-from evidentia.serving.cli.output import put_json
+from evidentia.serving.cli.output import printable, put_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

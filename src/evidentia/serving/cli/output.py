@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
-
-from evidentia.serving.cli.escaping import printable, printable_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from evidentia.serving.cli.invocation import Invocation
+
 
 MARK_STYLE = "bold"
 GAP = "  "
@@ -39,9 +40,10 @@ class Figure(str):
     __slots__ = ()
 
 
-def put(line: str = "") -> None:
-    """Print one line of data on stdout."""
-    print(printable(line))  # noqa: T201 - a command line prints
+def put(*lines: str) -> None:
+    """Print lines of data on stdout; an empty one where none is given."""
+    for line in lines or ("",):
+        print(printable(line))  # noqa: T201 - a command line prints
 
 
 def note(call: Invocation, line: str) -> None:
@@ -84,6 +86,11 @@ def put_bytes(content: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def counted(count: int, noun: str, nouns: str = "") -> str:
+    """Return how many there are: `1 note`, `2 notes`; `nouns` is the plural where it is not the noun with an s."""
+    return f"{count} {noun if count == 1 else nouns or noun + 's'}"
+
+
 def put_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:
     """Print a table on stdout: drawn on a terminal, aligned columns elsewhere. Numbers stand on the right."""
     cells = [[printable(str(value)) for value in row] for row in rows]
@@ -101,6 +108,11 @@ def put_facts(facts: Sequence[tuple[str, object]]) -> None:
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         put(f"{name:<{width}}  {value}")
+
+
+def facts_of(report: object, *names: str) -> list[tuple[str, object]]:
+    """Return fields of a report as facts; a name is that of its field, with spaces for underscores."""
+    return [(name, getattr(report, name.replace(" ", "_"))) for name in names]
 
 
 def _align(lines: Sequence[Sequence[str]], is_number: Sequence[bool]) -> None:
@@ -175,3 +187,35 @@ def _styled(value: object) -> Text:
     if not isinstance(value, MarkedText):
         return Text(printable(str(value)))
     return Text.assemble(*((printable(text), MARK_STYLE if is_marked else "") for text, is_marked in value.pieces))
+
+
+# Text from documents and file names made harmless for a terminal. Refuses to change what is printable.
+
+# JSON escapes what is below U+0020 by itself. These remain: DEL, C1 controls, soft hyphen, zero-width and bidirectional
+# marks, line and paragraph separators, interlinear annotation, tags. Each can hide or reorder what a reader sees.
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+
+
+def printable(text: str) -> str:
+    r"""Return one line in which whatever a terminal might act on is written as an escape such as `\x1b`."""
+    if text.isprintable():
+        return text
+    return "".join(character if _is_harmless(character) else _escape(character) for character in text)
+
+
+def printable_json(document: str) -> str:
+    r"""Return the same JSON with what a terminal might act on written as `\uXXXX`; its meaning does not change."""
+    return _UNSAFE_IN_JSON.sub(_json_escape, document)
+
+
+def _is_harmless(character: str) -> bool:
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

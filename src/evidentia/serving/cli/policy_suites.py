@@ -1,10 +1,15 @@
-"""Files of cases and policies put to the evaluator, and the log decided again."""
+"""Files of cases and policies put to the evaluator, patches of policies, and the log decided again."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from evidentia.contracts.errors import InvalidFieldError
+import msgspec
+
+from evidentia.contracts.errors import FieldProblem, InvalidFieldError, PolicyInvalidError
 from evidentia.contracts.runs import RunId
 from evidentia.governance.decision_replay import DecisionReplayer
 from evidentia.governance.log_scan import lines_of, logs_with_parts, readable, scan
@@ -14,8 +19,7 @@ from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT
 from evidentia.provenance.decision_lines import ADMIN_RUN, decode_header
 from evidentia.serving.cli.cli_errors import UsageError
-from evidentia.serving.cli.policy_files import read_document, suites_in
-from evidentia.serving.cli.policy_patch import problems_of
+from evidentia.serving.cli.input_files import read_document, suites_in
 from evidentia.serving.cli.progress import Bar
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.decisions import LogRecord
-    from evidentia.contracts.policies import Policy
+    from evidentia.contracts.policies import Policy, PolicyBody
     from evidentia.contracts.policy_trials import ShadowReport
     from evidentia.governance.decision_replay import DecisionReplayReport
     from evidentia.governance.log_scan import KeptLogs
@@ -102,3 +106,49 @@ def _of_run(lines: Iterable[bytes], run: RunId) -> Iterator[bytes]:
         header = decode_header(line.split(b" ", 2)[1])
         if header.run_id == run or header.kind == "policies":
             yield line
+
+
+# JSON merge patches for policies (RFC 7396), and everything that is wrong with a body.
+
+PATCH_HINT = 'write an object such as {"rules": {"min_chunks": 2}}'
+
+
+def parse_patch(text: str) -> dict[str, object]:
+    """Return a patch as it was typed, or as stdin has it."""
+    try:
+        patch = json.loads(sys.stdin.read() if text == "-" else text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError("the patch is not JSON", hint=PATCH_HINT) from error
+    if not isinstance(patch, dict):
+        raise UsageError("the patch is not an object", hint=PATCH_HINT)
+    return patch
+
+
+def with_patch(body: PolicyBody, patch: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a body with a patch applied."""
+    fields: dict[str, object] = msgspec.to_builtins(body)
+    return _merged(fields, patch)
+
+
+def problems_of(body: object) -> tuple[FieldProblem, ...]:
+    """Return everything that is wrong with a body; empty when it can be put in force."""
+    if not isinstance(body, Mapping):
+        return (FieldProblem("policies", "expected a policy with name, category and rules"),)
+    try:
+        check_policy(body)
+    except PolicyInvalidError as error:
+        return error.problems
+    return ()
+
+
+def _merged(target: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, object]:
+    merged = dict(target)
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        elif isinstance(value, Mapping):
+            known = merged.get(name)
+            merged[name] = _merged(known if isinstance(known, Mapping) else {}, value)
+        else:
+            merged[name] = value
+    return merged

@@ -6,13 +6,15 @@ import sys
 import time
 from typing import TYPE_CHECKING, Self
 
-from evidentia.serving.cli.escaping import printable
+from evidentia.serving.cli.output import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from evidentia.contracts.backups import BackupProgress
     from evidentia.contracts.reports import IngestProgress
     from evidentia.contracts.vectors import EmbedProgress
+
 
 PATIENCE_S = 1.0
 MAX_NAME_LENGTH = 40
@@ -108,3 +110,16 @@ def _start(action: str) -> tuple[Progress, TaskID]:
 def _shortened(name: str) -> str:
     shown = printable(name)
     return shown if len(shown) <= MAX_NAME_LENGTH else f"…{shown[-MAX_NAME_LENGTH + 1 :]}"
+
+
+# How far a backup or a restore has come, on a terminal.
+
+MEBIBYTE = 1 << 20
+
+
+class BackupBar(Bar):
+    """Counts in mebibytes."""
+
+    def update(self, progress: BackupProgress) -> None:
+        """Show a new state."""
+        self.move(progress.done_bytes // MEBIBYTE, progress.total_bytes // MEBIBYTE, remark=f"MiB {printable(progress.current)}")

@@ -13,9 +13,13 @@ import msgspec
 from evidentia.contracts.evidence import EvidenceResponse
 from evidentia.contracts.provenance import FragmentExport
 from evidentia.serving.cli.cli_errors import UsageError, os_problem
+from evidentia.serving.cli.output import counted, printable_json, put, put_facts
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from evidentia.contracts.provenance import BrokenLink, VerifyReport
+
 
 LARGEST_PROOF_BYTES = 256 * 1024 * 1024
 MAX_SHOWN = 200
@@ -106,3 +110,53 @@ def _first_difference(found: object, expected: object, place: str) -> str:
         pairs = enumerate(zip(found, expected, strict=True))
         return next((each for index, (a, b) in pairs if (each := _first_difference(a, b, f"{place}[{index}]"))), "")
     return "" if type(found) is type(expected) and found == expected else place
+
+
+# Exported fragments as files: how they are written; `proof_files` reads them.
+
+
+def export_bytes(export: FragmentExport) -> bytes:
+    """Return the bytes of an export file: indented JSON, fields in their declared order, the same for the same export."""
+    encoded = msgspec.json.encode(export, order="deterministic")
+    return f"{printable_json(msgspec.json.format(encoded, indent=2).decode())}\n".encode()
+
+
+def write_export(path: Path, export: FragmentExport, *, is_forced: bool) -> None:
+    """Write an export file; one that exists stays as it is unless forced."""
+    try:
+        with path.open("wb" if is_forced else "xb") as file:
+            file.write(export_bytes(export))
+    except FileExistsError as error:
+        raise UsageError(f"'{path}' exists already", hint="pass --force to overwrite it") from error
+    except OSError as error:
+        raise UsageError(f"'{path}' cannot be written: {os_problem(error)}", hint="check the path and its permissions") from error
+
+
+# A verification report as text: what was checked and, when something is broken, the first link.
+
+
+def put_verification(report: VerifyReport) -> None:
+    """Print a report."""
+    put(f"{report.target}: {'ok' if report.ok else 'BROKEN'}", f"checked {checked_counts(report)}")
+    if report.first_broken is not None:
+        put("", "first broken link")
+        put_link(report.first_broken)
+        if len(report.broken) > 1:
+            put(f"... and {len(report.broken) - 1} more; --json lists them")
+
+
+def put_link(link: BrokenLink) -> None:
+    """Print where custody stops holding."""
+    put_facts([("  check", link.check), ("  where", link.where), ("  problem", link.problem)])
+
+
+def checked_counts(report: VerifyReport) -> str:
+    """Return in words what a verification looked at."""
+    counts = {
+        "document": report.documents,
+        "fragment": report.fragments,
+        "event": report.events,
+        "commit": report.commits,
+    }
+    parts = [counted(count, name) for name, count in counts.items() if count]
+    return ", ".join(parts) or "nothing: the first check did not pass"

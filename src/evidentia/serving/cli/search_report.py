@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.contracts.evidence import SCORE_ONE
+from evidentia.contracts.evidence import SCORE_ONE, FinalResponse, SourceFinished
 from evidentia.contracts.ids import document_of
-from evidentia.contracts.vocabulary import CoverageState
-from evidentia.serving.cli.explain_report import SCORE_HEADER, put_explanations
-from evidentia.serving.cli.output import Figure, note, put, put_table
+from evidentia.contracts.vectors import RAW_SCALE_BITS, UNIT_SCALE_BITS
+from evidentia.contracts.vocabulary import CoverageState, Similarity
+from evidentia.serving.cli.output import Figure, counted, note, put, put_facts, put_table
+from evidentia.serving.cli.snippets import SnippetCutter
 from evidentia.serving.cli.sources_report import OTHER_BASE, faults_in_words, short_origin
 
 if TYPE_CHECKING:
-    from evidentia.contracts.evidence import CoverageReport, EvidenceFragment, EvidenceResponse
-    from evidentia.contracts.vocabulary import Similarity
+    from collections.abc import Iterator, Sequence
+
+    from evidentia.contracts.access import AccessRule
+    from evidentia.contracts.documents import StoredChunk
+    from evidentia.contracts.evidence import CoverageReport, EvidenceFragment, EvidenceResponse, SignalScores, StreamEvent, TermScore
+    from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.serving.cli.invocation import Invocation
-    from evidentia.serving.cli.snippets import SnippetCutter
+
 
 HASH_PREFIX = 16
+BEGINNING_CHARS = 60
 MAX_VALUES = 10
 """Rows of a facet that are shown; `--json` has all."""
 UNKNOWN_AGE = "unknown"
@@ -50,8 +56,7 @@ def put_response(
     if is_explained:
         put_explanations(response, similarity=similarity)
     _put_facets(response)
-    put()
-    put(footer(response))
+    put("", footer(response))
     put_notes(call, response)
 
 
@@ -109,7 +114,7 @@ def put_notes(call: Invocation, response: EvidenceResponse) -> None:
     withheld = [each.reason for each in response.withheld]
     for reason in dict.fromkeys(withheld):
         count = withheld.count(reason)
-        note(call, f"{count} {'fragment was' if count == 1 else 'fragments were'} withheld: {reason}")
+        note(call, f"{counted(count, 'fragment was', 'fragments were')} withheld: {reason}")
     put_coverage_notes(call, response)
 
 
@@ -171,3 +176,182 @@ def _put_facets(response: EvidenceResponse) -> None:
         put_table((field, "documents"), list(counts.items())[:MAX_VALUES])
         if len(counts) > MAX_VALUES:
             put(f"... and {len(counts) - MAX_VALUES} more; --json lists all")
+
+
+# What an answer is made of, as text: the signals of each fragment, what each word gave, and what was done on the way.
+
+TERM_ONE: Final = 1 << 16
+SCORE_HEADER: Final = "score"
+NO_VECTOR: Final = "-"
+
+
+class Nearness(NamedTuple):
+    """How the vectors' own score is read: what it is, and how many of its bits lie behind the point."""
+
+    name: str
+    bits: int
+
+
+NEARNESS: Final = {
+    Similarity.COSINE: Nearness("cosine", 2 * UNIT_SCALE_BITS),
+    Similarity.DOT: Nearness("product", 2 * RAW_SCALE_BITS),
+    Similarity.EUCLIDEAN: Nearness("nearness", 44),
+}
+"""By the setting `search.similarity`: a product of two rows has twice their bits, 1 / (1 + distance) has 44."""
+
+
+class SignalRow(NamedTuple):
+    """One fragment with its composite score, the signals behind it, and how likely it is relevant."""
+
+    name: str
+    score: int
+    scores: SignalScores
+    confidence: float
+
+
+def put_explanations(response: EvidenceResponse, *, similarity: Similarity) -> None:
+    """Print what each fragment's place is made of, what each word gave, how the question was understood, and what each stage did."""
+    if response.fragments:
+        put()
+        rows = [SignalRow(str(rank), each.score, each.scores, each.confidence) for rank, each in enumerate(response.fragments, start=1)]
+        put_signals(rows, similarity=similarity)
+    for fragment in response.fragments:
+        if fragment.explanation:
+            put("", fragment.chunk_id)
+            put_terms(fragment.explanation)
+    if response.understanding:
+        put()
+        put_table(
+            ("understanding", "what it did", "added"),
+            [(each.step.value, each.note, ", ".join(each.added)) for each in response.understanding],
+        )
+    put()
+    put_table(("stage", "left", "what it did"), [(each.stage, each.remaining, each.note) for each in response.decisions])
+
+
+def put_signals(rows: Sequence[SignalRow], *, similarity: Similarity) -> None:
+    """Print composite scores with the signals they are made of; vectors and a reranker have a column where they took part."""
+    nearness = NEARNESS[similarity]
+    has_reranker = any(row.scores.reranked is not None for row in rows)
+    has_vectors = any(row.scores.dense is not None for row in rows)
+    header = [
+        *("#", SCORE_HEADER, "relevance", "authority", "freshness", "utility"),
+        *(("fused", "reranker") if has_reranker else ()),
+        "words",
+        *((nearness.name,) if has_vectors else ()),
+        "confidence",
+    ]
+    table = []
+    for row in rows:
+        scores = row.scores
+        table.append(
+            (
+                Figure(row.name),
+                *(_score_share(value) for value in (row.score, scores.relevance, scores.authority, scores.freshness, scores.utility)),
+                *((_score_share(scores.fused), _score_share(scores.reranked)) if has_reranker else ()),
+                Figure(f"{scores.lexical / TERM_ONE:.2f}"),
+                *((near_of(scores, nearness),) if has_vectors else ()),
+                Figure(f"{row.confidence:.0%}"),
+            )
+        )
+    put_table(header, table)
+
+
+def near_of(scores: SignalScores, nearness: Nearness) -> Figure:
+    """Return the vectors' own score as people read it."""
+    return Figure(NO_VECTOR if scores.dense is None else f"{scores.dense / (1 << nearness.bits):.2f}")
+
+
+def put_terms(terms: Sequence[TermScore]) -> None:
+    """Print what each word of the query gave to one fragment."""
+    rows = [
+        (term.term, Figure(f"{term.score / TERM_ONE:.2f}"), term.frequency, f"{term.containing} of {term.documents}", term.length)
+        for term in terms
+    ]
+    put_table(("term", SCORE_HEADER, "frequency", "containing", "length"), rows)
+
+
+def _score_share(value: int | None) -> Figure:
+    return Figure(NO_VECTOR if value is None else f"{value / SCORE_ONE:.3f}")
+
+
+# An answer as it comes about: every source on stderr when it has finished, then the answer itself.
+
+
+def streamed(call: Invocation, events: Iterator[StreamEvent]) -> EvidenceResponse:
+    """Tell of every source when it has finished, and return the answer."""
+    for event in events:
+        if isinstance(event, SourceFinished):
+            note(call, f"{event.source_id}: {_source_account(event.report)}")
+        elif isinstance(event, FinalResponse):
+            return event.response
+    raise AssertionError  # the last event is the answer
+
+
+def _source_account(report: CoverageReport) -> str:
+    reason = f" ({report.reason})" if report.reason else ""
+    return f"{report.state.value}, {counted(report.candidates, 'candidate')}, {report.elapsed_ms:.1f} ms{reason}"
+
+
+def put_documents(found: Sequence[tuple[str, AccessRule, int]]) -> None:
+    """Print a table of documents with who may see them."""
+    rows = [(document_id, access.classification.value, ", ".join(access.acl) or "-", count) for document_id, access, count in found]
+    put_table(("document", "classification", "acl", "chunks"), rows)
+
+
+def put_document(chunks: Sequence[StoredChunk]) -> None:
+    """Print a document with its chunks."""
+    metadata, access = chunks[0].metadata, chunks[0].access
+    put_facts(
+        [
+            ("document", chunks[0].document_id),
+            ("title", metadata.title or "-"),
+            ("authority", metadata.authority_tier.value),
+            ("classification", access.classification.value),
+            ("tenant", access.tenant),
+            ("acl", ", ".join(access.acl) or "-"),
+            ("tags", ", ".join(metadata.tags) or "-"),
+        ]
+    )
+    put()
+    rows = [(chunk.chunk_id, chunk.start, chunk.end, _beginning(chunk.content)) for chunk in chunks]
+    put_table(("chunk", "start", "end", "begins"), rows)
+
+
+def _beginning(content: str) -> str:
+    line = " ".join(content[: 4 * BEGINNING_CHARS].split())
+    return line if len(line) <= BEGINNING_CHARS else f"{line[: BEGINNING_CHARS - 1]}…"
+
+
+def put_replay(call: Invocation, report: ReplayReport, *, language: str) -> None:
+    """Print whether the answer is the same, and as much of it as may be seen today."""
+    put(f"receipt {report.receipt_id}: {'the same answer' if report.is_same else 'ANOTHER ANSWER'}")
+    put_facts([("recorded", report.recorded_hash), ("computed", report.result_hash)])
+    put()
+    # A receipt's question belongs to whoever asked it, so the report does not repeat it and nothing is marked.
+    put_fragments(report.response, cutter=SnippetCutter("", language=language))
+    put_conflicts(report.response)
+    if report.hidden:
+        note(call, f"{counted(report.hidden, 'fragment is', 'fragments are')} not shown: not for you to see today")
+
+
+def put_why(report: WhyReport, *, similarity: Similarity) -> None:
+    """Print at which stage a chunk left an answer, or its place in it."""
+    put_facts(
+        [
+            ("chunk", report.chunk_id),
+            ("stage", report.stage),
+            ("rank", report.rank or "-"),
+            ("score", f"{report.score / SCORE_ONE:.2f}"),
+            *([("confidence", f"{report.confidence:.0%}")] if report.confidence is not None else []),
+            ("reason", report.reason),
+            *([("smallest change", report.smallest_change)] if report.smallest_change else []),
+        ]
+    )
+    if report.scores is not None:
+        put()
+        row = SignalRow(str(report.rank or "-"), report.score, report.scores, report.confidence or 0.0)
+        put_signals([row], similarity=similarity)
+    if report.terms:
+        put()
+        put_terms(report.terms)

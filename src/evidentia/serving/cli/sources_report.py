@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.vocabulary import BreakerState
 from evidentia.serving.cli.durations import NEVER, age_in_words, span_of
-from evidentia.serving.cli.output import put, put_facts, put_table
+from evidentia.serving.cli.output import counted, put, put_facts, put_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,11 +127,11 @@ def _state(status: SourceStatus) -> str:
 
 def _use(status: SourceStatus) -> str:
     if status.documents is not None:
-        return f"{status.documents} {'document' if status.documents == 1 else 'documents'}"
+        return counted(status.documents, "document")
     health = status.health
     if not health.calls:
         return "not asked yet"
-    counts = [f"{health.calls} {'call' if health.calls == 1 else 'calls'}", f"{health.failures} failed", f"{health.timeouts} late"]
+    counts = [counted(health.calls, "call"), f"{health.failures} failed", f"{health.timeouts} late"]
     times = [f"{name} {value:.1f} ms" for name, value in (("p50", health.p50_ms), ("p99", health.p99_ms)) if value is not None]
     return ", ".join([*counts, *times])
 
@@ -150,7 +150,7 @@ def _latency(descriptor: SourceDescriptor) -> str:
 
 def _schema(descriptor: SourceDescriptor) -> str:
     fields, tables = len(descriptor.schema.fields), len(descriptor.schema.tables)
-    return f"version {descriptor.version}, {fields} {'field' if fields == 1 else 'fields'}, {tables} {'table' if tables == 1 else 'tables'}"
+    return f"version {descriptor.version}, {counted(fields, 'field')}, {counted(tables, 'table')}"
 
 
 def _askers(policy: SourceAccessPolicy) -> str:

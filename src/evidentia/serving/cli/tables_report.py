@@ -6,8 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from evidentia.serving.cli.escaping import printable
-from evidentia.serving.cli.output import Figure, put, put_facts, put_table
+from evidentia.serving.cli.output import Figure, counted, printable, put, put_facts, put_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,8 +40,7 @@ def put_table_answer(answer: TableAnswer) -> None:
         return
     if answer.rows:
         put_table([printable(name) for name in answer.columns], [[_cell(value) for value in row] for row in answer.rows])
-        put()
-        put(_counted(answer))
+        put("", _counted(answer))
     else:
         put(NO_ROWS)
     put()
@@ -77,14 +75,12 @@ def _put_declined(answer: TableAnswer) -> None:
     if answer.plan is not None:
         put(f"statement: {answer.plan.statement}")
     if answer.tables:
-        put()
-        put("nearest tables")
+        put("", "nearest tables")
         put_cards(answer.tables[:MAX_NEAREST])
 
 
 def _counted(answer: TableAnswer) -> str:
-    rows = "row" if answer.total == 1 else "rows"
-    return f"{answer.total} {rows}" + (f", {len(answer.rows)} shown, {answer.omitted} omitted" if answer.omitted else "")
+    return counted(answer.total, "row") + (f", {len(answer.rows)} shown, {answer.omitted} omitted" if answer.omitted else "")
 
 
 def _column(column: TableColumn) -> str:

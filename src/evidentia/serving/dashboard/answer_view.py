@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evidentia.contracts.evidence import SCORE_ONE, RankingWeights
 from evidentia.contracts.ids import document_of
 from evidentia.contracts.vocabulary import CoverageState
-from evidentia.serving.cli.explain_report import NEARNESS, NO_VECTOR, TERM_ONE, near_of
-from evidentia.serving.cli.search_report import MARKS, age_of, place_of
+from evidentia.serving.cli.search_report import MARKS, NEARNESS, NO_VECTOR, TERM_ONE, age_of, near_of, place_of
 from evidentia.serving.cli.snippets import SnippetCutter
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ _BAD_MARKS: Final = ("policy_block", "conflict_lost", "inadmissible")
 _GOOD_MARKS: Final = ("conflict_won",)
 
 
-class Segment(NamedTuple):
+class ScoreSegment(NamedTuple):
     """What one signal gives to a score: its value from 0 to 1, its weight, their product, and its place in the drawing."""
 
     name: str
@@ -50,7 +49,7 @@ class Segment(NamedTuple):
     width: float
 
 
-class Term(NamedTuple):
+class TermView(NamedTuple):
     """What one word gave."""
 
     term: TermScore
@@ -58,7 +57,7 @@ class Term(NamedTuple):
     width: float
 
 
-class Mark(NamedTuple):
+class FragmentMark(NamedTuple):
     """A word about a fragment."""
 
     text: str
@@ -72,12 +71,12 @@ class FragmentView(NamedTuple):
     fragment: EvidenceFragment
     place: str
     age: str
-    marks: tuple[Mark, ...]
+    marks: tuple[FragmentMark, ...]
     snippet: tuple[tuple[str, bool], ...]
-    bar: tuple[Segment, ...]
+    bar: tuple[ScoreSegment, ...]
     words: str
     nearness: tuple[str, str]
-    terms: tuple[Term, ...]
+    terms: tuple[TermView, ...]
     said: tuple[GovernedFragment, ...]
 
 
@@ -139,21 +138,21 @@ def view_answer(
     )
 
 
-def bar_of(scores: SignalScores, weights: RankingWeights) -> tuple[Segment, ...]:
+def bar_of(scores: SignalScores, weights: RankingWeights) -> tuple[ScoreSegment, ...]:
     """Return what the four signals give to a score, side by side."""
     segments, x = [], 0.0
     for name in SIGNALS:
         value, weight = getattr(scores, name) / SCORE_ONE, getattr(weights, name)
         width = round(value * weight * BAR_WIDTH, 2)
-        segments.append(Segment(name, value, weight, value * weight, round(x, 2), width))
+        segments.append(ScoreSegment(name, value, weight, value * weight, round(x, 2), width))
         x += width
     return tuple(segments)
 
 
-def terms_of(terms: Sequence[TermScore]) -> tuple[Term, ...]:
+def terms_of(terms: Sequence[TermScore]) -> tuple[TermView, ...]:
     """Return what each word gave, beside the word that gave most."""
     most = max((term.score for term in terms), default=0) or 1
-    return tuple(Term(term, term.score / TERM_ONE, round(100 * term.score / most, 1)) for term in terms)
+    return tuple(TermView(term, term.score / TERM_ONE, round(100 * term.score / most, 1)) for term in terms)
 
 
 def _view(
@@ -166,7 +165,7 @@ def _view(
         fragment=fragment,
         place=place_of(fragment),
         age=age_of(fragment, as_of=response.as_of),
-        marks=tuple(dict.fromkeys(Mark(text, _kind(flag)) for flag, text in MARKS.items() if flag in fragment.flags)),
+        marks=tuple(dict.fromkeys(FragmentMark(text, _kind(flag)) for flag, text in MARKS.items() if flag in fragment.flags)),
         snippet=cutter.cut(fragment.content).pieces,
         bar=bar_of(fragment.scores, weights),
         words=f"{fragment.scores.lexical / TERM_ONE:.2f}",

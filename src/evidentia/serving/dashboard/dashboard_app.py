@@ -5,22 +5,26 @@ A page reaches the base only through `call`, which does what the API does and no
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from evidentia.serving.dashboard import cookies
-from evidentia.serving.dashboard.headers import HEADERS
-from evidentia.serving.dashboard.rendering import environment
+from evidentia.contracts.evidence import SCORE_ONE
+from evidentia.serving.cli.durations import age_in_words, span_of
+from evidentia.serving.dashboard import http_headers
+from evidentia.serving.dashboard.http_headers import HEADERS
+from evidentia.serving.dashboard.static_files import address_of
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError
 from evidentia.serving.operations.execution import perform
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import decode_flat
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from starlette.requests import Request
 
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from evidentia.serving.identity.admission import Identity
     from evidentia.serving.identity.sessions import Links, Session, SessionStore
     from evidentia.serving.operations.server_context import ServerContext
+
 
 HOME: Final = "/dashboard"
 SIGN_IN: Final = "/dashboard/sign-in"
@@ -119,7 +124,7 @@ class DashboardApp:
         """Return a page, or a part of one; everything that is not markup of a template is escaped."""
         session: Session | None = getattr(request.state, "session", None)
         is_page = not is_partial(request)
-        flash = cookies.flash_in(request, session) if session is not None and is_page else None
+        flash = http_headers.flash_in(request, session) if session is not None and is_page else None
         told: dict[str, object] = {
             "session": session,
             "csrf": "" if session is None else session.csrf,
@@ -134,7 +139,7 @@ class DashboardApp:
         content = self._templates.get_template(template).render(told)
         response = HTMLResponse(content, status, headers={**HEADERS, "vary": "HX-Request", **(headers or {})})
         if flash is not None:
-            cookies.drop_flash(response, request)
+            http_headers.drop_flash(response, request)
         return response
 
     def part(self, template: str, identity: Identity, **values: object) -> str:
@@ -150,7 +155,7 @@ class DashboardApp:
             response = RedirectResponse(path, _SEE_OTHER, headers=HEADERS)
         session: Session | None = getattr(request.state, "session", None)
         if session is not None and (done or problem):
-            cookies.keep_flash(response, request, session, cookies.Flash("problem" if problem else "done", problem or done))
+            http_headers.keep_flash(response, request, session, http_headers.Flash("problem" if problem else "done", problem or done))
         return response
 
     def refused(self, request: Request, refusal: ApiError) -> Response:
@@ -162,14 +167,14 @@ class DashboardApp:
     def to_sign_in(self, request: Request) -> Response:
         """Lead to the way in, and from there back to where they were."""
         back = request.headers.get("hx-current-url", "") if is_partial(request) else _address(request)
-        note = "expired" if cookies.key_in(request) else "needed"
+        note = "expired" if http_headers.key_in(request) else "needed"
         path = f"{SIGN_IN}?note={note}&next={quote(own_path(back), safe='')}"
         if is_partial(request):
             response = Response(status_code=UNAUTHORIZED, headers={**HEADERS, "hx-redirect": path})
         else:
             response = RedirectResponse(path, _SEE_OTHER, headers=HEADERS)
         if note == "expired":
-            cookies.drop_key(response, request)
+            http_headers.drop_key(response, request)
         return response
 
     def _nav_for(self, session: Session | None) -> Sequence[NavEntry]:
@@ -206,3 +211,87 @@ def _address(request: Request) -> str:
     if request.method != "GET":
         return HOME
     return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+
+
+# Templates with escaping always on, and the few words that they use for numbers, times and hashes.
+
+SHORT_HASH: Final = 12
+_DASH: Final = "-"
+
+
+def environment() -> Environment:
+    """Return what renders templates; a name that a template does not know is an error."""
+    made = Environment(
+        loader=PackageLoader("evidentia.serving.dashboard", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        age=age_in_words,
+        count=count,
+        joined=joined,
+        moment=moment,
+        ms=milliseconds,
+        sentence=sentence,
+        share=share,
+        short=short,
+        span=span_of,
+        words=words,
+    )
+    made.globals.update(asset=address_of, address=address)
+    return made
+
+
+def address(path: str, **query: object) -> str:
+    """Return a path with parameters; those that are None or empty are left out."""
+    given: list[tuple[str, str]] = []
+    for name, value in query.items():
+        values = value if isinstance(value, (list, tuple)) else [value]
+        given += [(name, str(each)) for each in values if each not in (None, "")]
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number of things in words: `1 document`, `1,024 documents`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def joined(values: Iterable[object], between: str = ", ") -> str:
+    """Return values one after the other, or a dash when there are none."""
+    return between.join(str(value) for value in values) or _DASH
+
+
+def milliseconds(value: float | None) -> str:
+    """Return a time in milliseconds as people read it."""
+    return _DASH if value is None else f"{value:,.1f} ms"
+
+
+def moment(at: datetime | str | None) -> str:
+    """Return a moment in UTC to the second."""
+    if at is None or at == "":
+        return _DASH
+    read = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return f"{read.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def sentence(text: str, is_begun: bool = True) -> str:  # noqa: FBT001, FBT002 - filters are given values by place
+    """Return a message with its end, and with a capital letter where it begins a line."""
+    said = text[:1].upper() + text[1:] if is_begun else text
+    return said if said.endswith((".", "?", "!", "…")) else f"{said}."
+
+
+def share(value: int | None, digits: int = 2) -> str:
+    """Return a score at 2^-32 as a decimal from 0 to 1."""
+    return _DASH if value is None else f"{value / SCORE_ONE:.{digits}f}"
+
+
+def short(text: str, chars: int = SHORT_HASH) -> str:
+    """Return the beginning of a hash or an id."""
+    return text if len(text) <= chars else f"{text[:chars]}…"
+
+
+def words(word: object) -> str:
+    """Return a word of a vocabulary as people write it."""
+    return str(getattr(word, "value", word)).replace("_", " ")

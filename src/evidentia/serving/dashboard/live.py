@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import StreamingResponse
 
-from evidentia.serving.dashboard import cookies
-from evidentia.serving.dashboard.headers import HEADERS
+from evidentia.serving.dashboard import http_headers
+from evidentia.serving.dashboard.http_headers import HEADERS
 from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def stream(app: DashboardApp, request: Request, shown: Callable[[Identity], Awai
     """Return the stream that sends a part of a page again whenever it has changed."""
     app.live.require_room(app.signed_in(request).identity.token.token_id)
     headers = {**HEADERS, "x-accel-buffering": "no"}
-    return StreamingResponse(_events(app, cookies.key_in(request), shown), headers=headers, media_type="text/event-stream")
+    return StreamingResponse(_events(app, http_headers.key_in(request), shown), headers=headers, media_type="text/event-stream")
 
 
 def event_of(part: str) -> bytes:

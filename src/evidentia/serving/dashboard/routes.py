@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.serving.dashboard import cookies, entering, files
+from evidentia.serving.dashboard import http_headers, static_files
 from evidentia.serving.dashboard.dashboard_app import DashboardApp, NavEntry, PageRoute
-from evidentia.serving.dashboard.guarding import bounded, require_csrf, require_own_origin
-from evidentia.serving.dashboard.pages import evidence, governance, home, search, traces, verify
+from evidentia.serving.dashboard.form_guard import bounded, require_csrf, require_own_origin
+from evidentia.serving.dashboard.pages import evidence_page, governance, home, search_page, sign_in, traces, verify
 from evidentia.serving.operations.api_errors import INTERNAL, MALFORMED, NOT_FOUND, ApiError, refusal_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Page(Protocol):
         ...
 
 
-PAGES: Final[tuple[Page, ...]] = (home, search, evidence, verify, governance, traces)
+PAGES: Final[tuple[Page, ...]] = (home, search_page, evidence_page, verify, governance, traces)
 """In the order of the navigation."""
 
 
@@ -52,9 +52,9 @@ def dashboard_routes(context: ServerContext, *, sessions: SessionStore, links: L
     app = DashboardApp(context, sessions=sessions, links=links, live=live)
     app.nav = tuple(page.NAV for page in PAGES)
     inside = [_route(app, route, _signed_in) for page in PAGES for route in page.routes(app)]
-    way_in = [_route(app, PageRoute(path, answer, methods=methods), _open) for path, answer, methods in entering.ROUTES]
+    way_in = [_route(app, PageRoute(path, answer, methods=methods), _open) for path, answer, methods in sign_in.ROUTES]
     return [
-        Route("/dashboard/assets/{tag}/{name}", files.send, methods=["GET"]),
+        Route("/dashboard/assets/{tag}/{name}", static_files.send, methods=["GET"]),
         *way_in,
         *inside,
         _route(app, PageRoute("/dashboard/{rest:path}", _nothing_there, methods=("GET", "POST")), _signed_in),
@@ -85,7 +85,7 @@ def _route(app: DashboardApp, route: PageRoute, admit: Callable[[DashboardApp, R
 
 async def _signed_in(app: DashboardApp, request: Request, route: PageRoute) -> Response | None:
     """Say who asks, and check a form; somebody who is not signed in is led to the way in."""
-    key = cookies.key_in(request)
+    key = http_headers.key_in(request)
     session = await app.sessions.find(key, is_use=route.is_use) if key else None
     if session is None:
         return app.to_sign_in(request)

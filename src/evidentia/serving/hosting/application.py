@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from evidentia.serving.hosting.process_role import ProcessRole, RemoteWriter, Writers
-    from evidentia.serving.mcp.endpoint import McpEndpoint
+    from evidentia.serving.mcp.http_endpoint import McpEndpoint
     from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 
@@ -190,7 +190,7 @@ class Doors:
         routes: list[BaseRoute] = [*self._dashboard()]
         if importlib.util.find_spec("mcp") is None:
             return [*routes, _missing(MCP, "mcp")]
-        from evidentia.serving.mcp.endpoint import mcp_endpoint
+        from evidentia.serving.mcp.http_endpoint import mcp_endpoint
 
         context = self._context
         self._mcp = mcp_endpoint(context.served_base, tokens=context.parts.tokens, admission=context.admission, hosts=hosts)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
+from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
-from evidentia.contracts.errors import InputError, InvalidFieldError, NotFoundError
+from evidentia.contracts.errors import EvidentiaError, InputError, InvalidFieldError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from evidentia.serving.identity.callers import Caller
-    from evidentia.serving.mcp.memory import KeptReceipt, Memory
+    from evidentia.serving.mcp.conversations import ConversationMemory, KeptReceipt
     from evidentia.serving.operations.served_base import ServedBase
+
 
 SCHEME: Final = "evidentia"
 FRAGMENT: Final = "fragment"
@@ -49,7 +54,7 @@ TEMPLATES: Final = (
 )
 
 
-class Piece(NamedTuple):
+class ResourcePart(NamedTuple):
     """One part of a resource: text, or bytes."""
 
     media_type: str
@@ -61,19 +66,19 @@ def uri_of(kind: str, name: str) -> str:
     return f"{SCHEME}://{kind}/{quote(name, safe='')}"
 
 
-class Reading:
+class ResourceReader:
     """Reads resources for whoever is connected."""
 
-    def __init__(self, served_base: ServedBase, memory: Memory) -> None:
+    def __init__(self, served_base: ServedBase, memory: ConversationMemory) -> None:
         self._office = served_base
         self._memory = memory
-        self._kinds: dict[str, Callable[[str, Caller], Awaitable[Sequence[Piece]]]] = {
+        self._kinds: dict[str, Callable[[str, Caller], Awaitable[Sequence[ResourcePart]]]] = {
             FRAGMENT: self._fragment,
             RECEIPT: self._receipt,
             IMAGE: self._image,
         }
 
-    async def read(self, uri: str, caller: Caller) -> Sequence[Piece]:
+    async def read(self, uri: str, caller: Caller) -> Sequence[ResourcePart]:
         """Return the parts of a resource.
 
         Raises:
@@ -100,18 +105,102 @@ class Reading:
         page = kept[begin : begin + PAGE]
         return page, page[-1].receipt_id if page and begin + PAGE < len(kept) else None
 
-    async def _fragment(self, chunk_id: str, caller: Caller) -> Sequence[Piece]:
+    async def _fragment(self, chunk_id: str, caller: Caller) -> Sequence[ResourcePart]:
         exported = await self._office.base_for(caller.principal).export(chunk_id)
-        return Piece("text/plain", exported.content), Piece("application/json", msgspec.json.encode(exported).decode())
+        return ResourcePart("text/plain", exported.content), ResourcePart("application/json", msgspec.json.encode(exported).decode())
 
-    async def _receipt(self, receipt_id: str, caller: Caller) -> Sequence[Piece]:
+    async def _receipt(self, receipt_id: str, caller: Caller) -> Sequence[ResourcePart]:
         await self._office.receipt(receipt_id, asker=caller.principal)
         report = await self._office.base_for(caller.principal).replay(receipt_id)
-        return (Piece("application/json", msgspec.json.encode(report).decode()),)
+        return (ResourcePart("application/json", msgspec.json.encode(report).decode()),)
 
-    async def _image(self, image_hash: str, caller: Caller) -> Sequence[Piece]:
+    async def _image(self, image_hash: str, caller: Caller) -> Sequence[ResourcePart]:
         if not _HASH.fullmatch(image_hash):
             raise NotFoundError("image", image_hash)
         media_type, content = await self._office.base_for(caller.principal).image(image_hash)
         # The type was written by whoever made the document.
-        return (Piece(media_type if _MEDIA_TYPE.fullmatch(media_type) else "application/octet-stream", content),)
+        return (ResourcePart(media_type if _MEDIA_TYPE.fullmatch(media_type) else "application/octet-stream", content),)
+
+
+# Who is told that there is a new corpus version: every session and every listening request, each through a queue of its own.
+
+POLL_S: Final = 2.0
+"""How often the base is asked for its newest version."""
+MAX_SUBSCRIBED: Final = 1_000
+"""Addresses of one session."""
+
+_log = logging.getLogger(__name__)
+
+
+class ResourceChanges:
+    """Watches the base, and wakes whoever waits. Not thread safe: it belongs to one event loop."""
+
+    def __init__(self, served_base: ServedBase, *, poll_s: float = POLL_S) -> None:
+        self._office = served_base
+        self._poll_s = poll_s
+        self._waiting: dict[object, asyncio.Event] = {}
+        self._subscribed: dict[str, dict[str, None]] = {}
+        self._listened: Counter[str] = Counter()
+
+    async def watch(self) -> None:
+        """Look for new versions until cancelled; a base that cannot be read for a while is looked at again."""
+        known: str | None = None
+        while True:
+            try:
+                newest = await self._office.version()
+            except (EvidentiaError, OSError) as error:
+                _log.warning("the newest version cannot be read: %s", type(error).__name__)
+            else:
+                if known is not None and newest != known:
+                    self.tell()
+                known = newest
+            await asyncio.sleep(self._poll_s)
+
+    def tell(self) -> None:
+        """Wake everybody who waits."""
+        for event in self._waiting.values():
+            event.set()
+
+    @contextmanager
+    def waiting(self) -> Iterator[asyncio.Event]:
+        """Give an event that is set with every change; whoever waits clears it."""
+        token, event = object(), asyncio.Event()
+        self._waiting[token] = event
+        try:
+            yield event
+        finally:
+            del self._waiting[token]
+
+    def subscribe(self, session: str, uri: str) -> bool:
+        """Remember that a session wants to hear of a resource; false when it already hears of as many as it may."""
+        uris = self._subscribed.setdefault(session, {})
+        if len(uris) >= MAX_SUBSCRIBED and uri not in uris:
+            return False
+        uris[uri] = None
+        return True
+
+    def unsubscribe(self, session: str, uri: str) -> None:
+        """Forget that a session wanted to hear of a resource."""
+        self._subscribed.get(session, {}).pop(uri, None)
+
+    def subscribed(self, session: str) -> tuple[str, ...]:
+        """Return what a session wants to hear of, in the order in which it said so."""
+        return tuple(self._subscribed.get(session, {}))
+
+    def end(self, session: str) -> None:
+        """Forget a session."""
+        self._subscribed.pop(session, None)
+
+    @contextmanager
+    def listening(self, uris: Iterable[str]) -> Iterator[None]:
+        """Count addresses that a listening request wants to hear of, while it lasts."""
+        counted = Counter(uris)
+        self._listened.update(counted)
+        try:
+            yield
+        finally:
+            self._listened -= counted
+
+    def listened(self) -> tuple[str, ...]:
+        """Return every address that some listening request wants to hear of, sorted."""
+        return tuple(sorted(self._listened))

@@ -19,11 +19,10 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 
 from evidentia.contracts.errors import EvidentiaError, NotFoundError
 from evidentia.serving.identity.callers import Caller
-from evidentia.serving.mcp.changes import MAX_SUBSCRIBED, POLL_S, Changes
-from evidentia.serving.mcp.definitions import DEFINITIONS, listed
-from evidentia.serving.mcp.guard import PRINCIPAL
-from evidentia.serving.mcp.memory import Memory
-from evidentia.serving.mcp.resources import RECEIPT, TEMPLATES, Reading, uri_of
+from evidentia.serving.mcp.conversations import ConversationMemory
+from evidentia.serving.mcp.request_guard import PRINCIPAL
+from evidentia.serving.mcp.resources import MAX_SUBSCRIBED, POLL_S, RECEIPT, TEMPLATES, ResourceChanges, ResourceReader, uri_of
+from evidentia.serving.mcp.tool_definitions import DEFINITIONS, listed
 from evidentia.serving.mcp.tools import ToolHandlers, agent_tools, failure_text
 
 if TYPE_CHECKING:
@@ -67,10 +66,10 @@ class McpServer(Server[Any]):
 
     def __init__(self, served_base: ServedBase, *, principal: Principal | None, poll_s: float, toolbox: ToolboxMaker) -> None:
         self._principal = principal
-        self._memory = Memory()
+        self._memory = ConversationMemory()
         self._desk = ToolHandlers(served_base, self._memory, toolbox=toolbox)
-        self._reading = Reading(served_base, self._memory)
-        self._changes = Changes(served_base, poll_s=poll_s)
+        self._reading = ResourceReader(served_base, self._memory)
+        self._changes = ResourceChanges(served_base, poll_s=poll_s)
         self.bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self.bus)
         self._awake: set[tuple[bytes, str]] = set()

@@ -12,9 +12,22 @@ from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.protocol import ProtocolSession
 from evidentia.protocol.self_check import list_for_agent
 from evidentia.protocol.toolbox import Toolbox, text_result
-from evidentia.serving.mcp.arguments import CheckAsk, TableAsk, TextAsk, VerifyAsk, check_words, read, read_request, read_response
-from evidentia.serving.mcp.definitions import CHECK, RAG, RETRIEVE, TABLE, VERIFY
-from evidentia.serving.mcp.memory import KeptCall, KeptReceipt
+from evidentia.serving.mcp.conversations import KeptCall, KeptReceipt
+from evidentia.serving.mcp.tool_definitions import (
+    CHECK,
+    RAG,
+    RETRIEVE,
+    TABLE,
+    VERIFY,
+    CheckAsk,
+    TableAsk,
+    TextAsk,
+    VerifyAsk,
+    check_words,
+    read,
+    read_request,
+    read_response,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,7 +37,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.provenance import VerifyReport
     from evidentia.protocol.toolbox import ToolResult
     from evidentia.serving.identity.callers import Caller
-    from evidentia.serving.mcp.memory import Memory
+    from evidentia.serving.mcp.conversations import ConversationMemory
     from evidentia.serving.operations.served_base import ServedBase
 
     ToolboxMaker = Callable[[AsyncBase, str], Toolbox]
@@ -36,7 +49,7 @@ MAX_MESSAGE_LENGTH: Final = 600
 _log = logging.getLogger(__name__)
 
 
-class Outcome(NamedTuple):
+class ToolOutcome(NamedTuple):
     """What a tool says: text for the model, values for programs, and where the evidence of a text can be looked up."""
 
     text: str
@@ -53,11 +66,11 @@ def agent_tools(base: AsyncBase, agent_name: str) -> Toolbox:
 class ToolHandlers:
     """Runs the tools for whoever is connected."""
 
-    def __init__(self, served_base: ServedBase, memory: Memory, *, toolbox: ToolboxMaker = agent_tools) -> None:
+    def __init__(self, served_base: ServedBase, memory: ConversationMemory, *, toolbox: ToolboxMaker = agent_tools) -> None:
         self._office = served_base
         self._memory = memory
         self._toolbox = toolbox
-        self._tools: dict[str, Callable[[Mapping[str, Any], Caller], Awaitable[Outcome]]] = {
+        self._tools: dict[str, Callable[[Mapping[str, Any], Caller], Awaitable[ToolOutcome]]] = {
             RAG: self._rag,
             TABLE: self._table,
             RETRIEVE: self._retrieve,
@@ -69,28 +82,28 @@ class ToolHandlers:
         """Tell whether there is a tool of this name."""
         return name in self._tools
 
-    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> Outcome:  # Any: JSON as the client sent it
+    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:  # Any: JSON as the client sent it
         """Run a tool of which `has` is true."""
         try:
             check_words(arguments)
             return await self._tools[name](arguments, caller)
         except EvidentiaError as error:
-            return Outcome(text=failure_text(error), is_error=True)
+            return ToolOutcome(text=failure_text(error), is_error=True)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, no client reads a stack trace
             _log.error("tool failed: %s raised %s", name, type(error).__name__)
-            return Outcome(text="Error: something went wrong inside the server", is_error=True)
+            return ToolOutcome(text="Error: something went wrong inside the server", is_error=True)
 
-    async def _rag(self, arguments: Mapping[str, Any], caller: Caller) -> Outcome:
+    async def _rag(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         ask = read(TextAsk, arguments)
         toolbox = self._toolbox(self._office.base_for(caller.principal), caller.agent_name)
         return self._told(RAG, arguments, await toolbox.rag_retrieve(ask.query, ask.top_k), caller, session=ask.session)
 
-    async def _table(self, arguments: Mapping[str, Any], caller: Caller) -> Outcome:
+    async def _table(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         ask = read(TableAsk, arguments)
         toolbox = self._toolbox(self._office.base_for(caller.principal), caller.agent_name)
         return self._told(TABLE, arguments, await toolbox.table_rag_retrieve(ask.query), caller, session=ask.session)
 
-    async def _retrieve(self, arguments: Mapping[str, Any], caller: Caller) -> Outcome:
+    async def _retrieve(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         request = read_request(arguments, agent_name=caller.agent_name)
         response = await self._office.base_for(caller.principal).retrieve(request)
         result = text_result(response.fragments, receipt_id=response.receipt_id)
@@ -98,9 +111,9 @@ class ToolHandlers:
             self._memory.note_receipt(caller, KeptReceipt(response.receipt_id, response.as_of, len(response.fragments)))
         # To the protocol it is a search of documents, whatever it is called and however many fragments it asks for.
         self._memory.conversation(caller, request.session_context or "").add(KeptCall(RAG, {"query": request.query.text}, result.text))
-        return Outcome(text=result.text, structured=response.to_dict())
+        return ToolOutcome(text=result.text, structured=response.to_dict())
 
-    async def _verify(self, arguments: Mapping[str, Any], caller: Caller) -> Outcome:
+    async def _verify(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         ask = read(VerifyAsk, arguments)
         if (ask.receipt_id is None) == (ask.response is None):
             raise InvalidFieldError("receipt_id", "give either 'receipt_id' or 'response'")
@@ -110,7 +123,7 @@ class ToolHandlers:
         report: VerifyReport = await base.verify(read_response(ask.response or {}))
         return _verified(msgspec.to_builtins(report))
 
-    async def _verify_receipt(self, receipt_id: str, caller: Caller) -> Outcome:
+    async def _verify_receipt(self, receipt_id: str, caller: Caller) -> ToolOutcome:
         """Answer a receipt again; what the asker may no longer see is counted and not shown, and then only the hashes are compared."""
         await self._office.receipt(receipt_id, asker=caller.principal)
         base = self._office.base_for(caller.principal)
@@ -128,20 +141,20 @@ class ToolHandlers:
         }
         return _verified(found)
 
-    async def _check(self, arguments: Mapping[str, Any], caller: Caller) -> Outcome:
+    async def _check(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         """Check a reply on a thread: what was retrieved may be long."""
         ask = read(CheckAsk, arguments)
         calls = self._memory.conversation(caller, ask.session).calls_for(ask.question)
         return await asyncio.to_thread(_checked, ask, calls, self._office.profile)
 
-    def _told(self, name: str, arguments: Mapping[str, Any], result: ToolResult, caller: Caller, *, session: str) -> Outcome:
+    def _told(self, name: str, arguments: Mapping[str, Any], result: ToolResult, caller: Caller, *, session: str) -> ToolOutcome:
         given = {key: value for key, value in arguments.items() if key != "session"}
         self._memory.conversation(caller, session).add(KeptCall(name, given, result.text))
         meta: dict[str, Any] = {CHUNKS_KEY: [fragment.chunk_id for fragment in result.fragments]}
         if result.receipt_id is not None:
             self._memory.note_receipt(caller, KeptReceipt(result.receipt_id, self._office.now(), len(result.fragments)))
             meta[RECEIPT_KEY] = result.receipt_id
-        return Outcome(text=result.text, meta=meta, is_error=result.is_error)
+        return ToolOutcome(text=result.text, meta=meta, is_error=result.is_error)
 
 
 def failure_text(error: EvidentiaError) -> str:
@@ -151,7 +164,7 @@ def failure_text(error: EvidentiaError) -> str:
     return f"Error: {shown}\nHint: {error.hint}"
 
 
-def _checked(ask: CheckAsk, calls: Sequence[KeptCall], profile: Profile) -> Outcome:
+def _checked(ask: CheckAsk, calls: Sequence[KeptCall], profile: Profile) -> ToolOutcome:
     """Go through calls as the protocol would have seen them, then check the reply.
 
     What is wrong with a call that was made can no longer be put right; it is told beside, and does not hold the reply up.
@@ -169,11 +182,11 @@ def _checked(ask: CheckAsk, calls: Sequence[KeptCall], profile: Profile) -> Outc
         "self_check": [each.question for each in report.answers if not each.is_yes],
         "text": text,
     }
-    return Outcome(text=text or "ok: the reply may go out", structured=structured)
+    return ToolOutcome(text=text or "ok: the reply may go out", structured=structured)
 
 
-def _verified(found: dict[str, Any]) -> Outcome:
+def _verified(found: dict[str, Any]) -> ToolOutcome:
     if found["ok"]:
-        return Outcome(text=f"ok: custody holds ({found['fragments']} fragments)", structured=found)
+        return ToolOutcome(text=f"ok: custody holds ({found['fragments']} fragments)", structured=found)
     links = "; ".join(f"{link['check']} at {link['where']}" for link in found["broken"][:5])
-    return Outcome(text=f"broken: {links or 'the answer is no longer the same'}", structured=found)
+    return ToolOutcome(text=f"broken: {links or 'the answer is no longer the same'}", structured=found)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from evidentia.contracts.policies import PolicyAction
+from evidentia.contracts.vocabulary import BreakerState
+from evidentia.foundation.lru import LruCache
 from evidentia.serving.dashboard.dashboard_app import HOME, NavEntry, PageRoute
-from evidentia.serving.dashboard.glance import MAX_COUNTED, MAX_SHOWN, Glances
 from evidentia.serving.dashboard.live import stream
+from evidentia.serving.identity.callers import identity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from evidentia.contracts.control import GovernanceEvent
+    from evidentia.contracts.documents import CommitSummary
+    from evidentia.contracts.sources import SourceStatus
+    from evidentia.contracts.telemetry import RequestTrace
     from evidentia.serving.dashboard.dashboard_app import DashboardApp
-    from evidentia.serving.dashboard.glance import Glance
     from evidentia.serving.identity.admission import Identity
+
 
 NAV: Final = NavEntry("home", "Home", HOME)
 LIVE: Final = "/dashboard/live"
@@ -24,14 +33,14 @@ LIVE: Final = "/dashboard/live"
 
 def routes(app: DashboardApp) -> Sequence[PageRoute]:
     """Return what this page answers."""
-    glances = Glances()
+    reader = OverviewReader()
 
     async def part(identity: Identity) -> str:
-        return app.part("home/glance.html", identity, **_context(await glances.see(app, identity)))
+        return app.part("home/overview.html", identity, **_context(await reader.see(app, identity)))
 
     async def show(app: DashboardApp, request: Request) -> Response:
-        glance = await glances.see(app, app.signed_in(request).identity)
-        return app.render(request, "home/home.html", live=LIVE, **_context(glance))
+        overview = await reader.see(app, app.signed_in(request).identity)
+        return app.render(request, "home/home.html", live=LIVE, **_context(overview))
 
     async def live(app: DashboardApp, request: Request) -> Response:
         return stream(app, request, part)
@@ -39,5 +48,109 @@ def routes(app: DashboardApp) -> Sequence[PageRoute]:
     return [PageRoute(HOME, show), PageRoute(LIVE, live, is_use=False)]
 
 
-def _context(glance: Glance) -> dict[str, Any]:  # Any: whatever a template takes
-    return {"glance": glance, "most": MAX_COUNTED, "shown": MAX_SHOWN}
+def _context(overview: Overview) -> dict[str, Any]:  # Any: whatever a template takes
+    return {"overview": overview, "most": MAX_COUNTED, "shown": MAX_SHOWN}
+
+
+# What there is at a glance: documents, sources, the newest version, and what was asked and decided in the last hour.
+
+MINUTES: Final = 60
+MAX_COUNTED: Final = 500
+"""Of requests and of decisions; more are shown as so many and more."""
+MAX_SHOWN: Final = 8
+MAX_KEPT: Final = 200
+FRESH_NS: Final = 900_000_000
+"""For how long what was read serves everybody who may see the same."""
+PAGE: Final = 500
+
+
+class Overview(NamedTuple):
+    """What one person sees at a glance."""
+
+    head: CommitSummary
+    documents: int
+    sources: tuple[SourceStatus, ...]
+    events: tuple[GovernanceEvent, ...]
+    """Of the last hour, newest first."""
+    traces: tuple[RequestTrace, ...] | None
+    """Of the last hour, newest first; None for those who may not see requests."""
+
+    @property
+    def troubled(self) -> int:
+        """Return how many sources are not asked now."""
+        return sum(1 for each in self.sources if not each.is_attached or each.health.breaker is not BreakerState.CLOSED)
+
+    @property
+    def blocks(self) -> int:
+        """Return how many decisions stopped something."""
+        return sum(1 for each in self.events if each.action.stops and each.is_enforced)
+
+    @property
+    def warnings(self) -> int:
+        """Return how many decisions warned."""
+        return sum(1 for each in self.events if each.action is PolicyAction.WARN)
+
+    @property
+    def median_ms(self) -> float | None:
+        """Return what half of the requests took at most."""
+        times = sorted(each.latency_ms for each in self.traces or ())
+        return times[(len(times) - 1) // 2] if times else None
+
+    @property
+    def points(self) -> Sequence[tuple[int, float]]:
+        """Return when requests came, in seconds since 1970, and how long they took; the earliest first."""
+        return [(int(each.started_at.timestamp()), round(each.latency_ms, 3)) for each in reversed(self.traces or ())]
+
+
+class OverviewReader:
+    """Reads overviews, each part of one at most once in a second for everybody to whom it is the same."""
+
+    def __init__(self) -> None:
+        self._kept: LruCache[tuple[str, bytes], tuple[int, asyncio.Task[Any]]] = LruCache(MAX_KEPT)  # Any: each part has its own type
+        self._documents: LruCache[bytes, tuple[int, int]] = LruCache(MAX_KEPT)
+        """How many there are, by who asks, with the version that was counted."""
+
+    async def see(self, app: DashboardApp, identity: Identity) -> Overview:
+        """Return what somebody sees now."""
+        who, tenant = identity_of(identity.principal), identity.token.tenant.encode()
+        head = await self._once(app, ("head", b""), lambda: app.poll(identity, "show_head"))
+        traces = None
+        if app.may(identity, "list_traces"):  # which is about the whole base, so it is the same for all who may
+            traces = await self._once(app, ("traces", b""), lambda: _traces(app, identity))
+        events = await self._once(app, ("events", tenant), lambda: app.poll(identity, "list_events", minutes=MINUTES, limit=MAX_COUNTED))
+        sources = await self._once(app, ("sources", who), lambda: app.poll(identity, "list_sources"))
+        return Overview(head, await self._count(app, identity, who, head.sequence), sources.sources, events.events, traces)
+
+    async def _once(self, app: DashboardApp, key: tuple[str, bytes], read: Callable[[], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - what is read
+        now_ns = app.context.parts.clock.elapsed_ns()
+        kept = self._kept.get(key)
+        if kept is None or now_ns - kept[0] >= FRESH_NS or (kept[1].done() and kept[1].exception() is not None):
+            kept = (now_ns, asyncio.create_task(read()))
+            self._kept.put(key, kept)
+        # Shielded: one of several who wait for the same part may go away, and the others still need it.
+        return await asyncio.shield(kept[1])
+
+    async def _count(self, app: DashboardApp, identity: Identity, key: bytes, sequence: int) -> int:
+        """Return how many documents somebody may see; they are counted again only when the version has changed."""
+        known = self._documents.get(key)
+        if known is None or known[0] != sequence:
+            known = (sequence, await _documents(app, identity))
+            self._documents.put(key, known)
+        return known[1]
+
+
+async def _traces(app: DashboardApp, identity: Identity) -> tuple[RequestTrace, ...]:
+    """Return the requests of the last hour, newest first."""
+    since = app.context.parts.clock.now() - timedelta(minutes=MINUTES)
+    found = await app.poll(identity, "list_traces", limit=MAX_COUNTED)
+    return tuple(each for each in found.traces if each.started_at >= since)
+
+
+async def _documents(app: DashboardApp, identity: Identity) -> int:
+    total, cursor = 0, None
+    while True:
+        page = await app.poll(identity, "list_documents", limit=PAGE, cursor=cursor)
+        total += len(page.documents)
+        cursor = page.next_cursor
+        if cursor is None:
+            return total
