@@ -12,6 +12,8 @@ import httpcore2
 import pytest
 from hypothesis import settings
 
+from soak import cases
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,7 +23,8 @@ MAX_LENGTH = ("test_beir", "test_kill", "test_noninterference")
 
 
 # The same examples in every run, so that a red run is a change's doing; HYPOTHESIS_PROFILE=explore looks for new ones.
-settings.register_profile("steady", derandomize=True, deadline=None)  # how long an example takes is the machine's affair
+# No deadline: how long an example takes is the machine's affair.
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=cases(50, of=100))
 settings.register_profile("explore", max_examples=2_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 

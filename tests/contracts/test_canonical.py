@@ -12,11 +12,12 @@ import rfc8785
 
 from evidentia.contracts import canonical
 from evidentia.contracts.errors import InvalidFieldError
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RECORDS = 100_000
+RECORDS = cases(20_000, of=100_000)
 ALPHABET = [
     *string.printable,
     *map(chr, range(0x20)),
@@ -49,7 +50,7 @@ def _record(chance: random.Random, depth: int) -> dict[str, object]:
     return {key: _value(chance, depth) for key in sorted(keys, key=lambda _: chance.random())}
 
 
-def test_a_hundred_thousand_random_records_encode_as_the_reference_does() -> None:
+def test_random_records_encode_as_the_reference_does() -> None:
     chance = random.Random(8785)
     differing = 0
     for _ in range(RECORDS):

@@ -12,6 +12,7 @@ from evidentia.contracts.errors import FilterSyntaxError, InvalidFieldError
 from evidentia.contracts.predicate_text import KEYWORDS, MAX_TEXT_CHARS, parse, render
 from evidentia.contracts.predicate_values import Number
 from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, Predicate, Value
+from soak import cases
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 FIELDS = st.one_of(
@@ -162,7 +163,7 @@ def test_a_refusal_points_at_the_column_and_says_what_was_expected(text: str, co
 
 
 @given(TREES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(66, of=200), deadline=None)
 @example(Compare("extra.x", "=", 'quote " backslash \\ end'))
 @example(Not(And((Or((Exists("not"),)),))))
 def test_reading_undoes_writing(tree: Predicate) -> None:
@@ -174,7 +175,7 @@ def test_reading_undoes_writing(tree: Predicate) -> None:
 
 
 @given(st.one_of(st.text(max_size=30), st.text(st.sampled_from('aé"`\\()=!<>,.-1 \n\ud800'), max_size=30)))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=cases(83, of=250), deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
     parse_or_refuse(text)
 
@@ -183,13 +184,13 @@ TOKENS = ["(", ")", ",", "=", "!=", "and", "OR", "not", "in", "contains", "exist
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=14).map(" ".join))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(66, of=200), deadline=None)
 def test_any_run_of_tokens_is_read_or_refused(text: str) -> None:
     parse_or_refuse(text)
 
 
 @given(st.sampled_from(VALID), st.integers(0, 100), st.integers(0, 4), st.text(max_size=3))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=cases(83, of=250), deadline=None)
 def test_any_damaged_filter_is_read_or_refused(valid: str, start: int, length: int, patch: str) -> None:
     start %= len(valid)
     parse_or_refuse(valid[:start] + patch + valid[start + length :])

@@ -34,6 +34,7 @@ from evidentia.contracts.predicates import (
     to_cnf,
 )
 from evidentia.contracts.vocabulary import AuthorityTier
+from soak import cases
 
 # Few fields and few values, so that random comparisons meet random records often; some values no kind can read.
 WORDS = st.sampled_from(["curated", "USER", "canonical", "en", "1.10", "2024-01-01", "2024-01-01T01:00:00+01:00", "true", "", "10", "9"])
@@ -96,13 +97,13 @@ def test_a_literal_that_cannot_be_read_makes_its_comparison_false() -> None:
 
 
 @given(TREES, RECORDS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=cases(40, of=120), deadline=None)
 def test_matching_is_total_and_not_always_flips(tree: Predicate, record: dict[str, object]) -> None:
     assert matches(tree, record) is not matches(Not(tree), record)
 
 
 @given(FIELDS, LISTS, RECORDS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=cases(40, of=120), deadline=None)
 def test_in_is_any_equal_and_not_in_is_every_unequal(field: str, values: tuple[Value, ...], record: dict[str, object]) -> None:
     equal = [matches(Compare(field, "=", value), record) for value in values]
     unequal = [matches(Compare(field, "!=", value), record) for value in values]
@@ -112,7 +113,7 @@ def test_in_is_any_equal_and_not_in_is_every_unequal(field: str, values: tuple[V
 
 
 @given(st.sampled_from(sorted(METADATA_FIELDS)), VALUES, RECORDS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=cases(40, of=120), deadline=None)
 def test_an_ordered_value_is_below_equal_or_above_and_only_one_of_them(field: str, value: Value, record: dict[str, object]) -> None:
     found = {operator: matches(Compare(field, operator, value), record) for operator in OPERATORS}
 
@@ -332,7 +333,7 @@ def test_fields_are_listed_once_and_sorted() -> None:
 
 
 @given(TREES, st.lists(RECORDS, min_size=1, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(50, of=150), deadline=None)
 def test_the_normal_form_is_equivalent(tree: Predicate, records: list[dict[str, object]]) -> None:
     normal = And(tuple(Or(clause) for clause in to_cnf(tree)))
 

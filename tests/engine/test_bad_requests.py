@@ -17,6 +17,7 @@ from evidentia.contracts.errors import EvidentiaError, FilterSyntaxError, Invali
 from evidentia.contracts.evidence import DecomposedQuery, RankingWeights, SubQuery, TimeWindow, Turn
 from evidentia.contracts.predicates import And, Compare, Exists, In, Not
 from evidentia.contracts.sources import SourcePolicy
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -292,7 +293,7 @@ names = st.sampled_from([name for name in EvidenceRequest.__struct_fields__ if n
 @given(st.dictionaries(names, values | trees, min_size=1, max_size=3), st.text(max_size=20))
 @example({"filter": {"op": "and", "clauses": []}}, "keys")
 @example({"as_of": "0001-01-01T00:00:00+00:01"}, "keys")
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(200, of=600), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_whatever_the_fields_hold_only_our_errors_are_raised(base: Base, fields: dict[str, object], text: str) -> None:
     with contextlib.suppress(EvidentiaError):
         base.retrieve(text, **{"receipt": False} | fields)
@@ -302,7 +303,7 @@ def test_whatever_the_fields_hold_only_our_errors_are_raised(base: Base, fields:
     names,
     values | st.builds(Exists, words) | st.builds(And, st.lists(st.builds(Exists, words), max_size=2).map(tuple)) | st.builds(Not, words),
 )
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(133, of=400), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_whatever_an_object_holds_only_our_errors_are_raised(base: Base, name: str, value: object) -> None:
     request = msgspec.structs.replace(_request(receipt=False), **{name: value})
     with contextlib.suppress(EvidentiaError):

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import EvidenceIndex
 
 ALL_SHARDS, ALL_CORPORA, PRINCIPALS, REQUESTS = 5, 46, 8, 11
-SHARDS, CORPORA = cases(2, of=ALL_SHARDS), cases(23, of=ALL_CORPORA)
+SHARDS, CORPORA = cases(1, of=ALL_SHARDS), cases(23, of=ALL_CORPORA)
 WHY_EVERY = 20
 ORACLE_SHARDS, ORACLE_DOCUMENTS, ORACLE_SCOPES = 4, 200, 250
 OF_THE_WHOLE_BASE = frozenset({"commit", "commit_hash", "corpus_version", "evidence_state", "receipt_id", "request_id", "result_hash"})
@@ -85,6 +85,10 @@ class Tally:
     shown: Counter[str] = field(default_factory=Counter)
     """How many answers show what a hidden document could have touched."""
     differences: list[str] = field(default_factory=list)
+
+    def has(self, field: str) -> bool:
+        """Tell whether answers differ in a field."""
+        return any(found.startswith(field) for found in self.differences)
 
     def add(self, answer: EvidenceResponse, request: EvidenceRequest) -> None:
         """Count what an answer shows."""
@@ -168,10 +172,13 @@ def test_the_cases_are_as_many_as_promised() -> None:
     assert ALL_SHARDS * ALL_CORPORA * PRINCIPALS * REQUESTS >= 20_000
 
 
-def compare_world(rng: Random, tally: Tally, *, scratch: Path, wrap: Callable[[EvidenceIndex], EvidenceIndex] | None = None) -> None:
+def compare_world(
+    rng: Random, tally: Tally, *, scratch: Path, wrap: Callable[[EvidenceIndex], EvidenceIndex] | None = None, until: str = ""
+) -> None:
     """Ask every request as every principal, of the whole base and of the one with only what the principal may see.
 
     The whole base has a history of three commits; the other has none, and its documents came in another order.
+    Whoever waits for one difference alone names the field in `until`.
     """
     world = make_world(rng)
     people, requests = [make_principal(rng) for _ in range(PRINCIPALS)], [make_request(rng) for _ in range(REQUESTS)]
@@ -191,6 +198,8 @@ def compare_world(rng: Random, tally: Tally, *, scratch: Path, wrap: Callable[[E
             compare_case(rng, tally, world, whole=whole, restricted=restricted, person=person, request=request, version=version)
             if asks_why:
                 compare_receipts(rng, tally, world, whole=whole, restricted=restricted, person=person, request=request)
+            if until and tally.has(until):
+                break
         restricted.close()
         whole.close()
 
@@ -328,8 +337,8 @@ def _chunks_to_ask_about(rng: Random, world: World, visible: Mapping[DocumentId,
 def test_an_engine_that_leaks_is_caught(leak: type[Leaky], field: str, tmp_path: Path) -> None:
     tally = Tally()
     for corpus in range(3):
-        compare_world(Random(f"leaky {corpus}"), tally, scratch=tmp_path, wrap=lambda index: LeakyIndex(index, leak))
-        if any(found.startswith(field) for found in tally.differences):
+        compare_world(Random(f"leaky {corpus}"), tally, scratch=tmp_path, wrap=lambda index: LeakyIndex(index, leak), until=field)
+        if tally.has(field):
             return
 
     pytest.fail(f"nobody noticed: {tally.differences}")

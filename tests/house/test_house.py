@@ -8,12 +8,12 @@ import re
 import subprocess
 import sys
 from fnmatch import fnmatch
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
 import msgspec
 import pytest
+from source_trees import tree_of
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import DocumentMetadata
@@ -67,11 +67,6 @@ def tracked_files() -> Iterator[Path]:
                 pending.append(path)
             elif path.is_file():
                 yield path
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def question_of(room: Path) -> str:

@@ -6,6 +6,8 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from source_trees import tree_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -37,7 +39,7 @@ def test_whoever_else_opens_a_connection_has_a_reason() -> None:
 
 def _trees() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+        yield path.relative_to(PACKAGE).as_posix(), tree_of(path)
 
 
 def _libraries(tree: ast.Module) -> set[str]:

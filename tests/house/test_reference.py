@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from source_trees import tree_of
 
 from evidentia.contracts import errors, ports
 from evidentia.contracts.errors import EvidentiaError
@@ -121,7 +122,7 @@ def test_errors_are_declared_in_one_module() -> None:
         f"{path.relative_to(ROOT)}: {node.name}"
         for path in (ROOT / "src" / "evidentia").rglob("*.py")
         if path != Path(inspect.getfile(errors))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ClassDef) and names & {ast.unparse(base).rpartition(".")[2] for base in node.bases}
     ]
 
@@ -170,7 +171,7 @@ def test_every_setting_has_a_heading_and_words() -> None:
 
 
 def test_every_message_and_word_list_has_a_heading() -> None:
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src" / "evidentia" / "contracts").glob("*.py"))
+    trees = (tree_of(path) for path in (ROOT / "src" / "evidentia" / "contracts").glob("*.py"))
     declared = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
     kinds = ("msgspec.Struct", "_Node", "Vocabulary", "RankedVocabulary")
     named = {node.name for node in declared if node.bases and ast.unparse(node.bases[0]) in kinds}

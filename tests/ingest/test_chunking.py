@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from evidentia.ingest import chunking
 from evidentia.ingest.chunking import Span, chunker_version, cut
+from soak import cases
 
 PIECES = st.sampled_from(
     [
@@ -42,7 +43,7 @@ def check_law(text: str, spans: tuple[Span, ...], *, body_start: int, longest: i
     assert not text[end:].strip()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(100, of=300), deadline=None)
 @given(
     pieces=st.lists(PIECES, max_size=120),
     structure=st.sampled_from(["text", "markdown", "code"]),

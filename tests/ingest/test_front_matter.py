@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.ingest.readers.plain import split_front_matter
+from soak import cases
 
 BLOCK = """---
 title: "Keys: how to rotate"
@@ -81,7 +82,7 @@ def test_yaml_tricks_are_only_strings() -> None:
     assert {"a": "!!python/object/apply:os.system [ls]", "b": "&x *x", "c": "0x10", "d": "null"} == dict(front.declared)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(66, of=200), deadline=None)
 @given(st.text(alphabet=st.sampled_from(list("ab-:[]#'\"\n\r \t\0,!&")), max_size=200))
 def test_whatever_stands_between_the_fences_is_read_or_left(block: str) -> None:
     text = f"---\n{block}\n---\nBody."

@@ -29,6 +29,7 @@ from evidentia.contracts.runs import RunEnded
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.protocol_profiles import PROFILES
 from evidentia.policy.rules import check_policy
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -202,13 +203,13 @@ def derived(base: str, **changes: Any) -> dict[str, Any]:
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=cases(100, of=300))
 def test_one_who_expects_the_first_call_to_do_is_not_accused(data: st.DataObject) -> None:
     assert [] == said(data.draw(obedient_runs(FIRST)), profile=FIRST)
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=cases(100, of=300))
 def test_one_who_asks_every_source_is_not_accused(data: st.DataObject) -> None:
     assert [] == said(data.draw(obedient_runs(LAST)), profile=LAST)
 

@@ -14,6 +14,7 @@ from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.sources import SourceAccessPolicy
 from evidentia.contracts.vocabulary import Classification
 from evidentia.policy.access import access_scope, may_ask
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -201,7 +202,7 @@ def restated(policy: SourceAccessPolicy, caller: Principal, acl_scope: tuple[str
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=cases(133, of=400))
 @given(policies, principals, acl_scopes)
 def test_the_rule_is_what_it_says(policy: SourceAccessPolicy, caller: Principal, acl_scope: tuple[str, ...] | None) -> None:
     open_to_tenant = msgspec.structs.replace(policy, tenants=(*policy.tenants, caller.tenant))

@@ -14,6 +14,7 @@ from table_samples import COMPANY, INTEGER, SHOP, TEXT, run, support, table
 
 from evidentia.contracts.tables import OpenTable, PlanDeclined, TablePlan
 from evidentia.tables.planner import SchemaPlanner
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ def check(found: TablePlan | PlanDeclined, tables: Sequence[OpenTable]) -> None:
     run(found, tables)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(50, of=150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(question=st.text(max_size=120))
 def test_any_text_is_planned_or_declined(question: str) -> None:
     check(plan(question, SHOP), SHOP)
@@ -86,14 +87,14 @@ VOCABULARY: Final = (
 vocabulary = st.sampled_from(VOCABULARY.split())
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(133, of=400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(parts=st.lists(vocabulary, min_size=3, max_size=14))
 @example(parts=["which", "products", "have", "more than", "3", "inventory"])
 def test_any_order_of_its_words_is_planned_or_declined(parts: list[str]) -> None:
     check(plan(" ".join(parts), SHOP), SHOP)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(50, of=150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     form=st.sampled_from(QUESTIONS),
     names=st.tuples(words, words, words, words),

@@ -14,6 +14,7 @@ from evidentia.contracts.errors import InvalidFieldError
 from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
 from evidentia.ranking.fusion import ONE, order
 from evidentia.ranking.signals import MILLION
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +96,7 @@ def test_the_selection_is_the_one_the_formula_gives(block: int) -> None:
         assert case.naive(millionths, limit) == case.diversify(millionths / MILLION, limit), seed
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(100, of=300))
 @given(st.integers(0, 1 << 32), st.integers(0, MILLION - 1))
 def test_any_lambda_gives_the_selection_of_the_formula(seed: int, millionths: int) -> None:
     case = random_case(seed)

@@ -16,6 +16,7 @@ from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.settings import SourceSettings
 from evidentia.contracts.vocabulary import Classification, ContentType
 from evidentia.sources.intake import read_plain
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +112,7 @@ FIELDS = st.fixed_dictionaries(
 
 
 @given(st.lists(FIELDS, max_size=8), st.sampled_from([SMALL, SourceSettings()]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(133, of=400), deadline=None)
 def test_both_ways_through_the_intake_come_to_the_same(replies: list[Mapping[str, object]], limits: SourceSettings) -> None:
     short = taken_from([Candidate(**fields) for fields in replies], settings=limits)  # type: ignore[arg-type]  # whatever a source sends
     long = taken_from([Inherited(**fields) for fields in replies], settings=limits)  # type: ignore[arg-type]  # likewise
