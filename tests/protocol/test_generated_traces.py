@@ -16,12 +16,13 @@ from trace_breaks import WAYS
 from trace_domains import WORLDS
 from trace_generator import FIRST_CALL, THOROUGH, Case, cases, correct
 
+import soak
 from evidentia.contracts.protocol import Breadth, ProtocolRule, QuestionType, TraceFinding
 from evidentia.policy.protocol_profiles import PROFILES
 from evidentia.protocol import lint_trace
 
 COUNT = int(os.environ.get("EVIDENTIA_TRACES", "600"))
-FULL = 6_000
+FULL = soak.cases(1_500, of=6_000)
 MAX_SHOWN = 3
 SECTIONS = {*(f"first_call.{number}" for number in (*range(10), 11, 12)), *(f"thorough.{number}" for number in range(1, 8))}
 """Every numbered section of the two documents; the first has none with the number 10."""

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from engine.known_vectors import remembering_encoder
+from evidentia.backends.onnx import encoder as onnx_encoder
 from evidentia.serving.cli import main
 from serving.cli_runs import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from serving.cli_runs import Run
@@ -25,6 +28,14 @@ class Told(NamedTuple):
 
     outcome: Outcome
     directory: Path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def encoder_that_remembers() -> Iterator[None]:
+    """Encode the pages of the demo once for all the demos of this file, none of which is about how that is done."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnx_encoder, "packaged_encoder", lambda **_: remembering_encoder())
+        yield
 
 
 @pytest.fixture(scope="module")
