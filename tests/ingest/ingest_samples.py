@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 
 import docx
 import openpyxl
@@ -73,15 +72,4 @@ def make_xlsx(*, far_cell: str = "") -> bytes:
         sheet[far_cell] = "far"
     stream = io.BytesIO()
     book.save(stream)
-    return stream.getvalue()
-
-
-def with_part(archive: bytes, name: str, content: bytes) -> bytes:
-    """Return the archive with one part replaced or added."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
-        for entry in old.infolist():
-            if entry.filename != name:
-                new.writestr(entry.filename, old.read(entry))
-        new.writestr(name, content)
     return stream.getvalue()

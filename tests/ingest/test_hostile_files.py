@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from ingest_rig import Ingest, skipped_beside
-from ingest_samples import make_docx, make_pdf, make_pptx, make_xlsx, with_part
+from ingest_samples import make_docx, make_pdf, make_pptx, make_xlsx
 
+from archives import with_part
 from evidentia.contracts.settings import IngestSettings
 
 if TYPE_CHECKING:

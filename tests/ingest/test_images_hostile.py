@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from image_samples import deck, first_image, jpeg, nearest, png, read, saved, sheet, word
-from ingest_samples import make_docx, with_part
+from ingest_samples import make_docx
 
+from archives import with_part
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.layout import ExtractedImage, ExtractedText
 from evidentia.contracts.settings import IngestSettings

@@ -273,7 +273,7 @@ def test_an_error_is_missing_and_noted() -> None:
 
 
 def test_a_formula_gives_the_value_it_was_saved_with() -> None:
-    from ingest_samples import with_part
+    from archives import with_part
 
     content = workbook([["item", "price"], ["lamp", 1], ["desk", "=B2*2"], ["chair", 3]])
     sheet = _part(content, "xl/worksheets/sheet1.xml").replace(b"<v />", b"<v>2</v>").replace(b"<v></v>", b"<v>2</v>")

@@ -8,9 +8,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from ingest_samples import with_part
 from sheet_samples import names, rows, table, tables, workbook
 
+from archives import with_part
 from evidentia.contracts.settings import IngestSettings
 from evidentia.ingest.reader_pool import ReaderPool
 from evidentia.tables.extraction import tables_of
