@@ -1,4 +1,4 @@
-"""Opening the SQLite file of a base, and what its failures mean to a user."""
+"""The SQLite file of a base: opening it to read, to search and to write, and the lock that lets one writer in at a time."""
 
 from __future__ import annotations
 

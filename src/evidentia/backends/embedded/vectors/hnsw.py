@@ -1,4 +1,4 @@
-"""A graph over vectors (HNSW, by usearch) that comes out the same whoever makes it, and the files such graphs are kept in.
+"""Approximate search by HNSW graphs (usearch) that come out the same whoever makes them, one per access rule, and their files.
 
     lengths    rows are scaled to at most 4,000, or 2,000 for distances, and rounded to integers, which float32 holds
     sums       every product, distance and partial sum is then an integer below 2**24: exact in float32, in any order
