@@ -1,4 +1,4 @@
-"""The whole of an ingest in one function; each step is a module of its own."""
+"""The whole of an ingest in one function; each step is one call."""
 
 from __future__ import annotations
 

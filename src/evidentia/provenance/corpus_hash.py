@@ -98,7 +98,7 @@ def sources_hash(descriptors: Mapping[SourceId, bytes]) -> Sha256:
 def evidence_state(corpus_version: CorpusVersion, *, sources: Sha256, vectors: str = "") -> EvidenceState:
     """Return the hash of everything that, with configuration and request, determines an answer.
 
-    `vectors` is what `vector_sets` says of them. Parts that a base does not have are empty strings: vectors before the
+    `vectors` is what `vectors_version` says of them. Parts that a base does not have are empty strings: vectors before the
     first embedding, and annotations, usage, models and policies as yet.
     """
     record = {
@@ -133,9 +133,9 @@ def _sum(expansions: Sequence[bytes]) -> NDArray[np.uint16]:
 # --- vector sets ---
 # What identifies the vectors of a version: the space they live in and the set of live chunks that have one.
 #
-# member = canonical({"chunk_id", "vector": SHA-256 of the vector's little-endian 32-bit integers}) set = the sum of the members as in
-# `corpus`, so that order, batches and time leave no trace vectors = SHA-256(canonical({"identity", "set": SHA-256(sum)})), empty where no
-# live chunk has a vector
+#     member  = canonical({"chunk_id", "vector": SHA-256 of the vector's little-endian 32-bit integers})
+#     set     = the sum of the members as in `CorpusState`, so that order, batches and time leave no trace
+#     vectors = SHA-256(canonical({"identity", "set": SHA-256(sum)})), empty where no live chunk has a vector
 #
 # Verification recomputes this for every version that can be read.
 

@@ -44,6 +44,7 @@ class EmbeddedIndex(EvidenceIndex):
     def __init__(self, directory: Path, *, tokeniser: str) -> None:
         self._directory = directory
         self._tokeniser = tokeniser
+        # One lock for the connection, which snapshots share: reentrant, because a snapshot that is being made asks through it as well.
         self._lock = threading.RLock()
         self._database = open_for_searching(directory)
         self._snapshots: LruCache[tuple[int, int, SearchSettings], EmbeddedSnapshot] = LruCache(KEPT_SNAPSHOTS)
@@ -102,6 +103,7 @@ class EmbeddedIndex(EvidenceIndex):
 
     def _newest_commit(self) -> tuple[CommitRecord, Sha256]:
         """Return the newest version; as long as nobody has written, it is the one that was read last."""
+        # Changes with every commit of another connection, and costs no read of the file.
         (written,) = self._database.execute("PRAGMA data_version").fetchone()
         if self._newest is None or self._newest[0] != written:
             self._newest = (written, self._search_commits(None, None))

@@ -1,4 +1,4 @@
-"""Which family of formats a file belongs to, decided by its name alone; `sniffing` checks the bytes against it."""
+"""Which family of formats a file belongs to, decided by its name alone, and whether the first bytes agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a base goes into a backup besides records and logs, and what is left out and why."""
+"""What of a base goes into a backup: records, logs, side files and settings, and what is left out and why."""
 
 from __future__ import annotations
 

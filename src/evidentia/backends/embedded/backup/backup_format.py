@@ -1,4 +1,4 @@
-"""The manifest of a backup: how it is sealed and read back, and which names a file of a backup may have."""
+"""The format of a backup: its sealed manifest, the names that a file may have, and its tar form."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _check_names(manifest: BackupManifest) -> None:
 # --- backup tar ---
 # The tar form of a backup: plain files only, every header and every filling byte as this module would write it.
 #
-# header 512 bytes, content, zeros up to a multiple of 512; ...; two blocks of zeros
+#     header 512 bytes, content, zeros up to a multiple of 512; ...; two blocks of zeros
 #
 # Being so strict leaves no byte of the file without somebody who would notice that it changed.
 

@@ -116,6 +116,7 @@ class FolderSink:
             file.write(manifest)
             file.flush()
             os.fsync(file.fileno())
+        # Inner folders first, then the root, and only then the rename: what has the name of a backup is complete, also after a crash.
         for folder in sorted({(self._root / each.name).parent for each in self.files} | {self._root}, reverse=True):
             sync_directory(folder)
         if destination.exists() or destination.is_symlink():

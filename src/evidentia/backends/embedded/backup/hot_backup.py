@@ -101,6 +101,7 @@ class EmbeddedBackup:
         6. the manifest, and with it the name
         """
         taken_at = self._clock.now()
+        # Logs before records: what a log names is then in the records, which are copied later and never hold less.
         decisions = copy_decisions(self._directory, sink)
         receipts = copy_receipts(self._directory, sink)
         head = self._copy_records(sink, meter)

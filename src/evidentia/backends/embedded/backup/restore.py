@@ -218,6 +218,7 @@ def _finish(manifest: BackupManifest, directory: Path) -> None:
     found = (head.base_id, head.sequence, head.corpus_version, head.evidence_state)
     if found != (manifest.base_id, manifest.sequence, manifest.corpus_version, manifest.evidence_state):
         raise BackupDamagedError(DATABASE_NAME, f"its newest version is {head.sequence}, which is not the one that the manifest names")
+    # Every other name is durable before the records get theirs: a directory that has them is a base, and must be a whole one.
     for folder in sorted({(directory / each.name).parent for each in manifest.files} | {directory / SEGMENTS_NAME}, reverse=True):
         sync_directory(folder)
     unnamed.replace(directory / DATABASE_NAME)

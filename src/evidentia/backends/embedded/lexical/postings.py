@@ -1,4 +1,4 @@
-"""From chunks of text to the arrays of a segment: a vocabulary and, per term, where and how often it occurs.
+"""How segments are made: postings from chunks of text, definitions and features beside them, and several segments merged into one.
 
 One sort of packed (term, chunk, position) keys lays out everything; the result does not depend on how terms were
 numbered while tokenising.
@@ -193,9 +193,11 @@ def _sums(values: Array, offsets: Array) -> NDArray[np.int64]:
 # --- traits ---
 # What a segment keeps of its texts besides postings: the definitions they give, and what they are made of.
 #
-# definition_bytes short form, a tab, long form, one after the other, in UTF-8 definition_offsets where each begins, and where the last
-# ends definition_ordinals the chunk that gives each, ascending features code, commands, configuration, specificity: four bytes per chunk
-# marks the first eight bytes of each chunk's content hash, which end its id
+#     definition_bytes      short form, a tab, long form, one after the other, in UTF-8
+#     definition_offsets    where each begins, and where the last ends
+#     definition_ordinals   the chunk that gives each, ascending
+#     features              code, commands, configuration, specificity: four bytes per chunk
+#     marks                 the first eight bytes of each chunk's content hash, which end its id
 #
 # Segments from before these arrays have none: no definitions, and zeros; ids are then made from the database.
 

@@ -66,7 +66,7 @@ def write_parts(path: Path, parts: Iterable[bytes | memoryview]) -> bytes:
                 file.write(part)
                 digest.update(part)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # before any transaction names the file: the database must never promise what the disk may lose
     except BaseException:
         with suppress(FileNotFoundError):
             path.unlink()
@@ -90,6 +90,7 @@ class Segment:
         self.name = path.name
         try:
             with path.open("rb") as file:
+                # Shared by every snapshot and thread: nobody writes to it, and it outlives the name that a collection removes.
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self.header = self._read_header()
         except (OSError, ValueError, msgspec.MsgspecError) as error:

@@ -125,6 +125,7 @@ class EmbeddedCollector(Collector):
             for path in (*new_segments, *new_vectors):
                 path.unlink(missing_ok=True)
             raise
+        # Only after the commit: until then they are the files of the version that stays. Readers that map them keep what they map.
         for name in replaced:
             (self._directory / SEGMENTS_NAME / name).unlink(missing_ok=True)
         for path in compacted.replaced:

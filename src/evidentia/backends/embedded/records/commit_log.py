@@ -1,4 +1,4 @@
-"""The event log in SQLite: leaves as rows, the hashes above them in tiles of 256.
+"""The event log and the commit records in SQLite: leaves as rows, the hashes above them in tiles of 256, and the seal of each commit.
 
 A full tile is stored once with the eight levels of nodes above its 256 entries, so that a proof reads a few rows and
 hashes almost nothing; the tile that is still filling is computed from its leaves.

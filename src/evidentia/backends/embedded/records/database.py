@@ -1,4 +1,4 @@
-"""Opening the SQLite file of a base, and what its failures mean to a user."""
+"""The SQLite file of a base: opening it to read, to search and to write, and the lock that lets one writer in at a time."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def create_database(directory: Path, *, fill: Callable[[sqlite3.Connection], obj
             fill(database)
         finally:
             database.close()
-        unfinished.replace(database_path(directory))
+        unfinished.replace(database_path(directory))  # closed before, so that no log is left under the other name
         sync_directory(directory)
 
 
@@ -132,6 +132,7 @@ class WriterLock:
         with storage_errors(directory):
             self._handle = connect(path, wait_ms=wait_ms)
             try:
+                # The transaction is never finished: the lock lasts as long as the connection, and the connection as long as the process.
                 self._handle.execute("PRAGMA locking_mode = EXCLUSIVE")
                 self._handle.execute("BEGIN EXCLUSIVE")
             except sqlite3.OperationalError as error:

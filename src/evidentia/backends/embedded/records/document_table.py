@@ -1,4 +1,4 @@
-"""The documents that one version shows, as arrays, and where their chunks lie.
+"""The documents that one version shows, as arrays: where their chunks lie, their metadata as columns, and what ranks them.
 
 Places number the chunks of all segments one after the other; `document_of` gives the document of each place, or -1
 where this version does not show the chunk.

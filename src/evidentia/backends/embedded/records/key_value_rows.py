@@ -1,4 +1,4 @@
-"""The rows of a file of values that may be lost: its one table, what a row must be to be believed, and which failures pass."""
+"""The rows of a file of values that may be lost: its one table, and what a row must be to be believed."""
 
 from __future__ import annotations
 

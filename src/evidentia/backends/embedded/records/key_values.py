@@ -51,6 +51,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
         self._clock = clock
         self._most_entries = most_entries
         self._wait_ms = wait_ms
+        # Reentrant: a transaction holds it for as long as it is open, and what is read or written within comes through it again.
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
         self._opened_as: tuple[int, int] | None = None

@@ -46,6 +46,7 @@ class EmbeddedReader(BaseReader):
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._database = open_for_reading(directory)
+        # Held for each call: one connection serves all threads, and a statement of one must not end another's transaction.
         self._lock = RLock()
 
     def head(self) -> CommitSummary:

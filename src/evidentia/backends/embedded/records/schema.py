@@ -1,4 +1,4 @@
-"""The tables of a base and the steps from one schema to the next.
+"""The tables of a base, the steps from one schema to the next, and rows as messages and back.
 
 Every value in them is covered by a hash that `verify` recomputes: texts, chunks and custody by the chain, versions and
 access by `corpus_version`, attachments by the metadata of versions, events by the Merkle root, and those together with

@@ -72,7 +72,7 @@ class EmbeddedWriter(SourceWriter):
         self._directory = directory
         self._clock = clock
         self._entropy = entropy
-        self._lock = WriterLock(directory, wait_ms=wait_ms)
+        self._lock = WriterLock(directory, wait_ms=wait_ms)  # before the database: opening it to write may bring its schema up to date
         try:
             self._database = open_for_writing(directory)
             self._postings = PostingsBuilder(Tokeniser(language))
@@ -185,7 +185,7 @@ class EmbeddedWriter(SourceWriter):
         path = self._directory / SEGMENTS_NAME / name
         count = len(planned.new_chunk_keys)
         file_hash = write_segment(path, tokeniser=self._postings.tokeniser.identity, chunk_count=count, arrays=arrays)
-        sync_directory(path.parent)
+        sync_directory(path.parent)  # the file is synced, and now its name is: only then may the transaction name it
         planned.name_segment(name, file_hash=file_hash, byte_count=path.stat().st_size)
         return path
 
@@ -198,6 +198,7 @@ class EmbeddedWriter(SourceWriter):
         self._corpus.add(planned.members_in)
         self._vectors.remove(planned.vectors_out)
         self._vectors.store()
+        # Last, because the record hashes what the transaction has written so far.
         record, record_hash = seal(
             self._database,
             parent=self._head,
@@ -217,7 +218,7 @@ class EmbeddedWriter(SourceWriter):
         with suppress(sqlite3.Error):
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
-        if segment is not None:
+        if segment is not None:  # after the rollback; one that stays behind is removed by the next writer
             with suppress(OSError):
                 segment.unlink()
         with suppress(sqlite3.Error):

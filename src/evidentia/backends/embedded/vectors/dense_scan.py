@@ -1,6 +1,6 @@
 """The nearest rows to a query, exactly: a scan of the first bits proposes, whole integers decide.
 
-A query q meets rows v = s h + l (`vector_rows`). The scan knows h and a query of 7 or 8 bits, q' = sigma c with
+A query q meets rows v = s h + l (`vector_arithmetic`). The scan knows h and a query of 7 or 8 bits, q' = sigma c with
 integers c. Write r = q - q'. Then
 
     q.v = s q.h + q.l = s sigma c.h + s r.h + q.l

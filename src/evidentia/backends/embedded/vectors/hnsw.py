@@ -1,4 +1,4 @@
-"""A graph over vectors (HNSW, by usearch) that comes out the same whoever makes it, and the files such graphs are kept in.
+"""Approximate search by HNSW graphs (usearch) that come out the same whoever makes them, one per access rule, and their files.
 
     lengths    rows are scaled to at most 4,000, or 2,000 for distances, and rounded to integers, which float32 holds
     sums       every product, distance and partial sum is then an integer below 2**24: exact in float32, in any order
@@ -124,6 +124,7 @@ class GraphFolder:
         """Return a graph: the one in use, else the one that is stored, else a new one, which is then stored."""
         with self._lock:
             making = self._making.setdefault(spec.partition, threading.Lock())
+        # A lock per partition: making a graph takes seconds, and whoever needs another one must not wait for it.
         with making:
             found = self._open.get(spec.name) or self._stored(spec) or self._made(spec)
             self._open[spec.name] = found
@@ -258,7 +259,7 @@ class GraphSource(NamedTuple):
     chunk_ids: Callable[[NDArray[np.int64]], list[ChunkId]]
 
 
-class GraphHits(NamedTuple):
+class NearestRows(NamedTuple):
     """Rows with the best scores, and whether a graph took part in finding them."""
 
     rows: NDArray[np.int64]
@@ -276,7 +277,7 @@ class PartitionGraphs:
         self._measure = measure
         self._partitions = _partitions(rows, places=places, document_of=document_of, source=source)
 
-    def nearest(self, query: NDArray[np.int32], *, kernel: Kernel, allowed: NDArray[np.bool_] | None, limit: int) -> GraphHits:
+    def nearest(self, query: NDArray[np.int32], *, kernel: Kernel, allowed: NDArray[np.bool_] | None, limit: int) -> NearestRows:
         """Return the rows with the best `limit` scores among what was found, those that tie with the last included.
 
         1. ask the graphs of the partitions that are allowed as a whole
@@ -294,12 +295,12 @@ class PartitionGraphs:
                 rest[partition.rows] = False
         rows, scores = self._rows.nearest(query, measure=self._measure, kernel=kernel, allowed=rest, limit=limit)
         if not proposed:
-            return GraphHits(rows, scores, is_approximate=False)
+            return NearestRows(rows, scores, is_approximate=False)
         best = np.sort(np.concatenate(proposed))
         scored = self._rows.scores(best, query.astype(np.int64), measure=self._measure)
         rows, scores = np.concatenate([rows, best]), np.concatenate([scores, scored])
         kept = best_of(scores, limit)
-        return GraphHits(rows[kept], scores[kept], is_approximate=True)
+        return NearestRows(rows[kept], scores[kept], is_approximate=True)
 
 
 class _Partition:

@@ -1,4 +1,4 @@
-"""Sums of products of small integers, as fast as the machine allows and exactly the same on every machine.
+"""Vectors in integers: how they are stored in two arrays, how near two are, and sums of products that every machine gets alike.
 
 A query of unsigned bytes meets rows of signed bytes. onnxruntime's MatMulInteger does it with the processor's dot-product
 instructions; numpy does it everywhere. Which of them works is found out once, by comparing with plain integers.
@@ -164,8 +164,8 @@ def _bytes(field: int, content: bytes) -> bytes:
 # --- vector measure ---
 # How near two vectors are, in integers: exact keys to compare, and the scores that a hit shows.
 #
-# cosine, dot key = q.v, score = key at 2**-(2 * scale_bits) euclidean key = 2 q.v - v.v = q.q - distance**2 score = floor(2**44 / (1 +
-# distance))
+#     cosine, dot   key = q.v                               score = key at 2**-(2 * scale_bits)
+#     euclidean     key = 2 q.v - v.v = q.q - distance**2   score = floor(2**44 / (1 + distance))
 #
 # Two distances may have one score; such rows tie and are ordered by their ids like any others.
 
@@ -235,7 +235,7 @@ def farthest(score: int, *, bits: int) -> int:
 # --- vector rows ---
 # A vector as two arrays: its first bits, which are searched, and the rest, which makes it exact.
 #
-# v = high * step + low |high| <= 127, -step/2 <= low <= step/2
+#     v = high * step + low       |high| <= 127, -step/2 <= low <= step/2
 #
 # with the smallest whole step per row for which this holds. Components are at most 2**22, so the step is at most 33,027 and `low` fits 16
 # bits. Nothing is lost: `join` gives back every integer.

@@ -1,7 +1,7 @@
 """A file of vectors: the container of `segments` with these arrays, rows in ascending order of their chunk keys.
 
     chunk_keys int64, added int64     per row: the chunk, and the commit that gave it the vector
-    steps uint16, high int8, low int16  the vectors, row by row (`vector_rows`)
+    steps uint16, high int8, low int16  the vectors, row by row (`vector_arithmetic`)
     scan int8                         `high` once more, dimension by dimension: the order in which a search reads it
     sums, high_squares int32          per row: the sum and the sum of squares of `high`
     low_squares, squares int64        per row: the sums of squares of `low` and of the vector itself
@@ -214,7 +214,7 @@ class OpenFiles:
         return [self._get(name) for (name,) in database.execute(statement, (space_key,)).fetchall()]
 
     def _get(self, name: str) -> OpenFile:
-        with self._lock:
+        with self._lock:  # or two snapshots that open at once would map, and lay out, one file twice
             kept = self._open.get(name)
             if kept is None:
                 kept = self._open[name] = OpenFile(self._directory / name)

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from evidentia.backends.embedded.vectors.dense_scan import DenseRows
-from evidentia.backends.embedded.vectors.hnsw import GraphHits, PartitionGraphs
+from evidentia.backends.embedded.vectors.hnsw import NearestRows, PartitionGraphs
 from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64, SimilarityMeasure, best_kernel, checked
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import Similarity
@@ -103,7 +103,7 @@ class VectorPart:
         """Return the places with the best scores, ties with the last included, the scores, and whether a graph took part.
 
         `keep` narrows places; each of `phrases` lists the places that hold one. Only a view that follows from access rules
-        alone may be searched approximately (`vector_hnsw`).
+        alone may be searched approximately (`hnsw`).
         """
         vector = self._vector(query)
         allowed = self._narrowed(self.seen(view).allowed, keep=keep, phrases=phrases)
@@ -111,7 +111,8 @@ class VectorPart:
             found = self._graphs.nearest(vector, kernel=best_kernel(), allowed=allowed, limit=limit)
         else:
             exact = self._rows.nearest(vector, measure=self.measure, kernel=best_kernel(), allowed=allowed, limit=limit)
-            found = GraphHits(*exact, is_approximate=False)
+            found = NearestRows(*exact, is_approximate=False)
+            # One assignment: a thread that reads it meanwhile has the one before or this one, and both are whole.
             self._recent = _Searched(query, vector.astype(np.int64), dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True)))
         return self._places[found.rows].astype(np.int64), found.scores, found.is_approximate
 

@@ -109,6 +109,7 @@ class EmbeddedVectors(VectorStore):
         """
         keys = sorted(vectors)
         stacked = checked((vectors[key] for key in keys), identity=identity)
+        # The writer's lock first, then the one of this process, as everybody does who needs both; checking the vectors needs neither.
         lock = WriterLock(self._directory, wait_ms=self._wait_ms)
         try:
             database = open_for_writing(self._directory)
