@@ -201,7 +201,7 @@ class EntryStore:
 
     def invalidate(self, source_id: SourceId | None) -> int:
         """Drop every entry of a source, or of all, with all that points to them; return how many entries there were."""
-        for name, _ in self._held.items():
+        for name in self._held:
             if name.startswith(entries_under(source_id)):
                 self._held.pop(name)
         self._usage.invalidate(entries_under(source_id))
