@@ -55,12 +55,12 @@ from evidentia.ranking.fusion import order as fusion_order
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import Conflict, EvidenceFragment, EvidenceRequest, TermScore
     from evidentia.contracts.ids import ReceiptId, SourceId
-    from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, Offloader, ReceiptLog, SearchableSnapshot
+    from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, Offloader, ReceiptLog, SearchableSnapshot, TraceSink
     from evidentia.contracts.receipts import RecordedInputs
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.search import AccessScope
@@ -151,7 +151,8 @@ class Engine:
         models: Models,
         clock: Clock,
         entropy: Entropy,
-        federation: Federation | None = None,
+        federation: Callable[[], Federation] | None = None,
+        sink: TraceSink | None = None,
         governing: Governing | None = None,
         offloader: Offloader = INLINE,
     ) -> None:
@@ -162,12 +163,20 @@ class Engine:
         self._models = models
         self.clock = clock
         self._entropy = entropy
-        self.federation = federation
+        self._federation = federation
+        self.sink = sink
         self._governing = governing
         self._offloader = offloader
         self._claims = ClaimReader()
         self._tokeniser = Tokeniser(config.text.language)
         self._understander = Understander(config, models=models, tokeniser=self._tokeniser, offloader=offloader)
+
+    @property
+    def federation(self) -> Federation:
+        """Return what asks sources outside the base; it is made for the first request that concerns any."""
+        if self._federation is None:
+            raise AssertionError  # only an engine that has one plans calls
+        return self._federation()
 
     def warm(self) -> None:
         """Open what the first request would have to open."""
@@ -277,7 +286,7 @@ class Engine:
             or question.policies.policies
             or self._config.reranker
             or self._config.merger
-            or (self.federation is not None and not self.federation.writes_behind)
+            or (question.plan.calls and not self.federation.writes_behind)
         )
 
     def write_decisions(self, answered: Answered) -> None:
@@ -350,7 +359,7 @@ class Engine:
     def _choose_sources(self, question: Question, *, is_live: bool, log: StageLog) -> Question:
         request, snapshot = question.request, question.snapshot
         visible = snapshot.sources(question.scope)
-        if self.federation is None or not is_live:
+        if not self._asks_outside(snapshot, is_live=is_live):
             return question._replace(plan=plan_sources(request, visible))
         plan = plan_sources(
             request,
@@ -363,10 +372,14 @@ class Engine:
         )
         return question._replace(plan=plan)
 
+    def _asks_outside(self, snapshot: SearchableSnapshot, *, is_live: bool) -> bool:
+        """Tell whether there is a source outside the base that could be asked."""
+        return self._federation is not None and is_live and not all(each.is_own for each in snapshot.descriptors().values())
+
     def _look_in_cache(self, question: Question, *, is_live: bool, prefetch: bool, log: StageLog) -> Prepared:
         """Look for what was kept of the sources that are to be asked; the others are left to be called."""
         plan, asked = question.plan, None
-        if self.federation is not None and is_live and (plan.calls or plan.skipped):
+        if (plan.calls or plan.skipped) and self._asks_outside(question.snapshot, is_live=is_live):
             outward = SourceQuestion(
                 request=question.request,
                 scope=question.scope,
