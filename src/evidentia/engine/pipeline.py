@@ -37,7 +37,7 @@ from evidentia.contracts.runs import RunId
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
 from evidentia.engine.answer_governance import NO_POLICIES, Governed, about_documents, facts_of, govern
 from evidentia.engine.assemble import Assembler, count_remembered
-from evidentia.engine.external_candidates import admit, coverage_of, fuse_external
+from evidentia.engine.external_candidates import NONE_ADMITTED, admit, coverage_of, fuse_external
 from evidentia.engine.legs import NO_CANDIDATES, search_legs, search_vectors
 from evidentia.engine.ordering import fuse, rerank, weigh
 from evidentia.engine.request_checks import check_request
@@ -350,7 +350,8 @@ class Engine:
             return PolicySet.of(recorded.policies)
         if self._governing is None or request.governance is GovernanceMode.OFF:
             return NO_POLICIES
-        return about_documents(self._governing.policies(str(principal.tenant)).for_run(facts_of(request, principal)))
+        in_force = self._governing.policies(str(principal.tenant))
+        return about_documents(in_force.for_run(facts_of(request, principal))) if in_force.policies else NO_POLICIES
 
     def _understand_query(self, scoped: Scoped, *, recorded: RecordedInputs | None, log: StageLog) -> Question:
         request, scope, snapshot, policies = scoped
@@ -405,10 +406,11 @@ class Engine:
     def _fuse(self, searched: Searched, log: StageLog) -> Fused:
         """Admit what came from outside, and give every candidate one score."""
         question, found = searched
-        admitted = admit(question, tokeniser=self._tokeniser)
         settings = self._config.ranking
-        own = fuse(question, found, settings=settings, merger=self._models.merger)
-        fused = fuse_external(own, [hit.chunk_id for hit in found.hits], admitted, kappa=settings.rrf_kappa)
+        admitted = admit(question, tokeniser=self._tokeniser) if question.inputs.replies else NONE_ADMITTED
+        fused = fuse(question, found, settings=settings, merger=self._models.merger)
+        if admitted.externals:
+            fused = fuse_external(fused, [hit.chunk_id for hit in found.hits], admitted, kappa=settings.rrf_kappa)
         log.mark("fuse", _fused_note(question, admitted), remaining=len(fused))
         return Fused(admitted, fused)
 
@@ -579,7 +581,7 @@ def _troubles(question: Question) -> Iterator[str]:
     """Yield what the sources that were asked did not deliver."""
     if question.inputs.own_missing:
         yield f"sources: the base's own evidence is missing ({question.inputs.own_missing})"
-    for source, report in coverage_of(question.inputs.replies).items():
+    for source, report in _told(question).items():
         if report.state in _TROUBLED or report.reason.startswith(GIVEN_UP):
             yield f"sources: '{source}' is {report.state.value} ({report.reason})"
 
@@ -604,7 +606,12 @@ def _coverage(question: Question, found: CandidateSet, *, elapsed_ms: float) -> 
         )
         for source in question.plan.searched
     }
-    return dict(sorted({**question.plan.skipped, **own, **coverage_of(question.inputs.replies)}.items()))
+    return dict(sorted({**question.plan.skipped, **own, **_told(question)}.items()))
+
+
+def _told(question: Question) -> Mapping[SourceId, CoverageReport]:
+    """Return the accounts of the sources outside; nearly always there are none."""
+    return coverage_of(question.inputs.replies) if question.inputs.replies else {}
 
 
 def _embedded_share(found: CandidateSet, source: SourceId) -> float | None:
