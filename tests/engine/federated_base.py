@@ -101,22 +101,21 @@ class FederatedBase:
             self.parts.sources,
             cache=CandidateCache(kept, settings=cache or CacheSettings(), clock=self.clock),
             health=HealthBook(None, clock=self.clock),
-            sink=traces,
             clock=self.clock,
             settings=limits,
             fanout=fanout or FanoutSettings(),
         )
-        return Asking(self, self._engine(limits, federation), federation, traces)
+        return Asking(self, self._engine(limits, federation, traces), federation, traces)
 
     def alone(self, *, sources: SourceSettings | None = None) -> Engine:
         """Return an engine that asks nobody outside."""
-        return self._engine(sources or SourceSettings(), None)
+        return self._engine(sources or SourceSettings(), None, None)
 
     def close(self) -> None:
         """Give back what is held."""
         self.parts.close()
 
-    def _engine(self, limits: SourceSettings, federation: Federation | None) -> Engine:
+    def _engine(self, limits: SourceSettings, federation: Federation | None, traces: ListedTraces | None) -> Engine:
         models = Models(encoder=self._encoder, reranker=lambda: None, rewriter=lambda: None, merger=lambda: None, synonyms=None)
         return Engine(
             self.parts.index,
@@ -125,7 +124,8 @@ class FederatedBase:
             models=models,
             clock=self.clock,
             entropy=self.entropy,
-            federation=federation,
+            federation=None if federation is None else lambda: federation,
+            sink=traces,
         )
 
 

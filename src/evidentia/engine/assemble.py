@@ -9,7 +9,7 @@ from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment
 from evidentia.contracts.provenance import RetrievalContext, TrustMetadata
 from evidentia.contracts.vocabulary import FusionMethod
-from evidentia.engine.fragment_layouts import layout_of
+from evidentia.engine.fragment_layouts import NO_LAYOUT, layout_of
 from evidentia.engine.selection import CONFLICT_LOST, external_of
 from evidentia.federation.federated_search import PRIOR
 from evidentia.provenance.custody_chain import outside_chain, stored_chain
@@ -96,7 +96,7 @@ class Assembler:
             final_rank=rank,
             encoder=self._encoder,
         )
-        pages, images = layout_of(chunk, self._snapshot)
+        pages, images = NO_LAYOUT if chunk.metadata.layout is None else layout_of(chunk, self._snapshot)
         trust = self._trust(ranked, chunk.metadata.authority_tier, believed, extracted_at)
         return EvidenceFragment(
             content=chunk.content,

@@ -84,14 +84,13 @@ class Admitted(NamedTuple):
     withheld: tuple[WithheldFragment, ...] = ()
 
 
-NOBODY = Admitted()
+NONE_ADMITTED = Admitted()
+"""Stands for a question of which nobody outside said anything."""
 
 
 def admit(question: Question, *, tokeniser: Tokeniser) -> Admitted:
     """Return what the replies hold for this caller: access first, then what the request wants."""
     replies = question.inputs.replies
-    if not replies:
-        return NOBODY
     admission = _Admission(question)
     admitted: dict[ChunkId, ExternalMatch] = {}
     withheld: dict[ChunkId, WithheldFragment] = {}
@@ -120,8 +119,6 @@ def admit(question: Question, *, tokeniser: Tokeniser) -> Admitted:
 
 def fuse_external(own: Sequence[int], own_ids: Sequence[ChunkId], admitted: Admitted, *, kappa: int) -> list[int]:
     """Return one score per candidate, the base's own first: scores of different sources cannot be compared, so their orders are."""
-    if not admitted.externals:
-        return list(own)
     own_order = tuple(own_ids[index] for index in fusion.order(own, own_ids))
     ids = [*own_ids, *[each.candidate.chunk_id for each in admitted.externals]]
     sums = fusion.rrf((own_order, *admitted.rankings), ids, kappa=kappa, weights=(_OWN_WEIGHT, *admitted.weights))

@@ -37,7 +37,7 @@ from evidentia.contracts.runs import RunId
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
 from evidentia.engine.answer_governance import NO_POLICIES, Governed, about_documents, facts_of, govern
 from evidentia.engine.assemble import Assembler, count_remembered
-from evidentia.engine.external_candidates import admit, coverage_of, fuse_external
+from evidentia.engine.external_candidates import NONE_ADMITTED, admit, coverage_of, fuse_external
 from evidentia.engine.legs import NO_CANDIDATES, search_legs, search_vectors
 from evidentia.engine.ordering import fuse, rerank, weigh
 from evidentia.engine.request_checks import check_request
@@ -55,12 +55,12 @@ from evidentia.ranking.fusion import order as fusion_order
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import Conflict, EvidenceFragment, EvidenceRequest, TermScore
     from evidentia.contracts.ids import ReceiptId, SourceId
-    from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, Offloader, ReceiptLog, SearchableSnapshot
+    from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, Offloader, ReceiptLog, SearchableSnapshot, TraceSink
     from evidentia.contracts.receipts import RecordedInputs
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.search import AccessScope
@@ -151,7 +151,8 @@ class Engine:
         models: Models,
         clock: Clock,
         entropy: Entropy,
-        federation: Federation | None = None,
+        federation: Callable[[], Federation] | None = None,
+        sink: TraceSink | None = None,
         governing: Governing | None = None,
         offloader: Offloader = INLINE,
     ) -> None:
@@ -162,12 +163,20 @@ class Engine:
         self._models = models
         self.clock = clock
         self._entropy = entropy
-        self.federation = federation
+        self._federation = federation
+        self.sink = sink
         self._governing = governing
         self._offloader = offloader
         self._claims = ClaimReader()
         self._tokeniser = Tokeniser(config.text.language)
         self._understander = Understander(config, models=models, tokeniser=self._tokeniser, offloader=offloader)
+
+    @property
+    def federation(self) -> Federation:
+        """Return what asks sources outside the base; it is made for the first request that concerns any."""
+        if self._federation is None:
+            raise AssertionError  # only an engine that has one plans calls
+        return self._federation()
 
     def warm(self) -> None:
         """Open what the first request would have to open."""
@@ -277,7 +286,7 @@ class Engine:
             or question.policies.policies
             or self._config.reranker
             or self._config.merger
-            or (self.federation is not None and not self.federation.writes_behind)
+            or (question.plan.calls and not self.federation.writes_behind)
         )
 
     def write_decisions(self, answered: Answered) -> None:
@@ -341,7 +350,8 @@ class Engine:
             return PolicySet.of(recorded.policies)
         if self._governing is None or request.governance is GovernanceMode.OFF:
             return NO_POLICIES
-        return about_documents(self._governing.policies(str(principal.tenant)).for_run(facts_of(request, principal)))
+        in_force = self._governing.policies(str(principal.tenant))
+        return about_documents(in_force.for_run(facts_of(request, principal))) if in_force.policies else NO_POLICIES
 
     def _understand_query(self, scoped: Scoped, *, recorded: RecordedInputs | None, log: StageLog) -> Question:
         request, scope, snapshot, policies = scoped
@@ -350,7 +360,7 @@ class Engine:
     def _choose_sources(self, question: Question, *, is_live: bool, log: StageLog) -> Question:
         request, snapshot = question.request, question.snapshot
         visible = snapshot.sources(question.scope)
-        if self.federation is None or not is_live:
+        if not self._asks_outside(snapshot, is_live=is_live):
             return question._replace(plan=plan_sources(request, visible))
         plan = plan_sources(
             request,
@@ -363,10 +373,14 @@ class Engine:
         )
         return question._replace(plan=plan)
 
+    def _asks_outside(self, snapshot: SearchableSnapshot, *, is_live: bool) -> bool:
+        """Tell whether there is a source outside the base that could be asked."""
+        return self._federation is not None and is_live and not all(each.is_own for each in snapshot.descriptors().values())
+
     def _look_in_cache(self, question: Question, *, is_live: bool, prefetch: bool, log: StageLog) -> Prepared:
         """Look for what was kept of the sources that are to be asked; the others are left to be called."""
         plan, asked = question.plan, None
-        if self.federation is not None and is_live and (plan.calls or plan.skipped):
+        if (plan.calls or plan.skipped) and self._asks_outside(question.snapshot, is_live=is_live):
             outward = SourceQuestion(
                 request=question.request,
                 scope=question.scope,
@@ -392,10 +406,11 @@ class Engine:
     def _fuse(self, searched: Searched, log: StageLog) -> Fused:
         """Admit what came from outside, and give every candidate one score."""
         question, found = searched
-        admitted = admit(question, tokeniser=self._tokeniser)
         settings = self._config.ranking
-        own = fuse(question, found, settings=settings, merger=self._models.merger)
-        fused = fuse_external(own, [hit.chunk_id for hit in found.hits], admitted, kappa=settings.rrf_kappa)
+        admitted = admit(question, tokeniser=self._tokeniser) if question.inputs.replies else NONE_ADMITTED
+        fused = fuse(question, found, settings=settings, merger=self._models.merger)
+        if admitted.externals:
+            fused = fuse_external(fused, [hit.chunk_id for hit in found.hits], admitted, kappa=settings.rrf_kappa)
         log.mark("fuse", _fused_note(question, admitted), remaining=len(fused))
         return Fused(admitted, fused)
 
@@ -566,7 +581,7 @@ def _troubles(question: Question) -> Iterator[str]:
     """Yield what the sources that were asked did not deliver."""
     if question.inputs.own_missing:
         yield f"sources: the base's own evidence is missing ({question.inputs.own_missing})"
-    for source, report in coverage_of(question.inputs.replies).items():
+    for source, report in _told(question).items():
         if report.state in _TROUBLED or report.reason.startswith(GIVEN_UP):
             yield f"sources: '{source}' is {report.state.value} ({report.reason})"
 
@@ -591,7 +606,12 @@ def _coverage(question: Question, found: CandidateSet, *, elapsed_ms: float) -> 
         )
         for source in question.plan.searched
     }
-    return dict(sorted({**question.plan.skipped, **own, **coverage_of(question.inputs.replies)}.items()))
+    return dict(sorted({**question.plan.skipped, **own, **_told(question)}.items()))
+
+
+def _told(question: Question) -> Mapping[SourceId, CoverageReport]:
+    """Return the accounts of the sources outside; nearly always there are none."""
+    return coverage_of(question.inputs.replies) if question.inputs.replies else {}
 
 
 def _embedded_share(found: CandidateSet, source: SourceId) -> float | None:

@@ -160,11 +160,11 @@ class RetrievalTask:
         missing = (RECEIPT_IS_LATE,) if answered.question.request.receipt else ()
         self._answer = msgspec.structs.replace(answered.response, degraded=(*answered.response.degraded, *missing))
         self._answer = self._engine.write_receipt(answered, log)
-        if self._engine.federation is not None and prepared_round is not None:
+        if prepared_round is not None:
             self._engine.federation.keep(prepared_round, heard)
 
     def _trace(self, response: EvidenceResponse, log: StageLog) -> None:
-        if self._engine.federation is None or self._question is None:
+        if self._engine.sink is None or self._question is None:
             return
         question = self._question
         trace = build_trace(
@@ -176,7 +176,7 @@ class RetrievalTask:
             stages=response.stage_latencies_ms,
             notes=response.decisions,
         )
-        self._engine.federation.trace(trace)
+        self._engine.sink.record(trace)
 
     async def _wait(self, working: asyncio.Future[None], max_ms: float | None) -> None:
         """Wait for a thread, no longer than that, and raise what it raised; a thread that is not waited for any more ends by itself."""
@@ -228,10 +228,10 @@ class ScatterGather:
         return self._own, heard
 
     def _early_stop_of(self, prepared: Prepared) -> EarlyStop | None:
-        request, federation = prepared.question.request, self._engine.federation
-        if not request.early_stop or federation is None or prepared.round is None:
+        request = prepared.question.request
+        if not request.early_stop or prepared.round is None:
             return None
-        return EarlyStop(federation.settings, limit=request.limit, known=prepared.round.known)
+        return EarlyStop(self._engine.federation.settings, limit=request.limit, known=prepared.round.known)
 
     async def _side_by_side(self) -> RoundReplies:
         """Ask the sources outside while the base is searched."""
@@ -260,8 +260,6 @@ class ScatterGather:
         return searching.result() if searching.done() else None
 
     async def _ask(self, prepared_round: PreparedRound) -> RoundReplies:
-        if self._engine.federation is None:
-            raise AssertionError  # only a federation makes rounds
         return await self._engine.federation.ask(
             prepared_round,
             started_ns=self._log.started_ns,

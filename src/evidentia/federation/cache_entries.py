@@ -9,15 +9,17 @@ import threading
 from collections import Counter, OrderedDict
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from evidentia.contracts.retrieval import ExternalCandidate
 from evidentia.federation.cache_keys import ENTRIES, FORMAT, INVALIDATED, USED, entry_name, quoted, tier_of, used_name
+from evidentia.foundation.lru import SharedLruCache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import KeyValueStore
@@ -131,48 +133,6 @@ class Held(NamedTuple):
     read_us: int
 
 
-class HeldEntries:
-    """The entries used last, as objects, so that they need not be read again. Thread safe.
-
-    At most 1,024 of them, and at most 32 MiB by their size as bytes.
-    """
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[str, Held] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, name: str) -> Held | None:
-        """Return an entry, without counting this as a use."""
-        return self._held.get(name)
-
-    def put(self, name: str, held: Held) -> None:
-        """Hold an entry as the one used last."""
-        with self._lock:
-            self._remove(name)
-            self._held[name] = held
-            self._bytes += held.size
-            while len(self._held) > _HELD_ENTRIES or self._bytes > _HELD_BYTES:
-                self._remove(next(iter(self._held)))
-
-    def drop(self, names: Iterable[str]) -> None:
-        """Let go of some entries."""
-        with self._lock:
-            for name in names:
-                self._remove(name)
-
-    def drop_under(self, prefix: str) -> None:
-        """Let go of every entry whose name begins so."""
-        with self._lock:
-            for name in [name for name in self._held if name.startswith(prefix)]:
-                self._remove(name)
-
-    def _remove(self, name: str) -> None:
-        held = self._held.pop(name, None)
-        if held is not None:
-            self._bytes -= held.size
-
-
 def microseconds(moment: datetime) -> int:
     """Return a moment as whole microseconds since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
@@ -200,7 +160,8 @@ class EntryStore:
 
     def __init__(self, store: KeyValueStore, *, most_entries: int) -> None:
         self._store = store
-        self._held = HeldEntries()
+        self._held = SharedLruCache[str, Held](_HELD_ENTRIES, max_weight=_HELD_BYTES, weigh=attrgetter("size"))
+        """The entries used last, as objects, so that they need not be read again."""
         self._usage = Usage(store, most_entries=most_entries)
 
     def read(self, name: str, demand: Demand, *, lifetime_us: int | None, kept_us: int | None) -> Entry | None:
@@ -217,14 +178,15 @@ class EntryStore:
 
     def holds(self, name: str) -> bool:
         """Tell whether an entry is in memory."""
-        return self._held.get(name) is not None
+        return name in self._held
 
     def write(self, name: str, entry: Entry, *, now_us: int, kept_us: int | None) -> bool:
         """Keep an entry for a while, in place of what was there; False when it cannot be kept."""
         content = encode_entry(entry, name=name)
         if content is None:
             return False
-        self._held.drop(self._usage.make_room(name))
+        for dropped in self._usage.make_room(name):
+            self._held.pop(dropped)
         expires_us = _end(entry, kept_us)
         self._store.put(name, content, expires_at=None if expires_us is None else moment_at(expires_us))
         self._usage.note(name, used_us=now_us, expires_us=expires_us)
@@ -239,7 +201,9 @@ class EntryStore:
 
     def invalidate(self, source_id: SourceId | None) -> int:
         """Drop every entry of a source, or of all, with all that points to them; return how many entries there were."""
-        self._held.drop_under(entries_under(source_id))
+        for name in self._held:
+            if name.startswith(entries_under(source_id)):
+                self._held.pop(name)
         self._usage.invalidate(entries_under(source_id))
         counts = {prefix: self._store.delete(prefix + _steps(source_id)) for prefix in INVALIDATED}
         return counts[ENTRIES]
@@ -252,8 +216,7 @@ class EntryStore:
         content = self._store.get(name)
         entry = decode_entry(content, name=name)
         if entry is None or content is None:
-            if self._held.get(name) is not None:
-                self._held.drop([name])
+            self._held.pop(name)
             return None
         held = Held(entry, len(content), now_us)
         self._held.put(name, held)

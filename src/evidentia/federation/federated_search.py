@@ -29,13 +29,12 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import AccessRule
     from evidentia.contracts.evidence import EvidenceRequest
-    from evidentia.contracts.ports import BlockingExecutor, BlockingRetriever, Clock, Retriever, SourceDirectory, TraceSink
+    from evidentia.contracts.ports import BlockingExecutor, BlockingRetriever, Clock, Retriever, SourceDirectory
     from evidentia.contracts.predicates import Matcher
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.search import AccessScope, DenseQuery
     from evidentia.contracts.settings import FanoutSettings, SourceSettings
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.contracts.telemetry import RequestTrace
     from evidentia.federation.candidate_cache import CacheHit, CandidateCache, RequestCache
     from evidentia.federation.source_health import HealthBook
     from evidentia.federation.source_plan import PlannedCall, SourcePlan
@@ -107,7 +106,6 @@ class Federation:
         *,
         cache: CandidateCache,
         health: HealthBook,
-        sink: TraceSink,
         clock: Clock,
         settings: SourceSettings,
         fanout: FanoutSettings,
@@ -116,7 +114,6 @@ class Federation:
         self._directory = directory
         self.cache = cache
         self.health = health
-        self._sink = sink
         self._workers = workers
         self._clock = clock
         self._settings = settings
@@ -222,13 +219,9 @@ class Federation:
         return SourceTrial(source_id=descriptor.source_id, report=reply.report, candidates=reply.candidates)
 
     def keep(self, prepared: PreparedRound, heard: RoundReplies) -> None:
-        """Cache what sources said for the next one who asks."""
+        """Cache what sources said for the next one who asks, and write down what was measured when that is due."""
         if heard.cacheable:
             prepared.cache.put_all(heard.cacheable, precomputed=prepared.prefetch, is_soon=self.writes_behind)
-
-    def trace(self, trace: RequestTrace) -> None:
-        """Tell those who watch over the engine of an answer, and write down what was measured when that is due."""
-        self._sink.record(trace)
         self.health.flush(only_when_due=True)
 
     def changed(self, source_id: SourceId | None = None) -> int:

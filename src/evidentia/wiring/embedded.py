@@ -122,10 +122,10 @@ class EmbeddedComponents:
         """Return the engine with these settings; those of the base are `config`."""
         with self._lock:
             if config not in self._engines:
-                self._engines[config] = self._make_engine(config, federation=self.federation)
+                self._engines[config] = self._make_engine(config, federation=lambda: self.federation)
             return self._engines[config]
 
-    def _make_engine(self, config: EngineConfig, *, federation: Federation | None) -> Engine:
+    def _make_engine(self, config: EngineConfig, *, federation: Callable[[], Federation] | None) -> Engine:
         return Engine(
             self.index,
             receipts=self.receipts,
@@ -134,6 +134,7 @@ class EmbeddedComponents:
             clock=self.clock,
             entropy=self._entropy,
             federation=federation,
+            sink=None if federation is None else self.traces,
             governing=Governing(self._policies_in_force, lambda: self.control().answers),
             offloader=self._offloader,
         )
@@ -262,7 +263,6 @@ class EmbeddedComponents:
                 self.runtime, settings=self.settings.cache, clock=self.clock, intake=intake_identity(self.settings.sources)
             ),
             health=HealthBook(self.runtime, clock=self.clock),
-            sink=self.traces,
             clock=self.clock,
             settings=self.settings.sources,
             fanout=self.settings.fanout,
