@@ -138,10 +138,14 @@ def test_append_returns_the_seals_that_the_log_reads_back(log: EmbeddedDecisionL
 
 def test_a_seal_is_that_of_the_entry_where_another_chain_states_the_policies_again(tmp_path: Path) -> None:
     log = _log(tmp_path, max_bytes=1)
-    log.append([_entry("", call=PoliciesRecorded(policies=()))]).records()
+    log.append([_entry("", call=PoliciesRecorded(policies=()))])
+    log.flush()
     log._appender.break_off()  # as after a torn write: the next entries begin another chain, which states the policies first
-    taken = log.append([_entry("first"), _entry("second")]).records()
+    appended = log.append([_entry("first"), _entry("second")])
+    with pytest.raises(BaseStateError, match="not written yet"):
+        appended.records()
     log.close()
+    taken = appended.records()
 
     assert [("first", 2), ("second", 3)] == [
         (record.entry.call.name, record.seq) for record in taken if isinstance(record.entry.call, StepCall)

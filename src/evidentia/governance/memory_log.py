@@ -37,7 +37,7 @@ class MemoryLog(DecisionLog):
 
     def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
         """Take entries in order."""
-        batch = EntryBatch(tuple(entries), self.flush)
+        batch = EntryBatch(tuple(entries))
         with self._lock:
             self._pending.append(batch)
         return batch

@@ -44,6 +44,7 @@ class RunJournal:
 
     def __init__(self, log: DecisionLog, *, posture: Posture, write: Callable[[AnyCall], LogEntry]) -> None:
         self._append = log.append
+        self._flush = log.flush
         self._watched = log if isinstance(log, SupportsProblem) else None
         self._posture = posture
         self._write = write
@@ -127,6 +128,7 @@ class RunJournal:
         # The violation that is raised shows its record: sealed now, it need not be read back from the log.
         appended = self._append(tuple(entries))
         try:
+            self._flush()
             records: Sequence[LogRecord | None] = appended.records()
         except (BaseStateError, OSError):  # what cannot be written yet is no record; the log's `problem` says why
             records = (None,) * len(entries)

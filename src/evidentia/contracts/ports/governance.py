@@ -53,7 +53,7 @@ class AppendedEntries(Protocol):
     """What a log took with one `append`."""
 
     def records(self) -> Sequence[LogRecord]:
-        """Return the entries with their seals, in order; what is still buffered is written first, or BaseStateError says why not."""
+        """Return the entries with their seals, in order; BaseStateError while the log has not written them: flush it first."""
         ...
 
 

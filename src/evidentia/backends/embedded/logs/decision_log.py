@@ -93,7 +93,7 @@ class EmbeddedDecisionLog(DecisionLog):
 
     def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
         """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
-        batch = EntryBatch(tuple(entries), self._drain)
+        batch = EntryBatch(tuple(entries))
         if not batch.entries:
             batch.settle("", ())
         elif self._is_durable:
