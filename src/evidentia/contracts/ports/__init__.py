@@ -14,7 +14,7 @@ from evidentia.contracts.ports.federation import (
     SourceRegistry,
     SupportsDataVersion,
 )
-from evidentia.contracts.ports.governance import AnswerLog, AppendedEntries, DecisionLog, GovernedRun, Governor, PolicyStore, SourceTexts
+from evidentia.contracts.ports.governance import AnswerLog, DecisionLog, GovernedRun, Governor, PolicyStore, SourceTexts
 from evidentia.contracts.ports.inference import (
     ClaimScorer,
     DocumentReader,
@@ -63,7 +63,6 @@ from evidentia.contracts.ports.storage import (
 
 __all__ = [
     "AnswerLog",
-    "AppendedEntries",
     "BaseReader",
     "BlockingExecutor",
     "BlockingRetriever",

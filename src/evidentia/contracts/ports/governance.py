@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord, PolicyDecision, Verdict
+    from evidentia.contracts.decisions import AppendedEntries, LogEntry, LogHead, LogRecord, PolicyDecision, Verdict
     from evidentia.contracts.policies import Policy, PolicyBody, PolicyChange, PolicyId, StoredPolicy
     from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts, RunId
 
@@ -46,14 +46,6 @@ class PolicyStore(Protocol):
 
     def changes(self, *, tenant: str, after: int = 0, limit: int = 100) -> Sequence[PolicyChange]:
         """Return who changed what, oldest first."""
-        ...
-
-
-class AppendedEntries(Protocol):
-    """What a log took with one `append`."""
-
-    def records(self) -> Sequence[LogRecord]:
-        """Return the entries with their seals, in order; BaseStateError while the log has not written them: flush it first."""
         ...
 
 
