@@ -457,7 +457,7 @@ def test_many_backups_are_whole_while_versions_go_too(base: Base, tmp_path: Path
 def test_a_backup_that_is_killed_leaves_nothing_that_restores_to_half_a_base(base: Base, tmp_path: Path, name: str) -> None:
     """The process kills itself when it has come so far; how far there is to go shows when it no longer dies."""
     refusals = 0
-    for calls in range(1, 100, 2 if IS_SOAKED else 5):
+    for calls in range(1, 100, 2 if IS_SOAKED else 3):
         child = subprocess.run([sys.executable, str(RIG), "killed", str(base.path), name, str(calls)], check=False, capture_output=True)
         left = tmp_path / f"{name}.partial" / ("files.tar" if name.endswith(".tar") else "files")
         if child.returncode == 0:
