@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError
-from evidentia.contracts.evidence import SignalScores
-from evidentia.contracts.ids import document_of
-from evidentia.contracts.receipts import ReplayReport
-from evidentia.contracts.search import LexicalQuery
+from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, EvidenceResponse, SignalScores
+from evidentia.contracts.ids import ChunkId, ReceiptId, document_of
+from evidentia.contracts.receipts import EngineConfig, Receipt, ReplayReport, WhyReport
+from evidentia.contracts.search import AccessScope, LexicalQuery
 from evidentia.engine.explanation import explain
 from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON
 from evidentia.engine.stage_log import StageLog
@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, EvidenceResponse
-    from evidentia.contracts.ids import ChunkId, ReceiptId
     from evidentia.contracts.ports import Clock, EvidenceIndex, ReceiptLog
-    from evidentia.contracts.receipts import EngineConfig, Receipt, WhyReport
     from evidentia.contracts.retrieval import ExternalCandidate
-    from evidentia.contracts.search import AccessScope
     from evidentia.engine.pipeline import Engine
 
 _OTHERS_FLAGS = (CONFLICT_LOST, CONFLICT_WON)

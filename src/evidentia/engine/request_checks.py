@@ -6,7 +6,7 @@ Field ranges stand on the types; here is what spans fields or needs another read
 from __future__ import annotations
 
 import math
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,7 +20,6 @@ from evidentia.text.counting import TOKENIZER_BASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from evidentia.contracts.settings import SearchSettings
 

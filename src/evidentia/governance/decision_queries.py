@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus, PolicyDecision
+from evidentia.contracts.decisions import DecisionStatus, LogRecord, PolicyDecision
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.protocol import SpanId
@@ -29,21 +29,16 @@ from evidentia.contracts.runs import (
     ToolCall,
 )
 from evidentia.governance.decision_expansion import Expander, expand, inputs_of, micros
-from evidentia.governance.log_scan import ScannedRecord, policies_in, run_needle, runs_of, scan, scan_headers
-from evidentia.governance.reverse_reader import LogPosition, NewestFirst, RecordFilter
+from evidentia.governance.log_scan import KeptLogs, ScannedRecord, policies_in, run_needle, runs_of, scan, scan_headers
+from evidentia.governance.reverse_reader import LogPosition, NewestFirst, PendingRecord, RecordFilter
 from evidentia.governance.run_summaries import summaries
-from evidentia.provenance.decision_lines import ADMIN_RUN
+from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
-    from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.judging import Judgement
     from evidentia.contracts.runs import AnyCall, RunStatus, RunSummary
-    from evidentia.governance.log_scan import KeptLogs
-    from evidentia.governance.reverse_reader import PendingRecord
-    from evidentia.provenance.decision_lines import LineHeader
 
 
 __all__ = ["DecisionFilter", "DecisionSlice", "LogPosition", "decisions", "expand", "runs", "summaries", "trace"]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 
 from evidentia.contracts.canonical import sha256_hex
-from evidentia.contracts.documents import PreparedChunk, PreparedDocument
+from evidentia.contracts.documents import PreparedChunk, PreparedDocument, ReadDocument
 from evidentia.contracts.ids import SemanticVersion, Sha256, ToolId, chunk_id_of
-from evidentia.contracts.layout import Attachment, DocumentImage, DocumentLayout
+from evidentia.contracts.layout import Attachment, DocumentImage, DocumentLayout, ExtractedImage, ExtractedText
 from evidentia.contracts.provenance import DocumentCustody, OriginDescriptor, ToolStamp, TransformationRecord
-from evidentia.contracts.tables import TableCard, table_id_of
+from evidentia.contracts.tables import CellValue, ExtractedTable, TableCard, table_id_of
 from evidentia.contracts.vocabulary import SourceType
 from evidentia.ingest.reasons import NoteReason
 from evidentia.provenance.custody_chain import DocumentChain, chunk_record
@@ -28,10 +28,6 @@ from evidentia.text.prompt_injection import hostile_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from evidentia.contracts.documents import ReadDocument
-    from evidentia.contracts.layout import ExtractedImage, ExtractedText
-    from evidentia.contracts.tables import CellValue, ExtractedTable
 
 
 CHUNKER = ToolId("evidentia.ingest.chunking")

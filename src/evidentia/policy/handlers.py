@@ -12,7 +12,7 @@ import msgspec
 
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.decisions import DecisionStatus, JudgeAsk
-from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.errors import FieldProblem, InvalidFieldError
 from evidentia.contracts.policies import Policy, PolicyAction
 from evidentia.contracts.protocol import Metadata, RunCall
 from evidentia.contracts.runs import GroundingEntry, Phase, RetrievedDocument, RunEnded
@@ -20,7 +20,6 @@ from evidentia.contracts.runs import GroundingEntry, Phase, RetrievedDocument, R
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evidentia.contracts.errors import FieldProblem
     from evidentia.contracts.ids import Sha256
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from evidentia.contracts.errors import FieldProblem, InvalidFieldError
 from evidentia.contracts.protocol import FirstRetry, Profile, ProtocolRule, QuestionType, SelfKnowledge, Shortfall, ToolRole, TopK
 from evidentia.policy.rule_checks import field_problems, nearest, shown, unknown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 # --- built-in profiles ---
 # The two profiles that come with Evidentia, as data: one that expects the first call to do, and one that leaves no source unasked.

@@ -5,7 +5,7 @@ Rules and profile are made into tables once, so that a call is decided by a few 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self
 
 import msgspec
@@ -18,8 +18,6 @@ from evidentia.policy.protocol_profiles import TOOL_NAMES, active_rules, profile
 from evidentia.policy.rule_checks import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evidentia.contracts.errors import FieldProblem
     from evidentia.contracts.protocol import Metadata, ToolAnswered
 

@@ -14,10 +14,10 @@ import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.policies import Enforcement, PolicyAction
-from evidentia.contracts.protocol import ProtocolRule, ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
+from evidentia.contracts.protocol import ProtocolRule, ReplyDrafted, ReplyFinding, RunCall, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import Phase, RunEnded, RunStatus
-from evidentia.policy.handlers import Category, CategoryOutcome, stored
-from evidentia.policy.protocol_calls import judge_ask
+from evidentia.policy.handlers import Category, CategoryOutcome, TypedPolicy, Violation, stored
+from evidentia.policy.protocol_calls import CallRuling, judge_ask
 from evidentia.policy.protocol_profiles import FIRST_CALL
 from evidentia.policy.protocol_rules import ProtocolRules, QuestionState, Terms, check_protocol, is_bound
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evidentia.contracts.decisions import JudgeAsk
-    from evidentia.contracts.protocol import ReplyFinding, RunCall
-    from evidentia.policy.handlers import TypedPolicy, Violation
-    from evidentia.policy.protocol_calls import CallRuling
 
 
 _TITLE: Final = "Protocol"

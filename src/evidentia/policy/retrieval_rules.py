@@ -10,22 +10,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus
+from evidentia.contracts.decisions import DecisionStatus, JudgeAsk
 from evidentia.contracts.errors import FieldProblem
-from evidentia.contracts.policies import Compat, PolicyAction, RetrievalRules
-from evidentia.contracts.runs import BatchClosed, GroundingEntry, LlmCall, Phase, RetrievedDocument, RunEnded, StepCall, ToolCall
-from evidentia.policy.handlers import Category, CategoryOutcome, Violation, check_call, is_out_of_range, set_digest, stored
+from evidentia.contracts.policies import Compat, Policy, PolicyAction, RetrievalRules
+from evidentia.contracts.runs import BatchClosed, BatchId, GroundingEntry, LlmCall, Phase, RetrievedDocument, RunEnded, StepCall, ToolCall
+from evidentia.policy.handlers import Category, CategoryOutcome, TypedPolicy, Violation, check_call, is_out_of_range, set_digest, stored
 from evidentia.policy.posture import action_of, posture_of
 from evidentia.policy.rule_checks import days, percent, percent_of, shown, two_decimals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evidentia.contracts.decisions import JudgeAsk
-    from evidentia.contracts.policies import Policy
     from evidentia.contracts.protocol import Metadata, RunCall
-    from evidentia.contracts.runs import BatchId
-    from evidentia.policy.handlers import TypedPolicy
 
 
 # Asking an enumeration for a member costs more than a comparison, and these are compared at every call.

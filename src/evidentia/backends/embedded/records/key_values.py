@@ -23,15 +23,13 @@ from evidentia.backends.embedded.records.key_value_rows import (
     rows_of,
     within_prefix,
 )
-from evidentia.contracts.ports import KeyValueStore, SupportsBatchReads, SupportsKeyScan, SupportsTransactions
+from evidentia.contracts.ports import Clock, KeyValueStore, SupportsBatchReads, SupportsKeyScan, SupportsTransactions
 from evidentia.foundation.sqlite_file import connect, is_transient, to_microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
-
-    from evidentia.contracts.ports import Clock
 
 
 Answer = TypeVar("Answer")
