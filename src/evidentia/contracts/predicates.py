@@ -28,38 +28,6 @@ from evidentia.contracts.predicate_values import (
     kind_of,
 )
 
-__all__ = [
-    "MAX_CHARS",
-    "MAX_CNF_CLAUSES",
-    "MAX_CNF_LITERALS",
-    "MAX_DEPTH",
-    "MAX_NAME_CHARS",
-    "MAX_NODES",
-    "MAX_VALUES",
-    "METADATA_FIELDS",
-    "And",
-    "Atom",
-    "Compare",
-    "Contains",
-    "Exists",
-    "FieldKind",
-    "In",
-    "Matcher",
-    "Not",
-    "NotIn",
-    "Number",
-    "Operator",
-    "Or",
-    "Predicate",
-    "Value",
-    "check_fields",
-    "check_limits",
-    "fields_of",
-    "matcher_of",
-    "matches",
-    "to_cnf",
-]
-
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 1024
 MAX_VALUES: Final = 4096

@@ -15,7 +15,8 @@ from evidentia.contracts.canonical import SAFE_INTEGER
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.predicate_text import parse
-from evidentia.contracts.predicates import METADATA_FIELDS, Exists, check_fields
+from evidentia.contracts.predicate_values import METADATA_FIELDS
+from evidentia.contracts.predicates import Exists, check_fields
 from evidentia.text.counting import TOKENIZER_BASES
 
 if TYPE_CHECKING:
