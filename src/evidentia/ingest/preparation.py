@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
-from evidentia.contracts.canonical import sha256_hex
+from evidentia.contracts.canonical import has_utf8, sha256_hex
 from evidentia.contracts.documents import PreparedChunk, PreparedDocument, ReadDocument
 from evidentia.contracts.ids import SemanticVersion, Sha256, ToolId, chunk_id_of
 from evidentia.contracts.layout import Attachment, DocumentImage, DocumentLayout, ExtractedImage, ExtractedText
@@ -278,11 +278,7 @@ def _is_column(column: tuple[CellValue, ...]) -> bool:
 
 def _is_text(words: Iterable[str]) -> bool:
     """Tell whether texts have a UTF-8 form, which half a surrogate pair has not; the space keeps two halves from meeting."""
-    try:
-        " ".join(words).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return has_utf8(" ".join(words))
 
 
 def _words(text: str) -> str:
