@@ -215,7 +215,22 @@ def plain_category(
     return Category(name=name, title=title, rules=rules, compile=compiled, check=check)
 
 
-class _CompiledPlain(Generic[S]):
+class Unjudged:
+    """Implements the part of `CompiledCategory` that is the same wherever no judge is asked."""
+
+    title: str
+
+    def begin(self) -> CategoryOutcome:
+        """Return what is said before anything was recorded."""
+        return stored(self.title)
+
+    def asks(self, call: RunCall) -> Sequence[JudgeAsk]:
+        """Return nothing."""
+        del call
+        return ()
+
+
+class _CompiledPlain(Unjudged, Generic[S]):
     def __init__(self, title: str, policies: tuple[TypedPolicy, ...], listens_to: tuple[type[RunCall], ...], handlers: Handlers[S]) -> None:
         self.title = title
         self.policies = policies
@@ -224,13 +239,6 @@ class _CompiledPlain(Generic[S]):
 
     def start(self) -> _PlainRun[S]:
         return _PlainRun(self)
-
-    def begin(self) -> CategoryOutcome:
-        return stored(self.title)
-
-    def asks(self, call: RunCall) -> Sequence[JudgeAsk]:
-        del call
-        return ()
 
     def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         del count
