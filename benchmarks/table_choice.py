@@ -25,7 +25,7 @@ from evidentia.evaluation.datasets import load_dataset
 from evidentia.evaluation.measures import Measure, score_rankings
 from evidentia.tables.table_choice import TableIndex, TableVectors, card_text
 from evidentia.text.tokens import STOP_WORDS, Tokeniser
-from evidentia.text.weights import bm25_impacts, idf_fixed
+from evidentia.text.weights import Bm25, idf_fixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -165,6 +165,8 @@ def rank_bm25(questions: Sequence[Asked]) -> dict[str, list[str]]:
     records = sorted(read_records(), key=lambda record: str(record["_id"]))
     bags = [[term for term in tokeniser.terms(f"{record['title']} {record['text']}") if term not in STOP_WORDS] for record in records]
     lengths = np.array([len(bag) for bag in bags], np.int32)
+    setting = Bm25.of(total_length=int(lengths.sum()), documents=len(bags), k1_milli=900, b_milli=400)
+    norms = setting.norms(lengths)
     rankings = {}
     for asked in questions:
         totals = np.zeros(len(bags), np.int64)
@@ -174,9 +176,7 @@ def rank_bm25(questions: Sequence[Asked]) -> dict[str, list[str]]:
             if term in STOP_WORDS or not len(found):
                 continue
             idf = idf_fixed("lucene", documents=len(bags), containing=len(found))
-            totals[found] += bm25_impacts(
-                frequencies[found], lengths[found], idf=idf, total_length=int(lengths.sum()), documents=len(bags), k1_milli=900, b_milli=400
-            )
+            totals[found] += setting.impacts(frequencies[found], norms[found], idf=idf)
         order = np.argsort(-totals, kind="stable")[:DEPTH]
         rankings[asked.query_id] = [str(records[place]["_id"]) for place in order if totals[place]]
     return rankings

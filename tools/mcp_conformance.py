@@ -4,7 +4,7 @@
 
 Node comes from PyPI and the two packages from npm, each at the version below, through whatever index pip and npm are set up with.
 The suite runs every server scenario that a protocol revision requires, and those it runs without scoring them. It meets the server as
-`evidentia mcp --http` serves it, with the suite's fixtures in front (`evidentia.testing.mcp_fixtures`). The inspector meets
+`evidentia mcp --http` serves it, with the suite's fixtures in front (`tools/mcp_fixtures.py`). The inspector meets
 `evidentia mcp` itself, over stdio and over HTTP with a token.
 
 Exit code 1: a scenario failed that is not in tools/mcp_conformance_expected.json, one passed that is, one did not run, or the
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import uvicorn
 import yaml
+from mcp_fixtures import add_fixtures
 
 import evidentia
 from evidentia.contracts.access import local_owner
@@ -38,7 +39,6 @@ from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.mcp.http_endpoint import McpEndpoint, mcp_app
 from evidentia.serving.mcp.server import make_server
 from evidentia.serving.operations.served_base import ServedBase
-from evidentia.testing.mcp_fixtures import add_fixtures
 from evidentia.wiring.governance_runtime import open_tokens
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
     python tools/measure_house.py [ROOT [ROOT]] [--json] [--names] [--static]
 
 ROOT is a checkout with its own `.venv`, this one when left out; with two of them the figures stand side by side, before and after.
-The figures are those of src/evidentia without generated code (`protobuf`, `*_pb2.py`) and without the demo corpus, which is material:
+The figures are those of src/evidentia without generated code (`protobuf`, `*_pb2.py`, and any file that says so in its first lines)
+and without the demo corpus, which is material:
 
 - *code lines* hold code: no comment, blank, or docstring, which is any statement that is nothing but a string;
 - an *import cycle* is a group of modules that import one another at module level outside `if TYPE_CHECKING`; that a package is run
@@ -50,6 +51,8 @@ TARGETS: Final = {
 _LAYOUT: Final = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER,
 }  # fmt: skip
+_OPENING_LINES: Final = 5
+_GENERATED_MARKS: Final = ("nothing here is changed by hand", "do not edit")
 
 Report = dict[str, Any]  # JSON: figures by name, and under `names` what each counted
 
@@ -129,6 +132,8 @@ def read_modules(root: Path) -> dict[str, Module]:
         parts = (PACKAGE, *inner.with_suffix("").parts)
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text(encoding="utf-8")
+        if says_it_is_generated(text):
+            continue
         found[name] = Module(name, inner.as_posix(), text, ast.parse(text))
     return found
 
@@ -137,6 +142,12 @@ def is_left_out(inner: Path) -> bool:
     """Say whether a path under the package is generated code or part of the demo corpus."""
     is_generated = inner.parts[0] == "protobuf" or "_pb2" in inner.name
     return is_generated or any(part.startswith("demo_corpus") for part in inner.parts[:-1])
+
+
+def says_it_is_generated(text: str) -> bool:
+    """Say whether the first lines of a file tell that a program wrote it."""
+    opening = text.splitlines()[:_OPENING_LINES]
+    return any(mark in line.lower() for line in opening for mark in _GENERATED_MARKS)
 
 
 # --- lines ---

@@ -52,32 +52,22 @@ __all__ = [
     "restore",
 ]
 
-_EXPORTS = {
-    "AccessRule": "evidentia.contracts.access",
-    "AsyncBase": "evidentia.base.async_base",
-    "AuthorityTier": "evidentia.contracts.vocabulary",
-    "Base": "evidentia.base.sync_base",
-    "Classification": "evidentia.contracts.vocabulary",
-    "EvidenceFragment": "evidentia.contracts.evidence",
-    "EvidenceRequest": "evidentia.contracts.evidence",
-    "EvidenceResponse": "evidentia.base.answers",
-    "EvidentiaError": "evidentia.contracts.errors",
-    "FragmentExport": "evidentia.contracts.provenance",
-    "GroundingScore": "evidentia.contracts.grounding",
-    "InvalidFieldError": "evidentia.contracts.errors",
-    "NotFoundError": "evidentia.contracts.errors",
-    "PolicyAction": "evidentia.contracts.policies",
-    "PolicyBody": "evidentia.contracts.policies",
-    "Principal": "evidentia.contracts.access",
-    "RankingWeights": "evidentia.contracts.evidence",
-    "SourceDescriptor": "evidentia.contracts.sources",
-    "VerifyReport": "evidentia.contracts.provenance",
-    "aconnect": "evidentia.base.async_base",
-    "connect": "evidentia.base.sync_base",
-    "ground": "evidentia.grounding.score",
-    "ground_answer": "evidentia.grounding.score",
-    "restore": "evidentia.base.maintenance",
+_HOMES = {
+    "evidentia.base.answers": ("EvidenceResponse",),
+    "evidentia.base.async_base": ("AsyncBase", "aconnect"),
+    "evidentia.base.maintenance": ("restore",),
+    "evidentia.base.sync_base": ("Base", "connect"),
+    "evidentia.contracts.access": ("AccessRule", "Principal"),
+    "evidentia.contracts.errors": ("EvidentiaError", "InvalidFieldError", "NotFoundError"),
+    "evidentia.contracts.evidence": ("EvidenceFragment", "EvidenceRequest", "RankingWeights"),
+    "evidentia.contracts.grounding": ("GroundingScore",),
+    "evidentia.contracts.policies": ("PolicyAction", "PolicyBody"),
+    "evidentia.contracts.provenance": ("FragmentExport", "VerifyReport"),
+    "evidentia.contracts.sources": ("SourceDescriptor",),
+    "evidentia.contracts.vocabulary": ("AuthorityTier", "Classification"),
+    "evidentia.grounding.score": ("ground", "ground_answer"),
 }
+_EXPORTS = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

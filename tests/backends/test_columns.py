@@ -11,7 +11,7 @@ from evidentia.backends.embedded.records.document_table import EXTRA_PREFIX, Met
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.ids import SourceId, TenantId
-from evidentia.contracts.predicates import METADATA_FIELDS
+from evidentia.contracts.predicate_values import METADATA_FIELDS
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
 
 FACTS = DocumentMetadata(

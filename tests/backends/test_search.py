@@ -14,7 +14,8 @@ from evidentia.contracts.access import AccessRule, Principal, local_owner
 from evidentia.contracts.documents import ChangeSet, DocumentMetadata
 from evidentia.contracts.ids import DocumentId, PrincipalId, SourceId, TenantId
 from evidentia.contracts.predicate_text import parse
-from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Number, Or, matches
+from evidentia.contracts.predicate_values import Number
+from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, matches
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.settings import SearchSettings
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import AccessRule as Rule
     from evidentia.contracts.documents import PreparedDocument
-    from evidentia.contracts.predicates import Predicate, Value
+    from evidentia.contracts.predicate_values import Value
+    from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.search import AccessScope, LexicalHits
     from evidentia.wiring.embedded import EmbeddedComponents
 

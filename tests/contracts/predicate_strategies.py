@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or
 
 if TYPE_CHECKING:
-    from evidentia.contracts.predicates import Operator, Predicate, Value
+    from evidentia.contracts.predicate_values import Value
+    from evidentia.contracts.predicates import Operator, Predicate
 
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 

@@ -10,8 +10,8 @@ from predicate_strategies import predicate_trees
 from evidentia.contracts import predicates
 from evidentia.contracts.errors import FilterSyntaxError, InvalidFieldError
 from evidentia.contracts.predicate_text import KEYWORDS, MAX_TEXT_CHARS, parse, render
-from evidentia.contracts.predicate_values import Number
-from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, Predicate, Value
+from evidentia.contracts.predicate_values import Number, Value
+from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, Predicate
 from soak import cases
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])

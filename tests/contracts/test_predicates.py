@@ -14,7 +14,7 @@ from predicate_strategies import OPERATORS, predicate_trees
 
 from evidentia.contracts import predicates
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.contracts.predicate_values import METADATA_FIELDS, Number
+from evidentia.contracts.predicate_values import METADATA_FIELDS, Number, Value
 from evidentia.contracts.predicates import (
     And,
     Compare,
@@ -26,7 +26,6 @@ from evidentia.contracts.predicates import (
     Operator,
     Or,
     Predicate,
-    Value,
     check_fields,
     fields_of,
     matcher_of,

@@ -9,6 +9,8 @@ from evidentia.federation.deadline import SHARES, Stages
 
 deadlines = st.integers(1, 60) | st.integers(1, 2**32 - 1)
 
+AFTER_SOURCES = ("fuse", "rerank", "diversify", "provenance")
+
 
 def test_the_shares_are_the_whole() -> None:
     assert 100 == sum(SHARES.values())
@@ -17,8 +19,9 @@ def test_the_shares_are_the_whole() -> None:
 def test_half_a_second_is_divided_as_the_seed_says() -> None:
     stages = Stages(500)
 
-    assert (20, 5, 350) == (stages.decompose_ms, stages.select_ms, stages.fan_out_ms)
-    assert (10, 80, 15, 10, 10) == (stages.fuse_ms, stages.rerank_ms, stages.diversify_ms, stages.provenance_ms, stages.margin_ms)
+    assert (20, 5, 350) == (stages.share_ms("decompose"), stages.share_ms("select"), stages.fan_out_ms)
+    assert [10, 80, 15, 10] == [stages.share_ms(stage) for stage in AFTER_SOURCES]
+    assert 10 == stages.margin_ms
     assert (125, 375) == (stages.post_retrieval_ms, stages.fan_out_ends_ms)
 
 
@@ -58,7 +61,7 @@ def test_no_wait_passes_the_deadline_and_none_is_nothing_while_there_is_time(dea
 @given(deadlines)
 def test_stages_never_add_up_to_more_than_the_deadline(deadline: int) -> None:
     stages = Stages(deadline)
-    after = (stages.fuse_ms, stages.rerank_ms, stages.diversify_ms, stages.provenance_ms)
+    after = [stages.share_ms(stage) for stage in AFTER_SOURCES]
 
     assert 1 <= stages.fan_out_ends_ms <= deadline
     assert sum(after) <= stages.post_retrieval_ms

@@ -69,6 +69,7 @@ PACKAGE = {
     "hall/lamp.py": '"""Another lamp."""\n\nfrom evidentia.room import desk\n\n\nclass Desk:\n    """Another."""\n\n    real = desk\n',
     "protobuf/made_pb2.py": "GENERATED = 1\n",
     "hall/demo_corpus/client.py": "MATERIAL = 1\n",
+    "hall/made.py": '"""Written by tools/make.py; nothing here is changed by hand."""\n\nGENERATED = 1\n',
 }
 
 
@@ -123,8 +124,16 @@ def test_a_string_after_code_in_its_line_is_prose_and_the_line_still_counts() ->
 def test_generated_code_and_material_are_left_out(checkout: Path) -> None:
     report = report_of(checkout)
 
-    assert len(PACKAGE) - 2 == report["files"]
+    assert len(PACKAGE) - 3 == report["files"]
     assert len(PACKAGE) == report["whole_tree"]["all"]["files"]
+
+
+def test_code_that_speaks_of_generated_files_further_down_is_counted(checkout: Path) -> None:
+    before = report_of(checkout)["code_lines"]
+    path = checkout / "src" / "evidentia" / "hall" / "maker.py"
+    path.write_text('"""Makes files."""\n\n\n\n\nHEAD = "nothing here is changed by hand"\n', encoding="utf-8")
+
+    assert before + 1 == report_of(checkout)["code_lines"]
 
 
 def test_a_cycle_by_lazy_imports_or_types_is_none_at_run_time(checkout: Path) -> None:

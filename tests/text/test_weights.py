@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, bm25_impacts, idf_fixed, ln_fixed, tfidf_impacts
+from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, idf_fixed, ln_fixed, tfidf_impacts
 
 MAX_DOCUMENTS = (1 << 31) - 1
 LENGTHS = st.lists(st.integers(0, MAX_DOCUMENTS), min_size=1, max_size=8)
@@ -103,15 +103,8 @@ def test_arrays_and_plain_integers_agree(
     total = min(total_length, documents << 18)
     setting = Bm25.of(total_length=total, documents=documents, k1_milli=k1_milli, b_milli=b_milli)
     pairs = list(zip(frequencies, lengths, strict=False))
-    impacts = bm25_impacts(
-        np.array([frequency for frequency, _ in pairs], np.int32),
-        np.array([length for _, length in pairs], np.int32),
-        idf=idf,
-        total_length=total,
-        documents=documents,
-        k1_milli=k1_milli,
-        b_milli=b_milli,
-    )
+    norms = setting.norms(np.array([length for _, length in pairs], np.int32))
+    impacts = setting.impacts(np.array([frequency for frequency, _ in pairs], np.int32), norms, idf=idf)
 
     assert [setting.impact(frequency, length, idf=idf) for frequency, length in pairs] == impacts.tolist()
 

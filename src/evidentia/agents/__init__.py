@@ -37,25 +37,15 @@ __all__ = [
     "tool",
 ]
 
-_EXPORTS = {
-    "ApprovalDecision": "evidentia.agents.enforcement",
-    "Context": "evidentia.agents.context",
-    "InvalidRecordError": "evidentia.agents.errors",
-    "PolicyCheck": "evidentia.agents.enforcement",
-    "PolicyInvalidError": "evidentia.contracts.errors",
-    "PolicyViolationError": "evidentia.contracts.errors",
-    "auto_approve": "evidentia.agents.enforcement",
-    "auto_deny": "evidentia.agents.enforcement",
-    "decision": "evidentia.agents.decorators",
-    "get_current_context": "evidentia.agents.current_context",
-    "observe": "evidentia.agents.decorators",
-    "prompt_approval": "evidentia.agents.enforcement",
-    "reasoning": "evidentia.agents.decorators",
-    "retrieval": "evidentia.agents.decorators",
-    "retry": "evidentia.agents.decorators",
-    "step": "evidentia.agents.decorators",
-    "tool": "evidentia.agents.decorators",
+_HOMES = {
+    "evidentia.agents.context": ("Context",),
+    "evidentia.agents.current_context": ("get_current_context",),
+    "evidentia.agents.decorators": ("decision", "observe", "reasoning", "retrieval", "retry", "step", "tool"),
+    "evidentia.agents.enforcement": ("ApprovalDecision", "PolicyCheck", "auto_approve", "auto_deny", "prompt_approval"),
+    "evidentia.agents.errors": ("InvalidRecordError",),
+    "evidentia.contracts.errors": ("PolicyInvalidError", "PolicyViolationError"),
 }
+_EXPORTS = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
-from evidentia.agents.current_context import Span, current_span, enter, get_current_context, innermost_span, leave, open_span
+from evidentia.agents.current_context import Entered, Span, current_span, enter, get_current_context, innermost_span, leave, open_span
 from evidentia.agents.enforcement import VerdictEnforcer
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.agents.governors import new_run_id
+from evidentia.agents.governors import AnyBase, new_run_id
 from evidentia.agents.record_values import (
     LARGEST,
     MAX_AGE_DAYS,
@@ -31,7 +31,7 @@ from evidentia.agents.record_values import (
     source_count,
 )
 from evidentia.agents.recorded_run import RecordedRun
-from evidentia.contracts.policies import DEFAULT_TENANT, PolicyAction
+from evidentia.contracts.policies import DEFAULT_TENANT, PolicyAction, PolicyBody
 from evidentia.contracts.runs import (
     BatchClosed,
     BatchId,
@@ -53,13 +53,10 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from types import TracebackType
 
-    from evidentia.agents.current_context import Entered
     from evidentia.agents.enforcement import OnPolicyBlock, PolicyCheck
-    from evidentia.agents.governors import AnyBase
     from evidentia.contracts.decisions import Evaluation, PolicyDecision, Verdict
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
     from evidentia.contracts.grounding import GroundingReport
-    from evidentia.contracts.policies import PolicyBody
     from evidentia.contracts.ports import Clock
     from evidentia.contracts.protocol import SpanId
     from evidentia.contracts.runs import AnyCall

@@ -10,7 +10,7 @@ import contextvars
 import functools
 import inspect
 import threading
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar, overload
 
 from evidentia.agents.context import Context
@@ -23,7 +23,6 @@ from evidentia.wiring.system import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     Function = Callable[..., Any]  # Any: whatever is decorated keeps its own types
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 import msgspec
 
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.contracts.decisions import DecisionStatus, Evaluation
+from evidentia.contracts.decisions import DecisionStatus, Evaluation, PolicyDecision, Verdict
 from evidentia.contracts.errors import PolicyViolationError
 from evidentia.contracts.policies import PolicyAction, Posture
 from evidentia.contracts.protocol import Metadata
@@ -18,7 +18,6 @@ from evidentia.wiring.system import SystemClock
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.ports import GovernedRun
 
     OnPolicyBlock = Callable[[PolicyViolationError], "ApprovalDecision"]

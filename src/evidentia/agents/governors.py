@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_chec
 from evidentia.agents.enforcement import SupportsDecisionOf
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.contracts.errors import EvidentiaError, RunForgottenError, ServiceUnavailableError
-from evidentia.contracts.policies import Posture
-from evidentia.contracts.ports import GovernedRun, Governor
-from evidentia.contracts.runs import CheckBypassed, RunId
+from evidentia.contracts.policies import PolicyBody, Posture, StoredPolicy
+from evidentia.contracts.ports import Clock, Entropy, GovernedRun, Governor
+from evidentia.contracts.runs import AnyCall, CheckBypassed, RunEnded, RunFacts, RunId
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.run_journal import bypass_verdict
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evidentia.contracts.decisions import PolicyDecision, Verdict
-    from evidentia.contracts.policies import PolicyBody, StoredPolicy
-    from evidentia.contracts.ports import Clock, Entropy
-    from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts
     from evidentia.governance.governed_runs import LocalRun
 
 

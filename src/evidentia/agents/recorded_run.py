@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from evidentia.agents.enforcement import HasAlerts
+from evidentia.agents.enforcement import HasAlerts, VerdictEnforcer
 from evidentia.agents.errors import InvalidRecordError
-from evidentia.agents.governors import checked_bodies, resolve_governor
+from evidentia.agents.governors import AnyBase, GovernorSource, checked_bodies, resolve_governor
 from evidentia.contracts.errors import InvalidFieldError, PolicyViolationError
-from evidentia.contracts.runs import RunEnded, RunStatus
+from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts, RunId, RunStatus, StepCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.agents.enforcement import VerdictEnforcer
-    from evidentia.agents.governors import AnyBase, GovernorSource
     from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.policies import PolicyBody
     from evidentia.contracts.ports import GovernedRun
-    from evidentia.contracts.runs import AnyCall, RunFacts, RunId, StepCall
 
 _NOT_RUNNING: Final = "nothing is recorded outside of it; use it with `with` or `async with`, and record inside"
 

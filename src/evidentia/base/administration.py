@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
-from evidentia.contracts.evidence import SubQuery
+from evidentia.contracts.evidence import CoverageReport, EvidenceRequest, SubQuery
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import SourceAsk, SourceTrial, WarmReport
-from evidentia.contracts.sources import FreshnessReport, Note, SourceConnection, SourceDescriptor, SourceStatus
+from evidentia.contracts.sources import FreshnessReport, Note, SourceConnection, SourceCount, SourceDescriptor, SourceStatus
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind, CoverageState, LatencyTier, QueryCapability, SourceType
 from evidentia.federation.source_health import freshness_report
 from evidentia.policy.access import access_scope, may_ask
@@ -21,12 +21,9 @@ from evidentia.sources.registration import checked_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.evidence import CoverageReport, EvidenceRequest
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
-    from evidentia.contracts.sources import SourceCount
     from evidentia.wiring.components import BaseComponents
 
 

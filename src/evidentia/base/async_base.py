@@ -16,13 +16,13 @@ from evidentia.base.answers import EvidenceResponse
 from evidentia.base.base_ingest import embed_into, ingest_into, ingest_options
 from evidentia.base.maintenance import check_up
 from evidentia.contracts import evidence as messages
-from evidentia.contracts.access import local_owner, normalised
-from evidentia.contracts.documents import DEFAULT_SOURCE, AccessChange, ChangeSet, CommitSummary
+from evidentia.contracts.access import AccessRule, Principal, local_owner, normalised
+from evidentia.contracts.documents import DEFAULT_SOURCE, AccessChange, ChangeSet, CommitSummary, StoredChunk, VersionDiff, VersionSummary
 from evidentia.contracts.errors import InvalidFieldError, NotAllowedError
-from evidentia.contracts.evidence import FinalResponse
+from evidentia.contracts.evidence import EvidenceRequest, FinalResponse, StreamEvent
 from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, Sha256, SourceId
-from evidentia.contracts.provenance import FragmentExport
-from evidentia.contracts.tables import TableId
+from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
+from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard, TableId
 from evidentia.engine.answer_verification import verify_response
 from evidentia.engine.request_checks import request_from
 from evidentia.provenance import verification
@@ -33,20 +33,15 @@ from evidentia.wiring.settings_file import has_base
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 
-    from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport
-    from evidentia.contracts.documents import StoredChunk, VersionDiff, VersionSummary
-    from evidentia.contracts.evidence import EvidenceRequest, StreamEvent
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.ports import Governor
-    from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport, IngestProgress, IngestReport
     from evidentia.contracts.retrieval import SourceTrial, WarmReport
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
-    from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
     from evidentia.wiring.components import BaseComponents

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from evidentia.contracts.access import AccessRule
-from evidentia.contracts.documents import IngestOptions
+from evidentia.contracts.documents import CommitSummary, IngestOptions
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.ids import SourceId, TenantId
 from evidentia.contracts.sources import SourceDescriptor
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from evidentia.contracts.documents import CommitSummary
     from evidentia.contracts.ports import Encoder, SourceWriter
     from evidentia.contracts.reports import IngestProgress, IngestReport
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -20,18 +20,18 @@ import msgspec
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.async_base import AsyncBase
 from evidentia.base.base_ingest import ingest_options
-from evidentia.base.remote_ingest import prepare_sending, send
+from evidentia.base.remote_ingest import Parcel, prepare_sending, send
 from evidentia.contracts import doors
 from evidentia.contracts import evidence as messages
-from evidentia.contracts.access import DEFAULT_TENANT
+from evidentia.contracts.access import DEFAULT_TENANT, AccessRule, Principal
 from evidentia.contracts.control import PolicyPage
 from evidentia.contracts.documents import DEFAULT_SOURCE, CommitSummary
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.contracts.evidence import FinalResponse
+from evidentia.contracts.evidence import EvidenceRequest, FinalResponse, StreamEvent
 from evidentia.contracts.operations import LIMIT, MAX_LIMIT, OPERATION_BY_NAME, OPERATIONS, Operation
-from evidentia.contracts.policies import StoredPolicy
+from evidentia.contracts.policies import PolicyBody, StoredPolicy
 from evidentia.contracts.provenance import FragmentExport, VerifyReport
-from evidentia.contracts.reports import IngestReport
+from evidentia.contracts.reports import IngestProgress, IngestReport
 from evidentia.contracts.retrieval import WarmReport
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vectors import EmbedProgress, EmbedReport
@@ -39,16 +39,9 @@ from evidentia.engine.request_checks import request_from
 from evidentia.wiring.remote_calls import open_calls
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-
-    from evidentia.base.remote_ingest import Parcel
-    from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport
-    from evidentia.contracts.evidence import EvidenceRequest, StreamEvent
     from evidentia.contracts.ids import DocumentId
-    from evidentia.contracts.policies import PolicyBody
     from evidentia.contracts.ports import Governor, OperationCalls
-    from evidentia.contracts.reports import IngestProgress
     from evidentia.contracts.settings import Settings
 
 Answer = TypeVar("Answer")

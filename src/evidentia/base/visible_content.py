@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
-from evidentia.contracts.ids import ChunkId, DocumentId
-from evidentia.contracts.provenance import FragmentExport
+from evidentia.contracts.ids import ChunkId, DocumentId, Sha256
+from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
 from evidentia.policy.access import access_scope, is_allowed
 from evidentia.provenance import verification
 from evidentia.provenance.custody_chain import stored_chain
@@ -17,10 +17,8 @@ from evidentia.provenance.custody_chain import stored_chain
 if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import StoredChunk, VersionDiff, VersionSummary
-    from evidentia.contracts.ids import Sha256
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.ports import ProvingReader
-    from evidentia.contracts.provenance import ConsistencyProof, VerifyReport
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard, TableId
     from evidentia.wiring.components import BaseComponents

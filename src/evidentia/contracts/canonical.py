@@ -23,6 +23,17 @@ encode_struct = _encoder.encode
 """Encode a message whose fields are canonical by type; a house test checks that such types hold no floats."""
 
 
+def has_utf8(text: str) -> bool:
+    """Tell whether a text has a UTF-8 form, which half a surrogate pair has not."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def encode_record(record: Mapping[str, object]) -> bytes:
     """Return the canonical bytes of a free-form record, refusing what RFC 8785 would have to guess at."""
     _check(record, path="$")

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from evidentia.contracts.canonical import SAFE_INTEGER, encode_struct
+from evidentia.contracts.canonical import SAFE_INTEGER, encode_struct, has_utf8
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.predicate_values import (
     FREE,
@@ -27,38 +27,6 @@ from evidentia.contracts.predicate_values import (
     kind_for,
     kind_of,
 )
-
-__all__ = [
-    "MAX_CHARS",
-    "MAX_CNF_CLAUSES",
-    "MAX_CNF_LITERALS",
-    "MAX_DEPTH",
-    "MAX_NAME_CHARS",
-    "MAX_NODES",
-    "MAX_VALUES",
-    "METADATA_FIELDS",
-    "And",
-    "Atom",
-    "Compare",
-    "Contains",
-    "Exists",
-    "FieldKind",
-    "In",
-    "Matcher",
-    "Not",
-    "NotIn",
-    "Number",
-    "Operator",
-    "Or",
-    "Predicate",
-    "Value",
-    "check_fields",
-    "check_limits",
-    "fields_of",
-    "matcher_of",
-    "matches",
-    "to_cnf",
-]
 
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 1024
@@ -223,13 +191,13 @@ def _values_of(atom: Atom) -> tuple[Value, ...]:
 def _check_name(field: str) -> None:
     if not field or len(field) > MAX_NAME_CHARS:
         raise InvalidFieldError(_shown(field), f"a name has 1 to {MAX_NAME_CHARS} characters")
-    if not _is_unicode(field):
+    if not has_utf8(field):
         raise InvalidFieldError(_shown(field), "the name holds an unpaired surrogate")
 
 
 def _check_value(field: str, value: Value) -> None:
     if isinstance(value, str):
-        if not _is_unicode(value):
+        if not has_utf8(value):
             raise InvalidFieldError(field, f"'{_shown(value)}' holds an unpaired surrogate")
     elif isinstance(value, Number):
         if not is_fraction(value.number):
@@ -270,14 +238,6 @@ def _shown(value: object) -> str:
     """Return a value for a message: short, and safe to print."""
     text = value.number if isinstance(value, Number) else str(value)
     return text[:80].encode("utf-8", "backslashreplace").decode()
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # --- matching ---

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.evidence import GovernedFragment, WithheldFragment
+from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, GovernedFragment, WithheldFragment
 from evidentia.contracts.policies import PolicyAction
-from evidentia.contracts.runs import BatchClosed, BatchId, RetrievedDocument, RunEnded, RunFacts, RunId, RunStatus
+from evidentia.contracts.runs import AnyCall, BatchClosed, BatchId, RetrievedDocument, RunEnded, RunFacts, RunId, RunStatus
 from evidentia.contracts.vocabulary import GovernanceMode
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.decisions import Verdict
-    from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest
     from evidentia.contracts.ports import AnswerLog
-    from evidentia.contracts.runs import AnyCall
 
 NO_POLICIES: Final = PolicySet.of(())
 ANSWER: Final = BatchId("answer")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.ids import chunk_id_of
-from evidentia.contracts.provenance import BrokenLink, FragmentExport, OriginDescriptor, VerifyReport
+from evidentia.contracts.provenance import BrokenLink, FragmentExport, InclusionProof, IngestEvent, OriginDescriptor, VerifyReport
 from evidentia.engine.external_candidates import OUTSIDE
 from evidentia.engine.fragment_layouts import layout_problems
 from evidentia.engine.result_hashes import result_hash
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
-    from evidentia.contracts.provenance import InclusionProof, IngestEvent
 
 
 def verify_response(response: EvidenceResponse) -> VerifyReport:

@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.canonical import sha256_hex
-from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment
-from evidentia.contracts.provenance import RetrievalContext, TrustMetadata
-from evidentia.contracts.vocabulary import FusionMethod
+from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment, SignalScores, TermScore
+from evidentia.contracts.provenance import InclusionProof, IngestEvent, RetrievalContext, TrustMetadata
+from evidentia.contracts.vocabulary import AuthorityTier, FusionMethod
 from evidentia.engine.fragment_layouts import NO_LAYOUT, layout_of
-from evidentia.engine.selection import CONFLICT_LOST, external_of
+from evidentia.engine.selection import CONFLICT_LOST, Pooled, external_of
 from evidentia.federation.federated_search import PRIOR
 from evidentia.provenance.custody_chain import outside_chain, stored_chain
 from evidentia.ranking.confidence import confidence, shipped_model
@@ -21,14 +21,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from evidentia.contracts.documents import DocumentMetadata, StoredChunk
-    from evidentia.contracts.evidence import SignalScores, TermScore
-    from evidentia.contracts.provenance import InclusionProof, IngestEvent
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.search import LegScores
-    from evidentia.contracts.vocabulary import AuthorityTier
     from evidentia.engine.ordering import RankedCandidate
     from evidentia.engine.question import Question
-    from evidentia.engine.selection import Pooled
 
 LEG_ONE = 1 << 16
 """What the words' own scores count in."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.contracts.ids import document_of
+from evidentia.contracts.ids import ChunkId, ReceiptId, document_of
 from evidentia.contracts.predicates import Compare, Or
 from evidentia.contracts.receipts import WhyReport
 from evidentia.contracts.search import ChunkStanding
 from evidentia.engine.assemble import count_remembered
-from evidentia.engine.pipeline import Prepared
+from evidentia.engine.pipeline import Answered, Engine, Prepared
 from evidentia.engine.selection import OVER_BUDGET, fit_budget
 from evidentia.engine.stage_log import StageLog
 from evidentia.ranking.packing import smallest_budget
@@ -23,10 +23,8 @@ from evidentia.ranking.packing import smallest_budget
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evidentia.contracts.ids import ChunkId, ReceiptId
     from evidentia.contracts.ports import Clock
     from evidentia.engine.ordering import RankedCandidate
-    from evidentia.engine.pipeline import Answered, Engine
     from evidentia.engine.question import Question
 
 ANSWERED = "answered"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.evidence import CoverageReport, WithheldFragment
-from evidentia.contracts.predicates import And, Compare, matcher_of
+from evidentia.contracts.evidence import CoverageReport, EvidenceRequest, WithheldFragment
+from evidentia.contracts.predicates import And, Compare, Matcher, Predicate, matcher_of
 from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
 from evidentia.contracts.vocabulary import CoverageState
 from evidentia.federation.federated_search import CandidateAccess, filter_record
@@ -22,9 +22,7 @@ from evidentia.text.features import content_features
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.ids import ChunkId, SourceId
-    from evidentia.contracts.predicates import Matcher, Predicate
     from evidentia.contracts.retrieval import ExternalCandidate, SourceReply
     from evidentia.engine.question import Question
     from evidentia.text.tokens import Tokeniser

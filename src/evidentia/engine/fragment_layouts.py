@@ -13,8 +13,8 @@ import msgspec
 
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, VersionCollectedError
-from evidentia.contracts.layout import FragmentImage
-from evidentia.contracts.ports import SupportsLayouts
+from evidentia.contracts.layout import DocumentImage, DocumentLayout, FragmentImage
+from evidentia.contracts.ports import SearchableSnapshot, SupportsLayouts
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.provenance.layout_custody import decode_layout
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.evidence import EvidenceFragment
     from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.layout import DocumentImage, DocumentLayout
-    from evidentia.contracts.ports import SearchableSnapshot
 
 KEPT_BYTES = 16 * 1024 * 1024
 """How much of layouts is kept, counted as they are stored."""

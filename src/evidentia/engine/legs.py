@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from evidentia.contracts.search import DenseHits, LegScores, LexicalHits, LexicalQuery
+from evidentia.contracts.search import DenseHits, LegScores, LexicalHits, LexicalQuery, SearchHit
 from evidentia.query.understanding import WHOLE_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evidentia.contracts.ids import ChunkId
-    from evidentia.contracts.search import SearchHit
     from evidentia.engine.question import Part, Question
 
 _NO_WORDS = LexicalQuery(terms={})

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import SignalScores
-from evidentia.contracts.vocabulary import FusionMethod
-from evidentia.engine.external_candidates import NO_LEGS
+from evidentia.contracts.vocabulary import AuthorityTier, ContentType, FusionMethod
+from evidentia.engine.external_candidates import NO_LEGS, Admitted, ExternalMatch
 from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking import fusion, signals
 from evidentia.ranking.merge_features import MergeCandidate, feature_rows
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Merger, Reranker
     from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
     from evidentia.contracts.settings import RankingSettings
-    from evidentia.contracts.vocabulary import AuthorityTier, ContentType
-    from evidentia.engine.external_candidates import Admitted, ExternalMatch
     from evidentia.engine.legs import CandidateSet, PartScores
     from evidentia.engine.question import Question
 

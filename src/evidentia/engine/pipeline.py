@@ -28,24 +28,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.access import normalised
+from evidentia.contracts.access import Principal, normalised
 from evidentia.contracts.errors import BaseStateError, PolicyViolationError
-from evidentia.contracts.evidence import CoverageReport, EvidenceResponse
-from evidentia.contracts.ids import CorpusVersion, EvidenceState, RequestId
-from evidentia.contracts.receipts import EngineConfig, Receipt
+from evidentia.contracts.evidence import Conflict, CoverageReport, EvidenceFragment, EvidenceRequest, EvidenceResponse, TermScore
+from evidentia.contracts.ids import CorpusVersion, EvidenceState, ReceiptId, RequestId, SourceId
+from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
 from evidentia.contracts.runs import RunId
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
-from evidentia.engine.answer_governance import NO_POLICIES, Governed, about_documents, facts_of, govern
+from evidentia.engine.answer_governance import NO_POLICIES, Governed, Governing, about_documents, facts_of, govern
 from evidentia.engine.assemble import Assembler, count_remembered
-from evidentia.engine.external_candidates import NONE_ADMITTED, admit, coverage_of, fuse_external
-from evidentia.engine.legs import NO_CANDIDATES, search_legs, search_vectors
-from evidentia.engine.ordering import fuse, rerank, weigh
+from evidentia.engine.external_candidates import NONE_ADMITTED, Admitted, admit, coverage_of, fuse_external
+from evidentia.engine.legs import NO_CANDIDATES, CandidateSet, search_legs, search_vectors
+from evidentia.engine.ordering import RankedCandidate, fuse, rerank, weigh
 from evidentia.engine.request_checks import check_request
 from evidentia.engine.result_hashes import config_hash, request_hash, result_hash
-from evidentia.engine.selection import POOL_BEYOND_LIMIT, ClaimReader, choose, fit_budget, read_pool, resolve
+from evidentia.engine.selection import POOL_BEYOND_LIMIT, ClaimReader, Fitted, Pooled, choose, fit_budget, read_pool, resolve
 from evidentia.engine.stage_log import StageLog
 from evidentia.engine.understanding import NO_VECTORS, Understander
-from evidentia.federation.federated_search import SourceQuestion
+from evidentia.federation.federated_search import Federation, PreparedRound, SourceQuestion
 from evidentia.federation.source_calls import GIVEN_UP
 from evidentia.federation.source_plan import plan_sources
 from evidentia.foundation.offload import INLINE
@@ -57,20 +57,10 @@ from evidentia.text.tokens import Tokeniser
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evidentia.contracts.access import Principal
-    from evidentia.contracts.evidence import Conflict, EvidenceFragment, EvidenceRequest, TermScore
-    from evidentia.contracts.ids import ReceiptId, SourceId
     from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, Offloader, ReceiptLog, SearchableSnapshot, TraceSink
-    from evidentia.contracts.receipts import RecordedInputs
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.search import AccessScope
-    from evidentia.engine.answer_governance import Governing
-    from evidentia.engine.external_candidates import Admitted
-    from evidentia.engine.legs import CandidateSet
-    from evidentia.engine.ordering import RankedCandidate
     from evidentia.engine.question import Models, Question
-    from evidentia.engine.selection import Fitted, Pooled
-    from evidentia.federation.federated_search import Federation, PreparedRound
 
 ENGINE = "evidentia-engine/5"
 """Changes when the same request on the same state with the same settings may give another answer."""

@@ -5,15 +5,16 @@ Both recompute from the recorded request, state and settings; what they show is 
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError
-from evidentia.contracts.evidence import SignalScores
-from evidentia.contracts.ids import document_of
-from evidentia.contracts.receipts import ReplayReport
-from evidentia.contracts.search import LexicalQuery
+from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, EvidenceResponse, SignalScores
+from evidentia.contracts.ids import ChunkId, ReceiptId, document_of
+from evidentia.contracts.receipts import EngineConfig, Receipt, ReplayReport, WhyReport
+from evidentia.contracts.search import AccessScope, LexicalQuery
 from evidentia.engine.explanation import explain
 from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON
 from evidentia.engine.stage_log import StageLog
@@ -23,12 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, EvidenceResponse
-    from evidentia.contracts.ids import ChunkId, ReceiptId
     from evidentia.contracts.ports import Clock, EvidenceIndex, ReceiptLog
-    from evidentia.contracts.receipts import EngineConfig, Receipt, WhyReport
     from evidentia.contracts.retrieval import ExternalCandidate
-    from evidentia.contracts.search import AccessScope
     from evidentia.engine.pipeline import Engine
 
 _OTHERS_FLAGS = (CONFLICT_LOST, CONFLICT_WON)
@@ -37,28 +34,21 @@ NO_SCORES = SignalScores(relevance=0, authority=0, freshness=0, utility=0, fused
 OTHERS_NUMBERS = "its rank and scores speak of all that the caller of that request could see, which is more than the asker may"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Replayer:
     """Asks receipts. `engine_for` gives an engine with the settings of a receipt."""
 
-    def __init__(
-        self,
-        index: EvidenceIndex,
-        *,
-        receipts: ReceiptLog,
-        engine_for: Callable[[EngineConfig], Engine],
-        config: EngineConfig,
-        clock: Clock,
-    ) -> None:
-        self._index = index
-        self._receipts = receipts
-        self._engine_for = engine_for
-        self._config = config
-        self._clock = clock
+    index: EvidenceIndex
+    _: KW_ONLY
+    receipts: ReceiptLog
+    engine_for: Callable[[EngineConfig], Engine]
+    config: EngineConfig
+    clock: Clock
 
     def replay(self, receipt_id: ReceiptId, *, asker: Principal) -> ReplayReport:
         """Answer a receipt's request again on its own evidence state and compare."""
-        receipt = self._receipts.read(receipt_id)
-        response = self._engine_for(receipt.config).answer(
+        receipt = self.receipts.read(receipt_id)
+        response = self.engine_for(receipt.config).answer(
             _repeated(receipt), principal=_caller(receipt), access_state=receipt.access_state, recorded=receipt.inputs
         )
         shown = tuple(fragment for fragment in response.fragments if self._may_see(asker, fragment.chunk_id, receipt=receipt))
@@ -75,10 +65,10 @@ class Replayer:
 
     def why(self, receipt_id: ReceiptId, chunk_id: ChunkId, *, asker: Principal) -> WhyReport:
         """Say at which stage a chunk left, or its rank, and the smallest change that would have let it in."""
-        receipt = self._receipts.read(receipt_id)
-        engine = self._engine_for(receipt.config)
+        receipt = self.receipts.read(receipt_id)
+        engine = self.engine_for(receipt.config)
         request = _repeated(receipt)
-        log = StageLog(self._clock, deadline_ms=request.latency_deadline_ms)
+        log = StageLog(self.clock, deadline_ms=request.latency_deadline_ms)
         # First, because after `gc` every chunk must get the same error.
         prepared = engine.prepare(
             request, principal=_caller(receipt), log=log, access_state=receipt.access_state, recorded=receipt.inputs, is_live=False
@@ -86,7 +76,7 @@ class Replayer:
         if not self._may_see(asker, chunk_id, receipt=receipt):
             raise NotFoundError("chunk", chunk_id)
         answered = engine.conclude(engine.search(prepared, log), log)
-        report = explain(engine, answered, receipt_id=receipt_id, chunk_id=chunk_id, clock=self._clock)
+        report = explain(engine, answered, receipt_id=receipt_id, chunk_id=chunk_id, clock=self.clock)
         return report if _knows_all(asker, receipt) else _without_numbers(report)
 
     def _without_hidden_conflicts(self, response: EvidenceResponse, asker: Principal, receipt: Receipt) -> EvidenceResponse:
@@ -107,17 +97,17 @@ class Replayer:
 
         A text that is gone was under the rule of its own time; that its document is open today says nothing about it.
         """
-        scope = access_scope(asker, acl_scope=None, rules=self._config.access.rules)
+        scope = access_scope(asker, acl_scope=None, rules=self.config.access.rules)
         said = _said(receipt, chunk_id)
         if said is not None:
             return self._may_know(said, scope, asker=asker, receipt=receipt)
         document_id = document_of(chunk_id)
-        if self._index.visibility(document_id, scope=scope) is False:
+        if self.index.visibility(document_id, scope=scope) is False:
             return False
-        newest = self._index.at(search=self._config.search)
+        newest = self.index.at(search=self.config.search)
         if newest.standing(LexicalQuery(terms={}), scope=scope, narrowing=None, chunk_id=chunk_id) is not None:
             return True
-        return self._index.visibility(document_id, scope=scope, evidence_state=receipt.evidence_state) is True
+        return self.index.visibility(document_id, scope=scope, evidence_state=receipt.evidence_state) is True
 
     def _may_know(self, said: ExternalCandidate, scope: AccessScope, *, asker: Principal, receipt: Receipt) -> bool:
         """Tell whether the asker may see what a source outside said then: by the rule it came with, and as one who may ask it today.
@@ -126,7 +116,7 @@ class Replayer:
         """
         if not is_allowed(said.access, scope):
             return False
-        descriptor = self._index.at(search=self._config.search).descriptors().get(said.source_id)
+        descriptor = self.index.at(search=self.config.search).descriptors().get(said.source_id)
         return _knows_all(asker, receipt) if descriptor is None else may_ask(descriptor.access_policy, scope)
 
 

@@ -6,7 +6,7 @@ Field ranges stand on the types; here is what spans fields or needs another read
 from __future__ import annotations
 
 import math
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,12 +15,12 @@ from evidentia.contracts.canonical import SAFE_INTEGER
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.predicate_text import parse
-from evidentia.contracts.predicates import METADATA_FIELDS, Exists, check_fields
+from evidentia.contracts.predicate_values import METADATA_FIELDS
+from evidentia.contracts.predicates import Exists, check_fields
 from evidentia.text.counting import TOKENIZER_BASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from evidentia.contracts.settings import SearchSettings
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.access import DEFAULT_TENANT
-from evidentia.contracts.evidence import SCORE_ONE
-from evidentia.contracts.ids import CHUNK_HASH_DIGITS
+from evidentia.contracts.evidence import SCORE_ONE, CoverageReport, Decision, EvidenceFragment, EvidenceRequest, EvidenceResponse
+from evidentia.contracts.ids import CHUNK_HASH_DIGITS, Sha256, SourceId
 from evidentia.contracts.telemetry import RequestTrace, TraceSpan
-from evidentia.contracts.vocabulary import CoverageState
+from evidentia.contracts.vocabulary import CacheTier, CoverageState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from evidentia.contracts.evidence import CoverageReport, Decision, EvidenceFragment, EvidenceRequest, EvidenceResponse
-    from evidentia.contracts.ids import Sha256, SourceId
     from evidentia.contracts.retrieval import SourceReply
-    from evidentia.contracts.vocabulary import CacheTier
 
 SEARCH: Final = "search"
 """The stage in which the base's own sources are searched."""

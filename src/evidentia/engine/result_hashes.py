@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
-from evidentia.contracts.evidence import EvidenceRequest
+from evidentia.contracts.evidence import Conflict, CoverageReport, EvidenceFragment, EvidenceRequest, WithheldFragment
 from evidentia.contracts.vocabulary import CoverageState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.contracts.evidence import Conflict, CoverageReport, EvidenceFragment, WithheldFragment
     from evidentia.contracts.ids import Sha256, SourceId
     from evidentia.contracts.receipts import EngineConfig
 

@@ -15,24 +15,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evidentia.contracts.evidence import ProvisionalFragments, SourceFinished
+from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, ProvisionalFragments, SourceFinished, StreamEvent
 from evidentia.engine.external_candidates import coverage_of
 from evidentia.engine.request_trace import build_trace
 from evidentia.engine.stage_log import StageLog
 from evidentia.federation.deadline import Stages
-from evidentia.federation.federated_search import EarlyStop, RoundReplies
+from evidentia.federation.federated_search import EarlyStop, PreparedRound, RoundReplies
 from evidentia.foundation.outbound_http import outbound_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, StreamEvent
     from evidentia.contracts.ports import BlockingExecutor
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.engine.pipeline import Engine, OwnSearch, Prepared, Searched
     from evidentia.engine.question import Question
-    from evidentia.federation.federated_search import PreparedRound
 
 RECEIPT_IS_LATE: Final = "receipt: it was not on disk when the time was up, so the answer goes without one"
 MAX_CANDIDATES: Final = 200

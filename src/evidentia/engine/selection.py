@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from evidentia.contracts.evidence import EvidenceFragment, WithheldFragment
+from evidentia.contracts.evidence import Conflict, EvidenceFragment, WithheldFragment
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
 from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.contracts.documents import StoredChunk
-    from evidentia.contracts.evidence import Conflict
     from evidentia.contracts.ids import ChunkId
     from evidentia.engine.external_candidates import ExternalMatch
     from evidentia.engine.ordering import RankedCandidate

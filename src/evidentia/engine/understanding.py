@@ -6,12 +6,12 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import ServiceError
-from evidentia.contracts.receipts import RecordedInputs
-from evidentia.contracts.search import DenseQuery
+from evidentia.contracts.receipts import EngineConfig, RecordedInputs
+from evidentia.contracts.search import AccessScope, DenseQuery
 from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
-from evidentia.engine.question import Part, Question
-from evidentia.query.understanding import WHOLE_WEIGHT, understand
-from evidentia.ranking.query_weights import query_features
+from evidentia.engine.question import Models, Part, Question
+from evidentia.query.understanding import WHOLE_WEIGHT, Understanding, understand
+from evidentia.ranking.query_weights import QueryFeatures, query_features
 from evidentia.text.weights import idf_fixed
 
 if TYPE_CHECKING:
@@ -19,15 +19,10 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.ports import Encoder, Lexicon, Offloader, SearchableSnapshot
-    from evidentia.contracts.receipts import EngineConfig
-    from evidentia.contracts.search import AccessScope
     from evidentia.contracts.vectors import VectorIdentity
-    from evidentia.engine.question import Models
     from evidentia.engine.stage_log import StageLog
     from evidentia.policy.evaluator import PolicySet
     from evidentia.query import understanding as query_understanding
-    from evidentia.query.understanding import Understanding
-    from evidentia.ranking.query_weights import QueryFeatures
     from evidentia.text.tokens import Tokeniser
 
 NO_VECTORS = "dense: this base holds no vectors, so only words were searched; `evidentia embed` makes them"

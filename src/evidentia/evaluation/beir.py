@@ -10,21 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.base.base_ingest import word
-from evidentia.base.sync_base import connect
+from evidentia.base.sync_base import Base, connect
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import RetrievalMode
-from evidentia.evaluation.datasets import load_dataset
-from evidentia.evaluation.runner import collect_run, measure_run
+from evidentia.evaluation.datasets import Dataset, load_dataset
+from evidentia.evaluation.runner import Search, TimerNs, collect_run, measure_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evidentia.base.sync_base import Base
     from evidentia.contracts.reports import IngestProgress
     from evidentia.contracts.vectors import EmbedProgress
-    from evidentia.evaluation.datasets import Dataset
     from evidentia.evaluation.measures import EvalReport
-    from evidentia.evaluation.runner import Search, TimerNs
     from evidentia.evaluation.runs import Run
 
 DEPTH: Final = 100

@@ -12,14 +12,13 @@ import msgspec
 import numpy as np
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.evaluation.measures import Measure, Qrels, mean_of, score_rankings
+from evidentia.evaluation.measures import EvalReport, Measure, Qrels, mean_of, score_rankings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from evidentia.evaluation.measures import EvalReport
     from evidentia.evaluation.runs import Run
 
 DEFAULT_RESAMPLES: Final = 10_000

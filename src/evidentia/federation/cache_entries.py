@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.retrieval import ExternalCandidate
-from evidentia.federation.cache_keys import ENTRIES, FORMAT, INVALIDATED, USED, entry_name, quoted, tier_of, used_name
+from evidentia.federation.cache_keys import ENTRIES, FORMAT, INVALIDATED, USED, CacheKey, entry_name, quoted, tier_of, used_name
 from evidentia.foundation.lru import SharedLruCache
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import KeyValueStore
     from evidentia.contracts.vocabulary import CacheTier
-    from evidentia.federation.cache_keys import CacheKey
 
 
 SECOND_US: Final = 1_000_000

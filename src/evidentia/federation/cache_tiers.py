@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.vocabulary import CacheTier
-from evidentia.federation.cache_entries import MAX_DURATION_US, SECOND_US, moment_at
+from evidentia.federation.cache_entries import MAX_DURATION_US, SECOND_US, Demand, Entry, EntryStore, moment_at
 from evidentia.federation.semantic_cache import (
     BUCKET_MEMBERS,
     MAX_LEADERS,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.settings import CacheSettings
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.federation.cache_entries import Demand, Entry, EntryStore
     from evidentia.federation.cache_keys import CacheKey, EntryNames
     from evidentia.federation.semantic_cache import Neighbourhood
 

@@ -8,28 +8,23 @@ anything at any time, and several processes may share it.
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.ports import SupportsBatchReads, SupportsTransactions
+from evidentia.contracts.ports import Clock, KeyValueStore, SupportsBatchReads, SupportsTransactions
 from evidentia.contracts.reports import CacheStats, TierStats
 from evidentia.contracts.vocabulary import CacheTier
-from evidentia.federation.cache_entries import Demand, EntryStore, entries_under, entry_of, microseconds
-from evidentia.federation.cache_keys import GENERATIONS, CacheKey, Namer, generation_name
-from evidentia.federation.cache_tiers import CacheHit, Lookup, Tiers, WriteBehind, tiers_of
+from evidentia.federation.cache_entries import Demand, Entry, EntryStore, entries_under, entry_of, microseconds
+from evidentia.federation.cache_keys import GENERATIONS, CacheKey, EntryNames, Namer, generation_name
+from evidentia.federation.cache_tiers import CacheHit, Lookup, PendingWrite, Tiers, WriteBehind, tiers_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from evidentia.contracts.ids import SourceId
-    from evidentia.contracts.ports import Clock, KeyValueStore
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.settings import CacheSettings
-    from evidentia.federation.cache_entries import Entry
-    from evidentia.federation.cache_keys import EntryNames
-    from evidentia.federation.cache_tiers import PendingWrite
 
 
 __all__ = ["CacheHit", "CacheKey", "CandidateCache", "RequestCache"]

@@ -29,45 +29,19 @@ class Stages(NamedTuple):
 
     deadline_ms: int
 
-    @property
-    def decompose_ms(self) -> int:
-        """Return what understanding the question may take."""
-        return self._share("decompose")
-
-    @property
-    def select_ms(self) -> int:
-        """Return what choosing the sources may take."""
-        return self._share("select")
+    def share_ms(self, stage: str) -> int:
+        """Return what a stage of `SHARES` may take."""
+        return self.deadline_ms * SHARES[stage] // 100
 
     @property
     def fan_out_ms(self) -> int:
         """Return what asking the sources may take; at least 1."""
-        return max(1, self._share("fan_out"))
-
-    @property
-    def fuse_ms(self) -> int:
-        """Return what merging the orders may take."""
-        return self._share("fuse")
-
-    @property
-    def rerank_ms(self) -> int:
-        """Return what a reranker may take."""
-        return self._share("rerank")
-
-    @property
-    def diversify_ms(self) -> int:
-        """Return what choosing among the ranked and filtering them may take."""
-        return self._share("diversify")
-
-    @property
-    def provenance_ms(self) -> int:
-        """Return what putting custody together may take."""
-        return self._share("provenance")
+        return max(1, self.share_ms("fan_out"))
 
     @property
     def margin_ms(self) -> int:
         """Return how long before the deadline every wait for a source has ended: its share, and at least `LEAST_MARGIN_MS`."""
-        return max(LEAST_MARGIN_MS, self._share("margin"))
+        return max(LEAST_MARGIN_MS, self.share_ms("margin"))
 
     @property
     def post_retrieval_ms(self) -> int:
@@ -92,6 +66,3 @@ class Stages(NamedTuple):
 
     def _before_reserve(self, remaining_ms: int) -> int:
         return remaining_ms - max(self.margin_ms, self.post_retrieval_ms)
-
-    def _share(self, stage: str) -> int:
-        return self.deadline_ms * SHARES[stage] // 100

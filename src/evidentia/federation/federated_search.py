@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.evidence import CoverageReport
+from evidentia.contracts.evidence import CoverageReport, EvidenceRequest
 from evidentia.contracts.ids import SourceId
-from evidentia.contracts.predicates import And, matcher_of
-from evidentia.contracts.retrieval import SourceAsk, SourceReply, SourceTrial
+from evidentia.contracts.predicates import And, Matcher, matcher_of
+from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk, SourceReply, SourceTrial
 from evidentia.contracts.vocabulary import BreakerState, ConnectionKind, CoverageState
 from evidentia.federation.cache_keys import CacheKey
 from evidentia.federation.fanout import FanOut
 from evidentia.federation.source_calls import SourceCall, age_s, newest_of
-from evidentia.federation.source_plan import SourceFacts, left_out, weight_milli
+from evidentia.federation.source_plan import PlannedCall, SourceFacts, SourcePlan, left_out, weight_milli
 from evidentia.foundation.rate_limit import Rate, RateLimiter
 from evidentia.policy.access import is_allowed
 
@@ -28,16 +28,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from evidentia.contracts.access import AccessRule
-    from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.ports import BlockingExecutor, BlockingRetriever, Clock, Retriever, SourceDirectory
-    from evidentia.contracts.predicates import Matcher
-    from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.search import AccessScope, DenseQuery
     from evidentia.contracts.settings import FanoutSettings, SourceSettings
     from evidentia.contracts.sources import SourceDescriptor
     from evidentia.federation.candidate_cache import CacheHit, CandidateCache, RequestCache
     from evidentia.federation.source_health import HealthBook
-    from evidentia.federation.source_plan import PlannedCall, SourcePlan
 
 PRIOR = 0.5
 """How likely what comes from outside is to be relevant where its source does not say."""

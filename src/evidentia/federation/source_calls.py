@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.contracts.errors import EvidentiaError, MissingExtraError
 from evidentia.contracts.evidence import CoverageReport
-from evidentia.contracts.retrieval import SourceReply
+from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk, SourceReply
 from evidentia.contracts.vocabulary import CoverageState
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from evidentia.contracts.ports import BlockingRetriever, Retriever
-    from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk
     from evidentia.contracts.sources import SourceDescriptor
     from evidentia.federation.bulkhead import Bulkhead
     from evidentia.sources.intake import Intake, Taken

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.contracts.sources import FreshnessReport, SourceHealth
+from evidentia.contracts.sources import FreshnessReport, SourceDescriptor, SourceHealth
 from evidentia.contracts.vocabulary import BreakerState, CoverageState
 
 if TYPE_CHECKING:
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import Clock, KeyValueStore
-    from evidentia.contracts.sources import SourceDescriptor
 
 
 LEAST_CALLS: Final = 100

@@ -7,28 +7,24 @@ that the caller may ask; the others have no influence and are never named.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.evidence import CoverageReport, SubQuery
+from evidentia.contracts.evidence import CoverageReport, EvidenceRequest, SubQuery
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.predicates import And, Compare, In, Predicate
 from evidentia.contracts.settings import SourceSettings
-from evidentia.contracts.vocabulary import AuthorityTier, BreakerState, CoverageState, LatencyTier
+from evidentia.contracts.vocabulary import AuthorityTier, BreakerState, CoverageState, LatencyTier, QueryCapability
 from evidentia.federation.deadline import Stages
 from evidentia.policy.access import may_ask
 from evidentia.ranking.fusion import ONE
 from evidentia.ranking.signals import authority
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from evidentia.contracts.evidence import EvidenceRequest
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.sources import SourceDescriptor, SourcePolicy
-    from evidentia.contracts.vocabulary import QueryCapability
 
 
 __all__ = ["MAX_PARTS", "UNKNOWN_SOURCE", "PlannedCall", "SourceFacts", "SourcePlan", "plan_sources"]

@@ -9,7 +9,7 @@ import asyncio
 import contextvars
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
@@ -18,7 +18,6 @@ from evidentia.contracts.ports import BlockingExecutor, Offloader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
 
 
 Answer = TypeVar("Answer")

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
+from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError
 from evidentia.foundation.loop_thread import LoopThread
 from evidentia.foundation.ssrf_guard import PrivateAddressError, Target, public_target
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     import httpx2
 
-    from evidentia.contracts.errors import ServiceError
 
 _Spent = TypeVar("_Spent")
 

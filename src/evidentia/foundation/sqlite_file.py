@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -18,7 +18,6 @@ from evidentia.foundation.disk import BUSY_TIMEOUT_MS, disk_errors, sync_directo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -20,16 +20,14 @@ import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.judging import JudgeStatus
-from evidentia.contracts.policies import DEFAULT_TENANT, GroundingRules, PolicyAction, RetrievalRules
+from evidentia.contracts.policies import DEFAULT_TENANT, GroundingRules, Policy, PolicyAction, PolicyId, RetrievalRules
 from evidentia.contracts.policy_trials import Calibration, HistogramBar, TriggerRate
-from evidentia.contracts.runs import GroundingEntry, RetrievedDocument, RunEnded, RunStarted, RunStatus
+from evidentia.contracts.runs import AnyCall, GroundingEntry, RetrievedDocument, RunEnded, RunId, RunStarted, RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evidentia.contracts.decisions import LogEntry, LogRecord
-    from evidentia.contracts.policies import Policy, PolicyId
-    from evidentia.contracts.runs import AnyCall, RunId
 
 
 LEAST_GOOD_RUNS: Final = 100

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus, Evaluation, PolicyDecision, Verdict
+from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogRecord, PolicyDecision, Verdict
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.policies import PolicyAction, PolicyId, Posture
-from evidentia.contracts.runs import CheckBypassed, Phase, PoliciesRecorded, RunEnded, RunFacts, RunStarted
+from evidentia.contracts.runs import AnyCall, CheckBypassed, Phase, PoliciesRecorded, RunEnded, RunFacts, RunId, RunStarted
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.provenance.decision_lines import NO_POLICIES, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.protocol import Metadata
-    from evidentia.contracts.runs import AnyCall, RunId
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BYPASS_ACTIONS: Final[Mapping[Posture, PolicyAction]] = {

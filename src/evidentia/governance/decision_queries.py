@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus, PolicyDecision
+from evidentia.contracts.decisions import DecisionStatus, LogRecord, PolicyDecision
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.protocol import SpanId
@@ -29,21 +30,16 @@ from evidentia.contracts.runs import (
     ToolCall,
 )
 from evidentia.governance.decision_expansion import Expander, expand, inputs_of, micros
-from evidentia.governance.log_scan import ScannedRecord, policies_in, run_needle, runs_of, scan, scan_headers
-from evidentia.governance.reverse_reader import LogPosition, NewestFirst, RecordFilter
+from evidentia.governance.log_scan import KeptLogs, ScannedRecord, policies_in, run_needle, runs_of, scan, scan_headers
+from evidentia.governance.reverse_reader import LogPosition, NewestFirst, PendingRecord, RecordFilter
 from evidentia.governance.run_summaries import summaries
-from evidentia.provenance.decision_lines import ADMIN_RUN
+from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
-    from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.judging import Judgement
     from evidentia.contracts.runs import AnyCall, RunStatus, RunSummary
-    from evidentia.governance.log_scan import KeptLogs
-    from evidentia.governance.reverse_reader import PendingRecord
-    from evidentia.provenance.decision_lines import LineHeader
 
 
 __all__ = ["DecisionFilter", "DecisionSlice", "LogPosition", "decisions", "expand", "runs", "summaries", "trace"]
@@ -268,35 +264,22 @@ def trace_of(summary: RunSummary, records: Sequence[LogRecord], *, expander: Exp
     return RunTrace(summary=summary, spans=tree.spans())
 
 
+@dataclass(slots=True, eq=False)
 class _SpanNode:
     """A span while its run goes by."""
 
-    __slots__ = (
-        "attributes",
-        "decisions",
-        "documents",
-        "duration_us",
-        "is_open",
-        "is_retrieval",
-        "kind",
-        "name",
-        "parent",
-        "span_id",
-        "start_us",
-    )
-
-    def __init__(self, span_id: SpanId, *, parent: SpanId | None, name: str, kind: str, start_us: int, duration_us: int = 0) -> None:
-        self.span_id = span_id
-        self.parent = parent
-        self.name = name
-        self.kind = kind
-        self.start_us = start_us
-        self.duration_us = duration_us
-        self.attributes: dict[str, Any] = {}  # Any: JSON as the call gave it
-        self.decisions: list[int] = []
-        self.documents = 0
-        self.is_open = False
-        self.is_retrieval = False
+    span_id: SpanId
+    _: KW_ONLY
+    parent: SpanId | None
+    name: str
+    kind: str
+    start_us: int
+    duration_us: int = 0
+    attributes: dict[str, Any] = field(default_factory=dict)  # Any: JSON as the call gave it
+    decisions: list[int] = field(default_factory=list)
+    documents: int = 0
+    is_open: bool = False
+    is_retrieval: bool = False
 
     def finished(self) -> RunSpan:
         """Return the span; a search that did not say how many sources it found has as many as were recorded under it."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.contracts.runs import CheckBypassed, PoliciesRecorded, RunEnded, RunId, RunStarted
-from evidentia.governance.log_scan import lines_of, logs_with_parts, readable
+from evidentia.contracts.runs import AnyCall, CheckBypassed, PoliciesRecorded, RunEnded, RunId, RunStarted
+from evidentia.governance.log_scan import KeptLogs, lines_of, logs_with_parts, readable
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.provenance.decision_chain import CHECKPOINT, decode_checkpoint
 from evidentia.provenance.decision_lines import (
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.protocol import RunCall
-    from evidentia.contracts.runs import AnyCall
-    from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_lines import LineHeader
 
 

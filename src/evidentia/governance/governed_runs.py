@@ -11,24 +11,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.contracts.decisions import LogEntry
+from evidentia.contracts.decisions import JudgeAsk, LogEntry, LogRecord, PolicyDecision, Verdict
 from evidentia.contracts.errors import BaseStateError, EvidentiaError, InvalidFieldError
 from evidentia.contracts.judging import JudgedSource, Judgement, JudgeRequest, JudgeStatus
-from evidentia.contracts.policies import Posture
-from evidentia.contracts.ports import GovernedRun
+from evidentia.contracts.policies import PolicyId, Posture
+from evidentia.contracts.ports import Clock, DecisionLog, GovernedRun, GroundingJudge, SourceTexts
 from evidentia.contracts.runs import CheckBypassed, GroundingEntry, LlmCall, PoliciesRecorded, RetrievedDocument, RunFacts, RunStarted
 from evidentia.governance.decision_expansion import Expander
 from evidentia.governance.run_journal import RunJournal, unsealed
-from evidentia.policy.evaluator import PolicySet
+from evidentia.policy.evaluator import PolicySet, RunEvaluator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evidentia.contracts.decisions import JudgeAsk, LogRecord, PolicyDecision, Verdict
-    from evidentia.contracts.policies import PolicyId
-    from evidentia.contracts.ports import Clock, DecisionLog, GroundingJudge, SourceTexts
     from evidentia.contracts.runs import AnyCall, RunEnded
-    from evidentia.policy.evaluator import RunEvaluator
 
 
 APPROVAL: Final = "approval"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from evidentia.contracts.decisions import LogEntry
+from evidentia.contracts.decisions import LogEntry, PolicyDecision, Verdict
 from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
-from evidentia.contracts.policies import PolicyId
-from evidentia.contracts.ports import AnswerLog, Governor
-from evidentia.contracts.runs import PoliciesRecorded, RunId, RunStarted
+from evidentia.contracts.policies import Policy, PolicyBody, PolicyId, Posture, StoredPolicy
+from evidentia.contracts.ports import AnswerLog, Clock, DecisionLog, Entropy, Governor, GroundingJudge, SourceTexts
+from evidentia.contracts.runs import AnyCall, PoliciesRecorded, RunFacts, RunId, RunStarted
 from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.governance.decision_expansion import expand, micros
 from evidentia.governance.governed_runs import JUDGE_BUDGET_MS, ConfiguredJudge, LocalRun, Pinned
@@ -23,13 +23,8 @@ from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
-    from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.policies import Policy, PolicyBody, Posture, StoredPolicy
-    from evidentia.contracts.ports import Clock, DecisionLog, Entropy, GroundingJudge, SourceTexts
-    from evidentia.contracts.runs import AnyCall, RunFacts
 
 
 MAX_COMPILED: Final = 64

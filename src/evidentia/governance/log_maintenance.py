@@ -13,28 +13,23 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.contracts.decisions import LogEntry, LogFault, LogReport
+from evidentia.contracts.decisions import LogEntry, LogFault, LogHead, LogReport, RecordProof
 from evidentia.contracts.errors import BaseBusyError, BaseDamagedError, InvalidFieldError
-from evidentia.contracts.runs import StepCall
+from evidentia.contracts.runs import RunId, StepCall
 from evidentia.governance.decision_expansion import micros
-from evidentia.governance.log_scan import lines_of, logs_with_parts
+from evidentia.governance.log_scan import KeptLogs, lines_of, logs_with_parts
 from evidentia.provenance.decision_audit import ChainAudit, checkpoint_after
 from evidentia.provenance.decision_chain import CHECKPOINT, encode_checkpoint, is_redacted, record_lines, redact_line, split_line, with_ends
-from evidentia.provenance.decision_lines import ADMIN_RUN, NO_POLICIES, decode_header
-from evidentia.provenance.decision_proofs import LogTree
+from evidentia.provenance.decision_lines import ADMIN_RUN, NO_POLICIES, LineHeader, decode_header
+from evidentia.provenance.decision_proofs import GrowthProof, LogTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from evidentia.contracts.decisions import LogHead, RecordProof
     from evidentia.contracts.ports import Clock
     from evidentia.contracts.protocol import Metadata
-    from evidentia.contracts.runs import RunId
-    from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_chain import LogPart
-    from evidentia.provenance.decision_lines import LineHeader
-    from evidentia.provenance.decision_proofs import GrowthProof
 
 
 __all__ = ["MaintenanceReport", "log_tree", "prove", "prove_growth", "redact", "retire", "verify"]

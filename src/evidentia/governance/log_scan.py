@@ -13,15 +13,12 @@ from evidentia.contracts.decisions import LogEntry, LogRecord
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.ports import DecisionLog
-from evidentia.contracts.runs import PoliciesRecorded, RunStarted
-from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, Checkpoint, decode_checkpoint, is_redacted, record_lines
+from evidentia.contracts.runs import PoliciesRecorded, RunId, RunStarted
+from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, Checkpoint, LogPart, decode_checkpoint, is_redacted, record_lines
 from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader, decode_header, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from evidentia.contracts.runs import RunId
-    from evidentia.provenance.decision_chain import LogPart
 
 
 _POLICIES: Final = b'"policies"'

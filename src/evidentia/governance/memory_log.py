@@ -6,14 +6,13 @@ import threading
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import NotFoundError
-from evidentia.contracts.ports import DecisionLog
+from evidentia.contracts.ports import DecisionLog, Entropy
 from evidentia.provenance.decision_chain import SEED_SIZE, EntryBatch, LogPart, Sealer, read_records, record_lines, with_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord
-    from evidentia.contracts.ports import Entropy
     from evidentia.contracts.runs import RunId
 
 _LINES_PER_BLOCK = 4_096

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus
+from evidentia.contracts.decisions import DecisionStatus, Verdict
 from evidentia.contracts.errors import InvalidFieldError, PolicyInvalidError
 from evidentia.contracts.policies import Policy, PolicyAction
-from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
+from evidentia.contracts.protocol import ReplyDrafted, RunCall, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import (
     AnyCall,
     BatchClosed,
@@ -32,13 +32,6 @@ from evidentia.policy.handlers import check_call
 from evidentia.policy.rule_checks import nearest
 from evidentia.policy.rules import check_policy
 from evidentia.policy.templates import TEMPLATES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-
-    from evidentia.contracts.decisions import Verdict
-    from evidentia.contracts.protocol import RunCall
-
 
 __all__ = ["CaseResult", "Mismatch", "PolicyCase", "parse_suite", "policies_in", "run_case", "run_suite"]
 

@@ -19,8 +19,8 @@ from evidentia.governance.log_scan import (
     read_line,
     readable,
 )
-from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, decode_checkpoint, is_redacted
-from evidentia.provenance.decision_lines import decode_header
+from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, LogPart, decode_checkpoint, is_redacted
+from evidentia.provenance.decision_lines import LineHeader, decode_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.runs import RunId
     from evidentia.governance.decision_expansion import Expander
     from evidentia.governance.log_scan import KeptLogs
-    from evidentia.provenance.decision_chain import LogPart
-    from evidentia.provenance.decision_lines import LineHeader
 
 _HASH_DIGITS: Final = 64
 _NEVER: Final = 1 << 62

@@ -9,14 +9,13 @@ from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, 
 from evidentia.contracts.errors import BaseStateError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import PolicyId, Posture
-from evidentia.contracts.runs import CheckBypassed, Phase, PoliciesRecorded, RunStarted
+from evidentia.contracts.runs import AnyCall, CheckBypassed, Phase, PoliciesRecorded, RunStarted
 from evidentia.policy.posture import DECISION_LOG, action_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evidentia.contracts.ports import DecisionLog
-    from evidentia.contracts.runs import AnyCall
 
 MAX_HELD: Final = 10_000
 """How many entries a run holds back while its log takes none; the oldest are dropped first, and the bypass counts them."""

@@ -9,19 +9,16 @@ import msgspec
 
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.policies import PolicyAction
-from evidentia.contracts.runs import RecordableCall, RunEnded, RunFacts, RunStarted, RunStatus, RunSummary
+from evidentia.contracts.runs import RecordableCall, RunEnded, RunFacts, RunId, RunStarted, RunStatus, RunSummary
 from evidentia.governance.decision_expansion import Expander, micros, moment
-from evidentia.governance.log_scan import ScannedRecord, run_needle, runs_holding, runs_of
+from evidentia.governance.log_scan import KeptLogs, ScannedRecord, run_needle, runs_holding, runs_of
 from evidentia.governance.reverse_reader import LogPosition, NewestFirst, RecordFilter
-from evidentia.provenance.decision_lines import ADMIN_RUN
+from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader, VerdictSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evidentia.contracts.runs import RunId
-    from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_chain import Checkpoint
-    from evidentia.provenance.decision_lines import LineHeader, VerdictSummary
 
 
 _ANNOUNCED = frozenset(call.__struct_config__.tag for call in get_args(RecordableCall) if call.is_announced)

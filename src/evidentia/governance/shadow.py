@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus
-from evidentia.contracts.policies import Enforcement, PolicyId
+from evidentia.contracts.decisions import DecisionStatus, LogRecord, Verdict
+from evidentia.contracts.policies import Enforcement, Policy, PolicyId
 from evidentia.contracts.policy_trials import ShadowReport
-from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunStarted
-from evidentia.governance.log_scan import ScannedRecord, kept_policies, lines_of, logs_with_parts, readable
+from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunId, RunStarted
+from evidentia.governance.log_scan import KeptLogs, ScannedRecord, kept_policies, lines_of, logs_with_parts, readable
 from evidentia.governance.shadow_tally import NOTHING, Decided, RecordPlace, ShadowOutcome, ShadowTally, decided, outcome_of
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
@@ -23,12 +23,8 @@ from evidentia.provenance.decision_lines import ADMIN_RUN, DOCUMENT, REDACTED_MA
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from evidentia.contracts.decisions import LogRecord, Verdict
     from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.policies import Policy
     from evidentia.contracts.protocol import RunCall
-    from evidentia.contracts.runs import RunId
-    from evidentia.governance.log_scan import KeptLogs
     from evidentia.provenance.decision_lines import LineHeader
     from evidentia.provenance.decision_lines import VerdictSummary as Recorded
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus
+from evidentia.contracts.decisions import DecisionStatus, LogRecord, Verdict
 from evidentia.contracts.ids import Sha256
-from evidentia.contracts.policies import Enforcement, PolicyAction, PolicyId
+from evidentia.contracts.policies import Enforcement, Policy, PolicyAction, PolicyId
 from evidentia.contracts.policy_trials import Change, ShadowChanges, ShadowExample, ShadowGroup
 from evidentia.contracts.protocol import ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import (
@@ -27,8 +27,6 @@ from evidentia.contracts.vocabulary import RankedVocabulary
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from evidentia.contracts.decisions import LogRecord, Verdict
-    from evidentia.contracts.policies import Policy
     from evidentia.contracts.runs import RunId
 
 

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evidentia.grounding.claim_terms import denied_terms, is_negated
+from evidentia.grounding.claim_terms import ClaimTerms, Direction, PassageTerms, Quantity, denied_terms, is_negated
 from evidentia.grounding.lexicon import DIRECTIONS, EMPTY, NEGATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from evidentia.grounding.claim_terms import ClaimTerms, Direction, PassageTerms, Quantity
 
 
 # --- windows ---

@@ -23,12 +23,10 @@ from evidentia.grounding.lexicon import (
     UNITS,
     respell,
 )
-from evidentia.text.sentences import split_sentences
+from evidentia.text.sentences import Span, split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from evidentia.text.sentences import Span
 
 
 MAX_TERMS: Final = 128

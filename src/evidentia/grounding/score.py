@@ -18,16 +18,13 @@ from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.grounding import GroundingNote, GroundingReason, GroundingReport, GroundingScore, SupportingSentence
 from evidentia.contracts.ports import ClaimScorer
-from evidentia.grounding.claim_features import ONE, Features, find
-from evidentia.grounding.claim_terms import read_claim, read_passage, terms_of
+from evidentia.grounding.claim_features import ONE, Features, PassageMatch, find
+from evidentia.grounding.claim_terms import ClaimTerms, PassageTerms, read_claim, read_passage, terms_of
 from evidentia.grounding.scorer_results import checked_pairs, checked_texts, outcome, unscored
 from evidentia.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from evidentia.grounding.claim_features import PassageMatch
-    from evidentia.grounding.claim_terms import ClaimTerms, PassageTerms
 
     Similarity = Callable[[str, str], int]
     """Says how near a claim and a window are, in thousandths."""

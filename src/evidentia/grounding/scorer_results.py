@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.contracts.grounding import GroundingNote, GroundingReason, GroundingScore
-
-if TYPE_CHECKING:
-    from evidentia.contracts.grounding import SupportingSentence
+from evidentia.contracts.grounding import GroundingNote, GroundingReason, GroundingScore, SupportingSentence
 
 MAX_EVIDENCE: Final = 3
 """Windows that are named for one claim, each in a passage of its own."""

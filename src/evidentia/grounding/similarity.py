@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
-from evidentia.contracts.ports import ClaimScorer, SupportsBatches
+from evidentia.contracts.ports import ClaimScorer, Encoder, SupportsBatches
 from evidentia.grounding.claim_features import ONE, WIDEST, Features
 from evidentia.grounding.score import GroundingModel, predict, score_claims, shipped_models
 from evidentia.grounding.scorer_results import checked_texts, outcome, unscored
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evidentia.contracts.ports import Encoder
 
 MAX_WINDOWS: Final = 64
 """Windows of one passage that are encoded; what stands behind them is not compared."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from evidentia.contracts.documents import ChangeSet, PreparedDocument
+from evidentia.contracts.documents import ChangeSet, CommitSummary, PreparedDocument
 from evidentia.contracts.reports import IngestProgress, IngestReport, SkippedInput
 from evidentia.ingest.reasons import NoteReason, legible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from evidentia.contracts.documents import CommitSummary
     from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.ports import EvidenceWriter
     from evidentia.contracts.settings import IngestSettings

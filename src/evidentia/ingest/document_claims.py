@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from evidentia.contracts.access import AccessRule, is_acl_entry
-from evidentia.contracts.documents import DocumentMetadata
+from evidentia.contracts.documents import DocumentMetadata, IngestOptions
 from evidentia.contracts.errors import DocumentUnreadableError, InvalidFieldError
 from evidentia.contracts.ids import PrincipalId, SemanticVersion
 from evidentia.contracts.vocabulary import AuthorityTier, Classification, ContentType, DeprecationStatus, Vocabulary
 from evidentia.ingest.reasons import NoteReason, SkipReason, legible
-from evidentia.ingest.version_control import parse_moment
+from evidentia.ingest.version_control import FileHistory, parse_moment
 from evidentia.text.names import SOURCE_NAME_RULE, is_source_name
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from evidentia.contracts.documents import IngestOptions
     from evidentia.contracts.settings import IngestSettings
-    from evidentia.ingest.version_control import FileHistory
 
 
 MAX_VALUE_LENGTH = 500

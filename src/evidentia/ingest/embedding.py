@@ -6,25 +6,20 @@ Refuses to hold more than one batch. Killed at any moment it loses the batch und
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.contracts.errors import BaseStateError, EvidentiaError, InvalidFieldError, ServiceUnavailableError
-from evidentia.contracts.ids import CHUNK_HASH_DIGITS
-from evidentia.contracts.ports import SupportsBatches
-from evidentia.contracts.vectors import EmbedProgress, EmbedReport
+from evidentia.contracts.ids import CHUNK_HASH_DIGITS, Sha256
+from evidentia.contracts.ports import Encoder, SupportsBatches, VectorStore
+from evidentia.contracts.vectors import EmbedProgress, EmbedReport, PendingChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
     from evidentia.contracts.documents import CommitSummary
-    from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.ports import Encoder, VectorStore
-    from evidentia.contracts.vectors import PendingChunk
 
     Vector = NDArray[np.int32]
 

@@ -15,7 +15,7 @@ from evidentia.ingest.readers.file_types import PARSED_FAMILIES, family_of
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.registry import read_document
 from evidentia.ingest.reasons import legible
-from evidentia.ingest.walk import read_original
+from evidentia.ingest.walk import WalkedFile, read_original
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from evidentia.ingest.reader_pool import ReaderPool
     from evidentia.ingest.recipe import Original, Recipe
     from evidentia.ingest.version_control import FileHistory, RootHistory
-    from evidentia.ingest.walk import WalkedFile
 
 WINDOW_FILES = 256
 

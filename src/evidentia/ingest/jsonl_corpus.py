@@ -18,7 +18,7 @@ from evidentia.contracts.layout import ExtractedText
 from evidentia.contracts.reports import SkippedInput
 from evidentia.ingest.preparation import prepare
 from evidentia.ingest.reasons import SkipReason, legible
-from evidentia.ingest.walk import open_original
+from evidentia.ingest.walk import WalkedFile, open_original
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock, EvidenceWriter
     from evidentia.ingest.batches import Batches, IngestCounts
     from evidentia.ingest.recipe import Recipe
-    from evidentia.ingest.walk import WalkedFile
 
 
 TOOL_ID = ToolId("evidentia-jsonl")

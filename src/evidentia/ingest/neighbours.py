@@ -25,14 +25,13 @@ from evidentia.ingest.readers.image_gathering import ImageGatherer, OmissionReas
 from evidentia.ingest.readers.image_sources import MAX_REFERENCE_LENGTH
 from evidentia.ingest.readers.plain import decode, find_images
 from evidentia.ingest.reasons import SkipReason
-from evidentia.ingest.walk import read_original
+from evidentia.ingest.walk import WalkedFile, read_original
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from evidentia.contracts.layout import ExtractedText
     from evidentia.ingest.readers.limits import ReadLimits
-    from evidentia.ingest.walk import WalkedFile
 
 ENDINGS = frozenset({".bmp", ".emf", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp", ".wmf"})
 """Only files named like an image are opened on behalf of a document; what they are, their bytes say."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
-from evidentia.contracts.canonical import sha256_hex
-from evidentia.contracts.documents import PreparedChunk, PreparedDocument
+from evidentia.contracts.canonical import has_utf8, sha256_hex
+from evidentia.contracts.documents import PreparedChunk, PreparedDocument, ReadDocument
 from evidentia.contracts.ids import SemanticVersion, Sha256, ToolId, chunk_id_of
-from evidentia.contracts.layout import Attachment, DocumentImage, DocumentLayout
+from evidentia.contracts.layout import Attachment, DocumentImage, DocumentLayout, ExtractedImage, ExtractedText
 from evidentia.contracts.provenance import DocumentCustody, OriginDescriptor, ToolStamp, TransformationRecord
-from evidentia.contracts.tables import TableCard, table_id_of
+from evidentia.contracts.tables import CellValue, ExtractedTable, TableCard, table_id_of
 from evidentia.contracts.vocabulary import SourceType
 from evidentia.ingest.reasons import NoteReason
 from evidentia.provenance.custody_chain import DocumentChain, chunk_record
@@ -28,10 +28,6 @@ from evidentia.text.prompt_injection import hostile_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from evidentia.contracts.documents import ReadDocument
-    from evidentia.contracts.layout import ExtractedImage, ExtractedText
-    from evidentia.contracts.tables import CellValue, ExtractedTable
 
 
 CHUNKER = ToolId("evidentia.ingest.chunking")
@@ -282,11 +278,7 @@ def _is_column(column: tuple[CellValue, ...]) -> bool:
 
 def _is_text(words: Iterable[str]) -> bool:
     """Tell whether texts have a UTF-8 form, which half a surrogate pair has not; the space keeps two halves from meeting."""
-    try:
-        " ".join(words).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return has_utf8(" ".join(words))
 
 
 def _words(text: str) -> str:

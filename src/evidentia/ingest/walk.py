@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from evidentia.contracts.canonical import has_utf8
 from evidentia.contracts.errors import DocumentUnreadableError, DuplicateDocumentError, InvalidFieldError
 from evidentia.contracts.reports import SkippedInput
 from evidentia.ingest.ignore import IgnoreRules, is_ignored_name, parse_patterns
@@ -91,7 +92,7 @@ def _named_file(path: Path, skipped: list[SkippedInput]) -> Iterator[WalkedFile]
     if not stat.S_ISREG(path.stat().st_mode):
         skipped.append(_skip(own_id, SkipReason.NOT_A_FILE, "is not a regular file"))
         return
-    if not _is_encodable(own_id):
+    if not has_utf8(own_id):
         skipped.append(_bad_name(own_id))
         return
     root = path.parent.resolve()
@@ -192,7 +193,7 @@ class _TreeWalker:
 
     def _file(self, parts: tuple[str, ...], path: str) -> Iterator[WalkedFile]:
         own_id = unicodedata.normalize("NFC", "/".join(parts))
-        if not _is_encodable(own_id):
+        if not has_utf8(own_id):
             self.skipped.append(_bad_name(own_id))
             return
         try:
@@ -214,14 +215,6 @@ def _ignore_lines(path: Path) -> list[str]:
             return lines.read(LARGEST_IGNORE_FILE).decode("utf-8", errors="replace").splitlines()
     except OSError:
         return []
-
-
-def _is_encodable(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _skip(own_id: str, reason: SkipReason, problem: str) -> SkippedInput:

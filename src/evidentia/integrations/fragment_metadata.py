@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from evidentia.contracts.evidence import SCORE_ONE
-
-if TYPE_CHECKING:
-    from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
+from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment, EvidenceResponse
 
 FOR_PROMPTS = ("source", "source_id", "authority_tier", "title", "updated_at")
 """What a language model is shown of an account, where a framework shows it any."""

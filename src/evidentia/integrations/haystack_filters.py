@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.contracts.predicates import And, Compare, Exists, In, Not, Number, Or, Predicate, Value
+from evidentia.contracts.predicate_values import Number, Value
+from evidentia.contracts.predicates import And, Compare, Exists, In, Not, Or, Predicate
 
 META = "meta."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
-from evidentia.integrations.base_client import Asker
+from evidentia.integrations.base_client import Asker, GivenBase, GivenPrincipal, OnAnswer
 from evidentia.integrations.fragment_metadata import FOR_PROMPTS, account_of, score_of
 from evidentia.integrations.proposals import AsyncSource, BlockingSource, Proposal
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from evidentia.base.answers import EvidenceResponse
     from evidentia.contracts.evidence import EvidenceFragment
-    from evidentia.integrations.base_client import GivenBase, GivenPrincipal, OnAnswer
 
 
 class EvidentiaRetriever(BaseRetriever):

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.predicates import Predicate, Value
+    from evidentia.contracts.predicate_values import Value
+    from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.sources import SourceAccessPolicy
 
     Decider = Callable[[Mapping[str, str]], bool]

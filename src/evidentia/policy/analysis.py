@@ -13,8 +13,8 @@ import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.judging import Judgement, JudgeStatus
-from evidentia.contracts.policies import Enforcement, GroundingRules, JudgePhase, RetrievalRules, ScoreEvalMode
-from evidentia.contracts.runs import AnyCall, GroundingEntry, RetrievedDocument, RunEnded
+from evidentia.contracts.policies import Enforcement, GroundingRules, JudgePhase, Policy, RetrievalRules, ScoreEvalMode
+from evidentia.contracts.runs import AnyCall, GroundingEntry, RetrievedDocument, RunEnded, RunFacts
 from evidentia.policy.analysis_blocking import (
     SCALE,
     FindingKind,
@@ -35,9 +35,6 @@ from evidentia.policy.evaluator import in_scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from evidentia.contracts.policies import Policy
-    from evidentia.contracts.runs import RunFacts
 
 
 __all__ = ["FindingKind", "PolicyAnalysis", "PolicyFinding", "Severity", "Witness", "analyze", "reproduces"]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus
+from evidentia.contracts.decisions import DecisionStatus, Verdict
 from evidentia.contracts.policies import Policy, PolicyAction
-from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts
+from evidentia.contracts.runs import AnyCall, RetrievedDocument, RunEnded, RunFacts
 from evidentia.contracts.vocabulary import RankedVocabulary, Vocabulary
 from evidentia.policy.analysis_scopes import HIGHEST_SCORE, best_documents, fresh_source
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
@@ -16,9 +16,6 @@ from evidentia.policy.retrieval_rules import RetrievalLimits, limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from evidentia.contracts.decisions import Verdict
-    from evidentia.contracts.runs import RetrievedDocument
 
 
 SCALE: Final = "relevance scores lie between 0 and 1"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evidentia.contracts.policies import Compat, ConfidenceMode, Enforcement, GroundingRules, PolicyAction, RetrievalRules, ScoreEvalMode
-from evidentia.contracts.runs import GroundingEntry
+from evidentia.contracts.runs import AnyCall, GroundingEntry, RetrievedDocument, RunFacts
 from evidentia.policy.analysis_blocking import (
     FindingKind,
     PolicyFinding,
@@ -26,7 +26,6 @@ from evidentia.policy.grounding_rules import AVERAGE_PLACES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evidentia.contracts.runs import AnyCall, RetrievedDocument, RunFacts
     from evidentia.policy.analysis_blocking import Subject, Witness, WitnessedViolation
     from evidentia.policy.retrieval_rules import RetrievalLimits
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.policies import DEFAULT_TENANT
+from evidentia.contracts.policies import DEFAULT_TENANT, Policy
 from evidentia.contracts.runs import RetrievedDocument, RunFacts, RunId
 from evidentia.policy.evaluator import in_scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from evidentia.contracts.policies import Policy
     from evidentia.policy.retrieval_rules import RetrievalLimits
 
 

@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 import msgspec
 from msgspec.structs import replace
 
-from evidentia.contracts.decisions import DecisionStatus, Evaluation, Verdict
-from evidentia.contracts.policies import DEFAULT_TENANT, Enforcement, PolicyAction, PolicyScope
+from evidentia.contracts.decisions import DecisionStatus, Evaluation, JudgeAsk, Verdict
+from evidentia.contracts.policies import DEFAULT_TENANT, Enforcement, Policy, PolicyAction, PolicyScope
 from evidentia.contracts.protocol import RunCall
-from evidentia.contracts.runs import GroundingEntry, Phase, RetrievedDocument, RunStatus
+from evidentia.contracts.runs import GroundingEntry, Phase, RetrievedDocument, RunEnded, RunFacts, RunStatus
 from evidentia.policy.categories import category, position
-from evidentia.policy.handlers import CategoryOutcome, CategoryRun, CompiledCategory, TypedPolicy, check_call, set_digest
+from evidentia.policy.handlers import CategoryOutcome, CategoryRun, CompiledCategory, TypedPolicy, Violation, check_call, set_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evidentia.contracts.decisions import JudgeAsk
     from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.policies import Policy
-    from evidentia.contracts.runs import RunEnded, RunFacts
-    from evidentia.policy.handlers import Violation
 
 
 _MAX_SELECTIONS: Final = 1_024

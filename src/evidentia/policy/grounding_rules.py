@@ -16,7 +16,7 @@ from evidentia.contracts.errors import FieldProblem
 from evidentia.contracts.judging import MODEL_PREFIXES, NEUTRAL_SCORE, Judgement, JudgeStatus, provider_of
 from evidentia.contracts.policies import ConfidenceMode, GroundingRules, JudgePhase, PolicyAction, ScoreEvalMode, ViolationAction
 from evidentia.contracts.runs import GroundingEntry, Phase, RunEnded
-from evidentia.policy.handlers import Category, CategoryOutcome, Violation, check_call, is_out_of_range, stored
+from evidentia.policy.handlers import Category, CategoryOutcome, TypedPolicy, Violation, check_call, is_out_of_range, stored
 from evidentia.policy.posture import action_of, posture_of
 from evidentia.policy.rule_checks import shortest
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.policies import Policy, PolicyId
     from evidentia.contracts.protocol import Metadata, RunCall
-    from evidentia.policy.handlers import TypedPolicy
 
 
 # Asking an enumeration for a member costs more than a comparison, and these are compared at every call.

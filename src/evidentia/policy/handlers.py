@@ -12,7 +12,7 @@ import msgspec
 
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.decisions import DecisionStatus, JudgeAsk
-from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.errors import FieldProblem, InvalidFieldError
 from evidentia.contracts.policies import Policy, PolicyAction
 from evidentia.contracts.protocol import Metadata, RunCall
 from evidentia.contracts.runs import GroundingEntry, Phase, RetrievedDocument, RunEnded
@@ -20,7 +20,6 @@ from evidentia.contracts.runs import GroundingEntry, Phase, RetrievedDocument, R
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evidentia.contracts.errors import FieldProblem
     from evidentia.contracts.ids import Sha256
 
 
@@ -216,7 +215,22 @@ def plain_category(
     return Category(name=name, title=title, rules=rules, compile=compiled, check=check)
 
 
-class _CompiledPlain(Generic[S]):
+class Unjudged:
+    """Implements the part of `CompiledCategory` that is the same wherever no judge is asked."""
+
+    title: str
+
+    def begin(self) -> CategoryOutcome:
+        """Return what is said before anything was recorded."""
+        return stored(self.title)
+
+    def asks(self, call: RunCall) -> Sequence[JudgeAsk]:
+        """Return nothing."""
+        del call
+        return ()
+
+
+class _CompiledPlain(Unjudged, Generic[S]):
     def __init__(self, title: str, policies: tuple[TypedPolicy, ...], listens_to: tuple[type[RunCall], ...], handlers: Handlers[S]) -> None:
         self.title = title
         self.policies = policies
@@ -225,13 +239,6 @@ class _CompiledPlain(Generic[S]):
 
     def start(self) -> _PlainRun[S]:
         return _PlainRun(self)
-
-    def begin(self) -> CategoryOutcome:
-        return stored(self.title)
-
-    def asks(self, call: RunCall) -> Sequence[JudgeAsk]:
-        del call
-        return ()
 
     def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         del count

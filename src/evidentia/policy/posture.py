@@ -5,12 +5,11 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.policies import ALL_RULES, PolicyAction, Posture
+from evidentia.contracts.policies import ALL_RULES, Policy, PolicyAction, Posture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.contracts.policies import Policy
 
 CONTROL_PLANE: Final = "control_plane"
 DECISION_LOG: Final = "decision_log"

@@ -16,17 +16,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.contracts.protocol import FirstRetry, ProtocolRule, TaskKind, ToolRole
+from evidentia.contracts.protocol import FirstRetry, ProtocolRule, TaskKind, ToolAsked, ToolRole
 from evidentia.policy.protocol_profiles import TOOL_NAMES
-from evidentia.policy.protocol_rules import MILLION, RAG, RAISABLE, AskedTool, is_bound, tool_key
+from evidentia.policy.protocol_rules import MILLION, RAG, RAISABLE, AskedTool, QuestionState, Terms, is_bound, tool_key
 from evidentia.policy.rule_checks import shortest, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evidentia.contracts.protocol import ToolAsked
     from evidentia.policy.handlers import Violation
-    from evidentia.policy.protocol_rules import QuestionState, Terms
 
 
 MAX_STRAYS: Final = 0

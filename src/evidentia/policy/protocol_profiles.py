@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from evidentia.contracts.errors import FieldProblem, InvalidFieldError
 from evidentia.contracts.protocol import FirstRetry, Profile, ProtocolRule, QuestionType, SelfKnowledge, Shortfall, ToolRole, TopK
 from evidentia.policy.rule_checks import field_problems, nearest, shown, unknown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 # --- built-in profiles ---
 # The two profiles that come with Evidentia, as data: one that expects the first call to do, and one that leaves no source unasked.
@@ -36,31 +32,22 @@ TOOL_NAMES: Final[Mapping[ToolRole, str]] = MappingProxyType(
 )
 """What a source of each role is called where a profile is put into words."""
 
-_TEXT_FIRST: Final = (
-    QuestionType.CONCEPT,
-    QuestionType.DEFINITION,
-    QuestionType.WORKFLOW,
-    QuestionType.POLICY,
-    QuestionType.EXPLANATION,
-)
+
+def _types(words: str) -> tuple[QuestionType, ...]:
+    return tuple(QuestionType(word) for word in words.split())
+
+
+def _sections(profile: str, rules: Mapping[int, str]) -> Mapping[ProtocolRule, str]:
+    """Return the section that each rule is from, by the rules of each section in their order."""
+    return {ProtocolRule(rule): f"{profile}.{number}" for number, words in rules.items() for rule in words.split()}
+
+
+_TEXT_FIRST: Final = _types("concept definition workflow policy explanation")
 
 FIRST_CALL: Final = Profile(
     name="first_call",
     title="One good call",
-    table_first=(
-        QuestionType.VALUE,
-        QuestionType.PRICE,
-        QuestionType.QUANTITY,
-        QuestionType.SPECIFICATION,
-        QuestionType.RANKING,
-        QuestionType.COMPARISON,
-        QuestionType.LIST,
-        QuestionType.TABLE,
-        QuestionType.NAME_LOOKUP,
-        QuestionType.HISTORY,
-        QuestionType.MIXED,
-        QuestionType.UNCLEAR,
-    ),
+    table_first=_types("value price quantity specification ranking comparison list table name_lookup history mixed unclear"),
     text_first=_TEXT_FIRST,
     variants=("synonyms", "aliases", "abbreviations", "historical names", "category terms"),
     expanded_more=("list", "extraction", "overview", "timeline"),
@@ -92,46 +79,26 @@ FIRST_CALL: Final = Profile(
         "Does each paragraph or list that rests on a result carry its citation right behind it?",
         "Is self-knowledge, if any was added, set apart from retrieved facts and of a kind that is allowed?",
     ),
-    sections={
-        ProtocolRule.CODE_PORTION: "first_call.0",
-        ProtocolRule.ALLOWED_TOOLS: "first_call.1",
-        ProtocolRule.FILESYSTEM_TOOLS: "first_call.1",
-        ProtocolRule.SKILL_FIRST: "first_call.2",
-        ProtocolRule.SEQUENTIAL: "first_call.2",
-        ProtocolRule.ANSWER_BEFORE_RETRIEVAL: "first_call.2",
-        ProtocolRule.TOOL_CHOICE: "first_call.2",
-        ProtocolRule.RAW_QUERY: "first_call.3",
-        ProtocolRule.LOST_ENTITY: "first_call.3",
-        ProtocolRule.FOREIGN_TOPIC: "first_call.3",
-        ProtocolRule.TOP_K_TOOL: "first_call.4",
-        ProtocolRule.TOP_K_VALUE: "first_call.4",
-        ProtocolRule.NEEDLESS_CALL: "first_call.5",
-        ProtocolRule.STOPPED_EARLY: "first_call.6",
-        ProtocolRule.CALL_CAP: "first_call.6",
-        ProtocolRule.RETRY_ORDER: "first_call.6",
-        ProtocolRule.REPEATED_QUERY: "first_call.6",
-        ProtocolRule.EARLY_NOT_FOUND: "first_call.6",
-        ProtocolRule.TRUNCATION_COUNTS: "first_call.7",
-        ProtocolRule.FILE_NAMES: "first_call.7",
-        ProtocolRule.SOURCE_CODES: "first_call.7",
-        ProtocolRule.INSTRUCTIONS: "first_call.7",
-        ProtocolRule.IMAGE_IGNORED: "first_call.8",
-        ProtocolRule.IMAGE_MISPLACED: "first_call.8",
-        ProtocolRule.IMAGES_AT_END: "first_call.8",
-        ProtocolRule.CITATION_MISSING: "first_call.9",
-        ProtocolRule.CITATION_GRAMMAR: "first_call.9",
-        ProtocolRule.CITATION_UNRESOLVED: "first_call.9",
-        ProtocolRule.CITATION_PLACEMENT: "first_call.9",
-        ProtocolRule.CITATION_COUNT: "first_call.9",
-        ProtocolRule.CITATIONS_AT_END: "first_call.9",
-        ProtocolRule.SELF_KNOWLEDGE_OFF: "first_call.11",
-        ProtocolRule.SELF_KNOWLEDGE_NEEDLESS: "first_call.11",
-        ProtocolRule.SELF_KNOWLEDGE_MIXED: "first_call.11",
-        ProtocolRule.SELF_KNOWLEDGE_SCOPE: "first_call.11",
-        ProtocolRule.SELF_KNOWLEDGE_CITED: "first_call.11",
-        ProtocolRule.UNCERTAINTY_UNSTATED: "first_call.11",
-        ProtocolRule.SELF_CHECK: "first_call.12",
-    },
+    sections=_sections(
+        "first_call",
+        {
+            0: "code_portion",
+            1: "allowed_tools filesystem_tools",
+            2: "skill_first sequential answer_before_retrieval tool_choice",
+            3: "raw_query lost_entity foreign_topic",
+            4: "top_k_tool top_k_value",
+            5: "needless_call",
+            6: "stopped_early call_cap retry_order repeated_query early_not_found",
+            7: "truncation_counts file_names source_codes instructions",
+            8: "image_ignored image_misplaced images_at_end",
+            9: "citation_missing citation_grammar citation_unresolved citation_placement citation_count citations_at_end",
+            11: (
+                "self_knowledge_off self_knowledge_needless self_knowledge_mixed self_knowledge_scope self_knowledge_cited "
+                "uncertainty_unstated"
+            ),
+            12: "self_check",
+        },
+    ),
 )
 
 THOROUGH: Final = Profile(
@@ -140,22 +107,8 @@ THOROUGH: Final = Profile(
     classifies_tasks=False,
     order=((ToolRole.SKILL,), (ToolRole.TABLE, ToolRole.TEXT), (ToolRole.LOCAL,)),
     forbidden_tools=(),
-    table_first=(
-        QuestionType.VALUE,
-        QuestionType.PRICE,
-        QuestionType.QUANTITY,
-        QuestionType.INVENTORY,
-        QuestionType.SPECIFICATION,
-        QuestionType.RANKING,
-        QuestionType.COMPARISON,
-        QuestionType.SUMMARY,
-        QuestionType.EXTRACTION,
-        QuestionType.LIST,
-        QuestionType.TABLE,
-        QuestionType.NAME_LOOKUP,
-        QuestionType.HISTORY,
-        QuestionType.MIXED,
-        QuestionType.UNCLEAR,
+    table_first=_types(
+        "value price quantity inventory specification ranking comparison summary extraction list table name_lookup history mixed unclear"
     ),
     text_first=_TEXT_FIRST,
     variants=("synonyms", "aliases", "abbreviations", "related titles", "historical names", "category terms"),
@@ -174,32 +127,18 @@ THOROUGH: Final = Profile(
     call_cap=None,
     first_retry=FirstRetry.NEXT_SOURCE,
     handles_images=False,
-    sections={
-        ProtocolRule.SKILL_FIRST: "thorough.1",
-        ProtocolRule.SEQUENTIAL: "thorough.1",
-        ProtocolRule.ANSWER_BEFORE_RETRIEVAL: "thorough.1",
-        ProtocolRule.SOURCE_ORDER: "thorough.1",
-        ProtocolRule.TOOL_CHOICE: "thorough.1",
-        ProtocolRule.RAW_QUERY: "thorough.2",
-        ProtocolRule.LOST_ENTITY: "thorough.2",
-        ProtocolRule.FOREIGN_TOPIC: "thorough.2",
-        ProtocolRule.TOP_K_TOOL: "thorough.3",
-        ProtocolRule.TOP_K_VALUE: "thorough.3",
-        ProtocolRule.STOPPED_EARLY: "thorough.4",
-        ProtocolRule.RETRY_ORDER: "thorough.5",
-        ProtocolRule.REPEATED_QUERY: "thorough.5",
-        ProtocolRule.EARLY_NOT_FOUND: "thorough.5",
-        ProtocolRule.TRUNCATION_COUNTS: "thorough.6",
-        ProtocolRule.FILE_NAMES: "thorough.6",
-        ProtocolRule.SOURCE_CODES: "thorough.6",
-        ProtocolRule.INSTRUCTIONS: "thorough.6",
-        ProtocolRule.CITATION_MISSING: "thorough.7",
-        ProtocolRule.CITATION_GRAMMAR: "thorough.7",
-        ProtocolRule.CITATION_UNRESOLVED: "thorough.7",
-        ProtocolRule.CITATION_PLACEMENT: "thorough.7",
-        ProtocolRule.CITATION_COUNT: "thorough.7",
-        ProtocolRule.CITATIONS_AT_END: "thorough.7",
-    },
+    sections=_sections(
+        "thorough",
+        {
+            1: "skill_first sequential answer_before_retrieval source_order tool_choice",
+            2: "raw_query lost_entity foreign_topic",
+            3: "top_k_tool top_k_value",
+            4: "stopped_early",
+            5: "retry_order repeated_query early_not_found",
+            6: "truncation_counts file_names source_codes instructions",
+            7: "citation_missing citation_grammar citation_unresolved citation_placement citation_count citations_at_end",
+        },
+    ),
 )
 
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.protocol import FirstRetry, ProtocolRule, QuestionType, Shortfall, SkillTool, ToolRole
+from evidentia.contracts.protocol import FirstRetry, Profile, ProtocolRule, QuestionType, Shortfall, SkillTool, ToolRole
 from evidentia.policy.protocol_profiles import TOOL_NAMES, active_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from evidentia.contracts.protocol import Profile
 
 
 _R: Final = ProtocolRule

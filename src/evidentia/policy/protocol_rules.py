@@ -5,7 +5,8 @@ Rules and profile are made into tables once, so that a call is decided by a few 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self
 
 import msgspec
@@ -18,8 +19,6 @@ from evidentia.policy.protocol_profiles import TOOL_NAMES, active_rules, profile
 from evidentia.policy.rule_checks import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evidentia.contracts.errors import FieldProblem
     from evidentia.contracts.protocol import Metadata, ToolAnswered
 
@@ -165,51 +164,33 @@ class AskedTool(NamedTuple):
         return f"{self.name} (call {self.call})"
 
 
+@dataclass(slots=True, eq=False)
 class QuestionState:
     """The state of one question under one set of terms. Its size grows with the number of queries and tools alone."""
 
-    __slots__ = (
-        "asked",
-        "is_sufficient",
-        "is_whole",
-        "last",
-        "last_is_faulty",
-        "last_shortfalls",
-        "last_text",
-        "open",
-        "queries",
-        "reads_file",
-        "replies",
-        "set_aside",
-        "task",
-        "text_shortfalls",
-        "tries",
-    )
-
-    def __init__(self, task: TaskOpened) -> None:
-        self.task = task
-        self.asked = 0
-        """Calls to sources, whether or not they have answered."""
-        self.open: dict[int, AskedTool] = {}
-        self.set_aside: dict[int, AskedTool] = {}
-        self.tries: dict[str, int] = {}
-        """Calls by tool."""
-        self.queries: dict[tuple[str, str], int] = {}
-        """The largest top_k that a tool was asked a query with."""
-        self.last: AskedTool | None = None
-        """The call that answered last."""
-        self.last_shortfalls: tuple[Shortfall, ...] = ()
-        self.last_text: AskedTool | None = None
-        self.text_shortfalls: tuple[Shortfall, ...] = ()
-        self.is_sufficient = False
-        """Whether some result sufficed."""
-        self.is_whole = False
-        """Whether some result lacked nothing at all."""
-        self.reads_file = False
-        """Whether the file was read that the user asked for."""
-        self.replies = 0
-        self.last_is_faulty = False
-        """Whether the last reply broke a rule."""
+    task: TaskOpened
+    asked: int = 0
+    """Calls to sources, whether or not they have answered."""
+    open: dict[int, AskedTool] = field(default_factory=dict)
+    set_aside: dict[int, AskedTool] = field(default_factory=dict)
+    tries: dict[str, int] = field(default_factory=dict)
+    """Calls by tool."""
+    queries: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The largest top_k that a tool was asked a query with."""
+    last: AskedTool | None = None
+    """The call that answered last."""
+    last_shortfalls: tuple[Shortfall, ...] = ()
+    last_text: AskedTool | None = None
+    text_shortfalls: tuple[Shortfall, ...] = ()
+    is_sufficient: bool = False
+    """Whether some result sufficed."""
+    is_whole: bool = False
+    """Whether some result lacked nothing at all."""
+    reads_file: bool = False
+    """Whether the file was read that the user asked for."""
+    replies: int = 0
+    last_is_faulty: bool = False
+    """Whether the last reply broke a rule."""
 
     def ask(self, asked: AskedTool, *, is_stopped: bool) -> None:
         """Take a call to a source that was decided about."""

@@ -14,20 +14,15 @@ import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.policies import Enforcement, PolicyAction
-from evidentia.contracts.protocol import ProtocolRule, ReplyDrafted, TaskOpened, ToolAnswered, ToolAsked
+from evidentia.contracts.protocol import ProtocolRule, ReplyDrafted, ReplyFinding, RunCall, TaskOpened, ToolAnswered, ToolAsked
 from evidentia.contracts.runs import Phase, RunEnded, RunStatus
-from evidentia.policy.handlers import Category, CategoryOutcome, stored
-from evidentia.policy.protocol_calls import judge_ask
+from evidentia.policy.handlers import Category, CategoryOutcome, TypedPolicy, Unjudged, Violation
+from evidentia.policy.protocol_calls import CallRuling, judge_ask
 from evidentia.policy.protocol_profiles import FIRST_CALL
 from evidentia.policy.protocol_rules import ProtocolRules, QuestionState, Terms, check_protocol, is_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from evidentia.contracts.decisions import JudgeAsk
-    from evidentia.contracts.protocol import ReplyFinding, RunCall
-    from evidentia.policy.handlers import TypedPolicy, Violation
-    from evidentia.policy.protocol_calls import CallRuling
 
 
 _TITLE: Final = "Protocol"
@@ -47,9 +42,10 @@ class _ProfileGroup:
         self.is_enforced = False
 
 
-class CompiledProtocol:
+class CompiledProtocol(Unjudged):
     """The tables of every policy; policies with the same rules share theirs."""
 
+    title = _TITLE
     listens_to: Final = (TaskOpened, ToolAsked, ToolAnswered, ReplyDrafted)
 
     def __init__(self, policies: Sequence[TypedPolicy]) -> None:
@@ -65,15 +61,6 @@ class CompiledProtocol:
     def start(self) -> ProtocolRun:
         """Return what follows a new run."""
         return ProtocolRun(self)
-
-    def begin(self) -> CategoryOutcome:
-        """Return what is said before anything was recorded."""
-        return stored(_TITLE)
-
-    def asks(self, call: RunCall) -> Sequence[JudgeAsk]:
-        """Return nothing: the protocol asks no judge."""
-        del call
-        return ()
 
     def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         """Return what a call to a tool, or a reply, that passed stands for; of a task and a result nothing is said."""

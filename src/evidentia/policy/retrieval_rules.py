@@ -12,20 +12,16 @@ import msgspec
 
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import FieldProblem
-from evidentia.contracts.policies import Compat, PolicyAction, RetrievalRules
-from evidentia.contracts.runs import BatchClosed, GroundingEntry, LlmCall, Phase, RetrievedDocument, RunEnded, StepCall, ToolCall
-from evidentia.policy.handlers import Category, CategoryOutcome, Violation, check_call, is_out_of_range, set_digest, stored
+from evidentia.contracts.policies import Compat, Policy, PolicyAction, RetrievalRules
+from evidentia.contracts.runs import BatchClosed, BatchId, GroundingEntry, LlmCall, Phase, RetrievedDocument, RunEnded, StepCall, ToolCall
+from evidentia.policy.handlers import Category, CategoryOutcome, TypedPolicy, Unjudged, Violation, check_call, is_out_of_range, set_digest
 from evidentia.policy.posture import action_of, posture_of
 from evidentia.policy.rule_checks import days, percent, percent_of, shown, two_decimals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evidentia.contracts.decisions import JudgeAsk
-    from evidentia.contracts.policies import Policy
     from evidentia.contracts.protocol import Metadata, RunCall
-    from evidentia.contracts.runs import BatchId
-    from evidentia.policy.handlers import TypedPolicy
 
 
 # Asking an enumeration for a member costs more than a comparison, and these are compared at every call.
@@ -253,9 +249,10 @@ def _unknown_age(limits: RetrievalLimits, flags: Metadata) -> Violation:
 _TITLE: Final = "Retrieval"
 
 
-class CompiledRetrieval:
+class CompiledRetrieval(Unjudged):
     """The limits of every policy, those that all share, and the merged ones."""
 
+    title = _TITLE
     listens_to: Final = (RetrievedDocument, BatchClosed, GroundingEntry, LlmCall, StepCall, ToolCall)
 
     def __init__(self, policies: Sequence[TypedPolicy]) -> None:
@@ -277,15 +274,6 @@ class CompiledRetrieval:
     def start(self) -> RetrievalRun:
         """Return what follows a new run."""
         return RetrievalRun(self)
-
-    def begin(self) -> CategoryOutcome:
-        """Return what is said before anything was recorded."""
-        return stored(_TITLE)
-
-    def asks(self, call: RunCall) -> Sequence[JudgeAsk]:
-        """Return nothing: retrieval asks no judge."""
-        del call
-        return ()
 
     def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         """Return what a document that passed stands for; a count that settles in silence stands for nothing, nor what was judged before."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +19,6 @@ from evidentia.contracts.canonical import SAFE_INTEGER
 from evidentia.contracts.errors import FieldProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from enum import Enum
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import chain, permutations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.contracts.protocol import Breadth, FirstRetry, NextStep, Shortfall, ToolRole
+from evidentia.contracts.protocol import Breadth, FirstRetry, NextStep, PreparedQuery, Profile, QuestionType, Shortfall, ToolRole
 from evidentia.protocol.classification import TOOL_OF_ROLE
 from evidentia.protocol.queries import INTENT_WORDS, MAX_VARIANTS_EXPANDED, category_terms, core_words, even, table_query, terse_table_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from evidentia.contracts.protocol import PreparedQuery, Profile, QuestionType
     from evidentia.protocol.questions import QuestionFacts
 
 

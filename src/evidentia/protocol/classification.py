@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from evidentia.contracts.protocol import Breadth, QuestionType, TaskKind, ToolRole
+from evidentia.contracts.protocol import Breadth, QuestionType, SkillTool, TaskKind, ToolRole
 from evidentia.protocol.question_words import probe_of
 from evidentia.text.english import FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from evidentia.contracts.protocol import SkillTool
     from evidentia.protocol.questions import QuestionFacts
 
 

@@ -8,7 +8,7 @@ Nothing is added that the question does not lead to. Questions for lists, extrac
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
@@ -16,22 +16,18 @@ from msgspec import structs
 from evidentia.contracts.protocol import PreparedQuery, QuestionType
 from evidentia.protocol.classification import question_type
 from evidentia.protocol.question_words import COMMON, GENERIC, probe_of, relatives, stem_of, words_near
-from evidentia.protocol.questions import read_question, times_of
+from evidentia.protocol.questions import QuestionFacts, read_question, times_of
 from evidentia.query.corrections import expand_abbreviations
 from evidentia.query.normalisation import normalise_text
 from evidentia.query.synonyms import Synonyms, expand_synonyms
-from evidentia.query.words import words_of
+from evidentia.query.words import Word, words_of
 from evidentia.tables.phrases import BEFORE_PERIOD, MAX_OPERATOR_LENGTH, OPERATORS, PERIODS
 from evidentia.text.english import AUXILIARIES, FUNCTION_WORDS, PERSONAL, QUESTION_WORDS
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from evidentia.contracts.evidence import Turn
     from evidentia.contracts.ports import Lexicon
-    from evidentia.protocol.questions import QuestionFacts
-    from evidentia.query.words import Word
 
 
 AnySynonyms = Synonyms | Mapping[str, tuple[str, ...]]

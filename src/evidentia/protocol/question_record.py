@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evidentia.agents.record_values import hash_of
-from evidentia.contracts.protocol import TaskKind, TaskOpened, ToolAsked, ToolRole
+from evidentia.contracts.protocol import Breadth, PreparedQuery, QuestionType, SkillTool, TaskKind, TaskOpened, ToolAsked, ToolRole
 from evidentia.protocol.classification import (
     MAX_QUESTION_LENGTH,
     breadth,
@@ -21,8 +21,8 @@ from evidentia.protocol.classification import (
     suits,
     top_k_of,
 )
-from evidentia.protocol.queries import even, explained_stems, judge_query, prepare, works_raw
-from evidentia.protocol.questions import read_question
+from evidentia.protocol.queries import AnySynonyms, even, explained_stems, judge_query, prepare, works_raw
+from evidentia.protocol.questions import QuestionFacts, read_question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import Turn
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.ports import Lexicon
-    from evidentia.contracts.protocol import Breadth, PreparedQuery, QuestionType, SkillTool
-    from evidentia.protocol.queries import AnySynonyms
-    from evidentia.protocol.questions import QuestionFacts
 
 _REMEMBERED: Final = 512
 """Questions whose reading is kept: the same one is often asked again, or linted in many traces."""

@@ -13,17 +13,14 @@ import msgspec
 
 from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
 from evidentia.protocol.citations import gather
-from evidentia.protocol.reply_citations import citation_findings, drawn_on, image_findings, sources_of, valid_citations
-from evidentia.protocol.reply_layout import is_marked, lay_out
+from evidentia.protocol.reply_citations import CitableSource, citation_findings, drawn_on, image_findings, sources_of, valid_citations
+from evidentia.protocol.reply_layout import ReplyLayout, ReplyUnit, is_marked, lay_out
 from evidentia.protocol.reply_tables import instruction_findings, table_findings
-from evidentia.protocol.sentence_roles import NO_TERMS, SentenceRole, read_terms
+from evidentia.protocol.sentence_roles import NO_TERMS, RoleSentence, SentenceRole, Terms, read_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.protocol.reply_citations import CitableSource
-    from evidentia.protocol.reply_layout import ReplyLayout, ReplyUnit
-    from evidentia.protocol.sentence_roles import RoleSentence, Terms
     from evidentia.protocol.tool_results import ResultFacts
 
 

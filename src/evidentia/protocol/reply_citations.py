@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.protocol import ProtocolRule, ReplyFinding
-from evidentia.protocol.citations import DocumentCitation, TableCitation, WebCitation, quoted, what_is_wrong
+from evidentia.protocol.citations import Citation, DocumentCitation, ShownSources, TableCitation, WebCitation, quoted, what_is_wrong
 from evidentia.protocol.sentence_roles import NO_TERMS, Terms, is_strong
 from evidentia.text.blocks import BlockKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.protocol.citations import Citation, ShownSources
     from evidentia.protocol.reply_layout import PlacedCitation, ReplyLayout, ReplyUnit
     from evidentia.protocol.tool_results import EvidencePiece, ResultFacts
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.contracts.protocol import ProtocolRule, SelfCheckAnswer
+from evidentia.contracts.protocol import Profile, ProtocolRule, SelfCheckAnswer, TraceFinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.contracts.protocol import Profile, TraceFinding
 
 _FIRST_RETRY: Final = 2
 _MAX_REASON_LENGTH: Final = 400

@@ -12,7 +12,7 @@ import msgspec
 
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.agents.record_values import checked_text, hash_of, plain
-from evidentia.contracts.decisions import LogEntry
+from evidentia.contracts.decisions import LogEntry, Verdict
 from evidentia.contracts.errors import InvalidFieldError, PolicyViolationError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.protocol import (
@@ -27,7 +27,7 @@ from evidentia.contracts.protocol import (
     ToolRole,
     TraceFinding,
 )
-from evidentia.contracts.runs import RunId
+from evidentia.contracts.runs import AnyCall, RunId
 from evidentia.governance.decision_expansion import expand, micros
 from evidentia.governance.run_journal import unsealed
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
@@ -39,20 +39,17 @@ from evidentia.protocol.question_record import QuestionRecord
 from evidentia.protocol.reply_audit import audit_reply
 from evidentia.protocol.self_check import list_for_agent, self_check
 from evidentia.protocol.sufficiency import evidence_text, shortfalls
-from evidentia.protocol.tool_results import read_result
+from evidentia.protocol.tool_results import ResultFacts, read_result
 from evidentia.wiring.system import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evidentia.agents.context import Context
-    from evidentia.contracts.decisions import Verdict
     from evidentia.contracts.evidence import Turn
     from evidentia.contracts.ports import Lexicon
     from evidentia.contracts.protocol import AgentTrace, Breadth, PreparedQuery, QuestionType, TaskKind, ToolAsked, TracedCall
-    from evidentia.contracts.runs import AnyCall
     from evidentia.protocol.queries import AnySynonyms
-    from evidentia.protocol.tool_results import ResultFacts
 
 
 _ACTIONS: Final = ("warn", "block")

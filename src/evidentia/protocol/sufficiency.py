@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.protocol import QuestionType, Shortfall
 from evidentia.protocol.question_words import relatives
-from evidentia.protocol.questions import times_of
+from evidentia.protocol.questions import Entity, QuestionFacts, times_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.protocol.questions import Entity, QuestionFacts
     from evidentia.protocol.tool_results import ResultFacts
 
 MAX_CHARS: Final = 200_000

@@ -16,7 +16,7 @@ from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.contracts.evidence import EvidenceFragment
 from evidentia.contracts.ids import DocumentId
 from evidentia.contracts.layout import IMAGE_SCHEME, FragmentImage
-from evidentia.contracts.tables import SOURCE_COLUMN, TableAnswer
+from evidentia.contracts.tables import SOURCE_COLUMN, CellValue, TableAnswer, TableCard, TableColumn
 from evidentia.contracts.vocabulary import RetrievalMode
 from evidentia.protocol.citations import escape
 from evidentia.text.blocks import image_spans
@@ -38,7 +38,6 @@ from evidentia.text.prompt_injection import ACTIVE_MARKUP, INSTRUCTION_LIKE, hos
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evidentia.contracts.tables import CellValue, TableCard, TableColumn
 
 DEFAULT_TOP_K: Final = 100
 MAX_TOP_K: Final = 200

@@ -22,17 +22,15 @@ import numpy as np
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import encode_record, encode_struct, hash_record
 from evidentia.contracts.documents import DocumentMetadata
-from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256
-from evidentia.contracts.provenance import BrokenLink
+from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId
+from evidentia.contracts.provenance import BrokenLink, CommitRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from evidentia.contracts.ids import SourceId
     from evidentia.contracts.ports import SupportsVectorCustody
-    from evidentia.contracts.provenance import CommitRecord
     from evidentia.contracts.vectors import StoredVector, VectorIdentity
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.access import AccessRule
+from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.canonical import sha256_hex
-from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
+from evidentia.contracts.evidence import DecomposedQuery, EvidenceFragment, EvidenceRequest, EvidenceResponse
 from evidentia.contracts.ids import chunk_id_of
 from evidentia.contracts.provenance import FragmentExport
-from evidentia.contracts.retrieval import Candidate
+from evidentia.contracts.retrieval import Candidate, SourceAsk
 from evidentia.contracts.sources import SourcePolicy
 from evidentia.contracts.vocabulary import ContentType, CoverageState
 from evidentia.provenance.custody_chain import chain_faults
@@ -23,9 +23,6 @@ from evidentia.provenance.verification import EXPORT_FORMAT, UNREADABLE, verify_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evidentia.contracts.access import Principal
-    from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
-    from evidentia.contracts.retrieval import SourceAsk
 
 FAULT_KEY: Final = "evidentia.fault"
 """Metadata of the candidate that stands for a fragment with broken custody."""

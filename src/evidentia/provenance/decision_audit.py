@@ -9,7 +9,7 @@ import hashlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from evidentia.contracts.decisions import LogFault
+from evidentia.contracts.decisions import LogFault, LogHead
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.runs import PoliciesRecorded, StepCall
 from evidentia.provenance.decision_chain import (
@@ -23,14 +23,12 @@ from evidentia.provenance.decision_chain import (
     leaf_of,
     split_line,
 )
-from evidentia.provenance.decision_lines import ADMIN_RUN, REDACTED_MARK, decode_header, entry_of
+from evidentia.provenance.decision_lines import ADMIN_RUN, REDACTED_MARK, LineHeader, decode_header, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evidentia.contracts.decisions import LogHead
     from evidentia.contracts.protocol import Metadata
-    from evidentia.provenance.decision_lines import LineHeader
 
 _ADMIN = b',"%b","step",' % ADMIN_RUN.encode()
 _sha256 = hashlib.sha256

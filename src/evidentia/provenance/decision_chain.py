@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import binascii
 import hashlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,14 +22,9 @@ from evidentia.contracts.errors import BaseStateError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy
 from evidentia.contracts.protocol import Metadata
-from evidentia.contracts.runs import CheckBypassed
+from evidentia.contracts.runs import CheckBypassed, RunId
 from evidentia.provenance.decision_lines import REDACTED_MARK, decode_header, encode_details, encode_header, entry_of
 from evidentia.provenance.merkle import Frontier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from evidentia.contracts.runs import RunId
 
 GENESIS: Final = bytes(32)
 CHECKPOINT: Final = b"checkpoint "

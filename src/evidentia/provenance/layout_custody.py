@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.canonical import encode_struct, sha256_hex
-from evidentia.contracts.layout import DocumentLayout
-from evidentia.contracts.tables import TableContent
+from evidentia.contracts.layout import DocumentImage, DocumentLayout
+from evidentia.contracts.tables import TableCard, TableContent
 from evidentia.contracts.tables import table_id_of as table_id
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.documents import StoredDocument
     from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.layout import DocumentImage
-    from evidentia.contracts.tables import TableCard
 
 LARGEST_INTEGER = 2**63 - 1
 """Cells hold integers of 64 bits, which is what a table engine computes with."""

@@ -13,8 +13,8 @@ import msgspec
 
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError
-from evidentia.contracts.ids import chunk_id_of
-from evidentia.contracts.ports import SupportsLayouts, SupportsVectorCustody
+from evidentia.contracts.ids import Sha256, chunk_id_of
+from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsVectorCustody
 from evidentia.contracts.provenance import BrokenLink, CommitRecord, FragmentExport, IngestEvent, VerifyReport
 from evidentia.provenance import merkle
 from evidentia.provenance.corpus_hash import CorpusState, evidence_state, member_bytes, vector_faults
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.contracts.documents import PreparedChunk, StoredDocument
-    from evidentia.contracts.ids import Sha256
-    from evidentia.contracts.ports import CustodyArchive
 
 EXPORT_FORMAT = "evidentia-fragment/1"
 MAX_FAULTS = 20

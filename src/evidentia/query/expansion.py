@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.text.tokens import STOP_WORDS
+from evidentia.text.tokens import STOP_WORDS, Tokeniser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evidentia.contracts.search import LexicalQuery
-    from evidentia.text.tokens import Tokeniser
 
 FULL_WEIGHT: Final = 256
 """What a term counts that stands in for one which occurs nowhere: as much as a term that was asked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
@@ -12,8 +12,6 @@ from evidentia.query.expansion import PARTIAL_WEIGHT, Expansion, added_terms
 from evidentia.query.words import unquoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from evidentia.text.tokens import Tokeniser
 
 

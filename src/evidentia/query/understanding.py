@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.contracts.evidence import QueryStep
+from evidentia.contracts.evidence import EvidenceRequest, QueryStep, SubQuery
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.vocabulary import QueryStepName
 from evidentia.query.conversation import leans, subject_words
@@ -20,16 +20,14 @@ from evidentia.query.decomposition import decompose
 from evidentia.query.expansion import PARTIAL_WEIGHT, Expansion, added_terms, expand, without_terms
 from evidentia.query.lexical import QUOTED, lexical_query
 from evidentia.query.normalisation import Verbatim, describe, find_verbatim, normalise_text
-from evidentia.query.synonyms import expand_synonyms
+from evidentia.query.synonyms import Synonyms, expand_synonyms
 from evidentia.text.english import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evidentia.contracts.evidence import EvidenceRequest, SubQuery
     from evidentia.contracts.ports import Lexicon
     from evidentia.contracts.settings import QuerySettings
-    from evidentia.query.synonyms import Synonyms
     from evidentia.text.tokens import Tokeniser
 
 WHOLE_WEIGHT: Final = 1_000_000

@@ -5,12 +5,10 @@ A score is an exact fraction that is rounded down once, at the end, so neither t
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evidentia.contracts.search import LegScores
 
 ONE: Final = 1 << 32

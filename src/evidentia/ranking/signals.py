@@ -6,7 +6,7 @@ Nothing here calls the platform's mathematics: `decay` is exact integer work, so
 from __future__ import annotations
 
 import math
-from datetime import timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,7 +17,6 @@ from evidentia.ranking.fusion import ONE, min_max
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from evidentia.contracts.evidence import RankingWeights, Task
     from evidentia.contracts.search import ContentFeatures

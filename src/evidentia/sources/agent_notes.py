@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.ids import TenantId
-from evidentia.contracts.ports import BlockingRetriever, SupportsDataVersion
-from evidentia.contracts.retrieval import Candidate
-from evidentia.contracts.vocabulary import Classification
+from evidentia.contracts.ports import BlockingRetriever, NoteStore, SupportsDataVersion
+from evidentia.contracts.retrieval import Candidate, SourceAsk
+from evidentia.contracts.vocabulary import AuthorityTier, Classification
 from evidentia.text.tokens import STOP_WORDS, Tokeniser
 from evidentia.text.weights import LARGEST_LENGTH, QUERY_TERM_LIMIT, Bm25, idf_fixed
 
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evidentia.contracts.evidence import TimeWindow
-    from evidentia.contracts.ports import NoteStore
-    from evidentia.contracts.retrieval import SourceAsk
     from evidentia.contracts.sources import Note
-    from evidentia.contracts.vocabulary import AuthorityTier
 
 
 class MemoryRetriever(BlockingRetriever, SupportsDataVersion):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 from unicodedata import unidata_version
 
 import msgspec
@@ -19,7 +19,7 @@ from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.evidence import SCORE_ONE
 from evidentia.contracts.ids import chunk_id_of, document_id_of
-from evidentia.contracts.retrieval import Candidate, ExternalCandidate
+from evidentia.contracts.retrieval import Candidate, ExternalCandidate, SourceAsk
 from evidentia.contracts.vocabulary import ContentType
 from evidentia.provenance.custody_chain import INTAKE_TOOL, INTAKE_VERSION
 from evidentia.provenance.custody_exchange import FAULT_KEY
@@ -40,10 +40,6 @@ from evidentia.sources.intake_fields import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeGuard
-
-    from evidentia.contracts.retrieval import SourceAsk
     from evidentia.contracts.settings import SourceSettings
     from evidentia.contracts.sources import SourceDescriptor
 

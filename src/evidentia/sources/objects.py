@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.ports import BlockingRetriever, Retriever
 from evidentia.contracts.retrieval import Candidate, SourceAsk
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
 
 EXPECTED: Final = "give an object with a method `retrieve(query)`, or a callable that takes the query"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -17,15 +17,9 @@ from evidentia.contracts.errors import FilterSyntaxError, InvalidFieldError
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicate_values import FREE
 from evidentia.contracts.predicates import check_fields, fields_of
-from evidentia.contracts.sources import SourceDescriptor
+from evidentia.contracts.sources import SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection, SourceDescriptor
 from evidentia.contracts.vocabulary import ConnectionKind, Vocabulary
 from evidentia.text.names import SOURCE_NAME_RULE, is_source_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from evidentia.contracts.sources import SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection
-
 
 SchemaChange = Literal["none", "compatible", "breaking"]
 

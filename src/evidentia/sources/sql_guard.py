@@ -6,7 +6,7 @@ means something else there than it does to the parser here.
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -15,7 +15,6 @@ from evidentia.contracts.errors import StatementRefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-    from datetime import datetime
 
     from sqlglot import exp
     from sqlglot.tokenizer_core import Token

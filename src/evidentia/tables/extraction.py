@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from evidentia.contracts.tables import ColumnKind, ExtractedTable, TableColumn, TableContent
+from evidentia.contracts.tables import CellValue, ColumnKind, ExtractedTable, TableColumn, TableContent
 from evidentia.tables.column_types import AMBIGUOUS, ReadColumn, read_column, scaled_to_percent, without_rows
-from evidentia.tables.grids import Box, fill_down, is_blank, is_blank_row, shown
+from evidentia.tables.grids import Box, Grid, fill_down, is_blank, is_blank_row, shown
 from evidentia.tables.regions import Region, find_header, find_regions, repeats_header
 from evidentia.tables.sql_names import column_sql_names
 from evidentia.tables.units import PERCENT, split_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from evidentia.contracts.tables import CellValue
-    from evidentia.tables.grids import Grid
 
 
 MAX_NOTES = 20

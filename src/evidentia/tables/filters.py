@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.contracts.tables import SOURCE_COLUMN
+from evidentia.contracts.tables import SOURCE_COLUMN, CellValue
 from evidentia.tables import phrases as p
-from evidentia.tables.phrases import is_year, year_days
+from evidentia.tables.phrases import Days, is_year, year_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evidentia.contracts.tables import CellValue
     from evidentia.tables.drafts import Condition
     from evidentia.tables.joins import Edge
-    from evidentia.tables.phrases import Days
     from evidentia.tables.schema import Column, Schema, Table
 
 

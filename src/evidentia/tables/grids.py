@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from evidentia.tables.units import PERCENT, known_unit, unit_of_format
 
 if TYPE_CHECKING:
     import zipfile
-    from collections.abc import Iterable, Iterator
 
 
 MAX_CELLS = 4_000_000

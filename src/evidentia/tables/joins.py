@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.tables.filters import Expression, Filter, any_of, filter_text, truth_filter, within
 from evidentia.tables.phrases import GENERIC, NO_LINK
-from evidentia.tables.schema import squash, stems
+from evidentia.tables.schema import Column, Schema, Table, squash, stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evidentia.tables.readings import Listed, Reading
-    from evidentia.tables.schema import Column, Schema, Table
 
 
 class CannotBuildError(Exception):

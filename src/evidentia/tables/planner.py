@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.ports import TablePlanner
-from evidentia.contracts.tables import SOURCE_COLUMN, PlanDeclined, TablePlan
+from evidentia.contracts.tables import SOURCE_COLUMN, OpenTable, PlanDeclined, TablePlan
 from evidentia.query.normalisation import normalise_text
 from evidentia.query.words import words_of
 from evidentia.tables import phrases as p
 from evidentia.tables.drafts import Draft, Measure
-from evidentia.tables.entity_linking import MAX_WORDS, link
+from evidentia.tables.entity_linking import MAX_WORDS, Piece, link
 from evidentia.tables.filters import quote
 from evidentia.tables.joins import AmbiguousWayError, CannotBuildError, JoinGraph
 from evidentia.tables.question_reader import read
@@ -20,9 +20,6 @@ from evidentia.tables.statements import Built, build
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from evidentia.contracts.tables import OpenTable
-    from evidentia.tables.entity_linking import Piece
 
 
 VERSION: Final = 1

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evidentia.tables import phrases as p
 from evidentia.tables.filters import Filter, read_filters
-from evidentia.tables.schema import stems
+from evidentia.tables.schema import Column, Schema, Table, stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evidentia.tables.drafts import Draft, Measure
     from evidentia.tables.entity_linking import Name, Piece
-    from evidentia.tables.schema import Column, Schema, Table
 
 MAX_READINGS: Final = 20_000
 _MAX_EACH: Final = 8

@@ -9,14 +9,13 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.tables import ColumnKind
+from evidentia.contracts.tables import CellValue, ColumnKind, OpenTable, TableColumn
 from evidentia.tables.phrases import ENTITY, GENERIC
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.contracts.tables import CellValue, OpenTable, TableColumn
 
 MAX_TABLES: Final = 64
 MAX_CELLS: Final = 200_000

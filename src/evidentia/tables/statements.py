@@ -6,21 +6,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evidentia.contracts.tables import SOURCE_COLUMN
+from evidentia.contracts.tables import SOURCE_COLUMN, CellValue
 from evidentia.tables import phrases as p
 from evidentia.tables.filters import Expression, all_of, column_text, join_text, quote, source_text
-from evidentia.tables.joins import CannotBuildError, Scopes
-from evidentia.tables.readings import Listed, Term, listed_of
-from evidentia.tables.schema import stems
+from evidentia.tables.joins import CannotBuildError, Edge, JoinGraph, Scopes
+from evidentia.tables.readings import Listed, Reading, Term, listed_of
+from evidentia.tables.schema import Column, Table, stems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.contracts.tables import CellValue
     from evidentia.tables.drafts import Draft
-    from evidentia.tables.joins import Edge, JoinGraph
-    from evidentia.tables.readings import Reading
-    from evidentia.tables.schema import Column, Table
 
 
 _PEOPLE: Final = frozenset(stems(word) for word in p.PEOPLE)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import sha256_hex
-from evidentia.contracts.documents import DocumentMetadata, ReadDocument
+from evidentia.contracts.documents import DocumentMetadata, PreparedDocument, ReadDocument
 from evidentia.contracts.ids import SemanticVersion, SourceId, ToolId, document_id_of
 from evidentia.contracts.layout import ExtractedImage, ExtractedText
 from evidentia.contracts.tables import ColumnKind, ExtractedTable, TableColumn, TableContent
@@ -15,8 +15,6 @@ from evidentia.testing.determinism import START
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from evidentia.contracts.documents import PreparedDocument
 
 
 def make_document(

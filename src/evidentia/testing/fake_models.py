@@ -12,7 +12,7 @@ import socket
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
 
 import msgspec
@@ -21,7 +21,6 @@ from evidentia.backends.llm.judge_messages import read_material
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import TracebackType
 
 _PAUSE_S: Final = 0.005
 _WORD: Final = re.compile(r"\w+")

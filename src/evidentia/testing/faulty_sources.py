@@ -15,13 +15,12 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.ports import BlockingRetriever, Retriever
-from evidentia.contracts.retrieval import Candidate
+from evidentia.contracts.retrieval import Candidate, SourceAsk
 from evidentia.testing.determinism import START
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from evidentia.contracts.retrieval import SourceAsk
 
 _HUGE_CHARS = 3_000_000
 _MS_PER_S = 1_000

@@ -11,16 +11,12 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from types import MappingProxyType, TracebackType
+from typing import Any, Final, NamedTuple, Self
 
 from evidentia.protocol.citations import cite_piece, cite_rows
 from evidentia.protocol.tool_results import EvidencePiece, ResultFacts, read_result
 from evidentia.text.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
 
 CHAT_PATH = "/chat/completions"
 MODEL = "scripted"

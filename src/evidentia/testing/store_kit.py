@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 from evidentia.contracts.access import AccessRule
-from evidentia.contracts.documents import AccessChange, ChangeSet
+from evidentia.contracts.documents import AccessChange, ChangeSet, PreparedDocument
 from evidentia.contracts.errors import DuplicateDocumentError, NotFoundError
 from evidentia.contracts.ids import DocumentId, SourceId
-from evidentia.contracts.ports import SupportsLayouts
+from evidentia.contracts.ports import Collector, CustodyArchive, EvidenceWriter, ProvingReader, SupportsLayouts
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
 from evidentia.provenance.layout_custody import decode_content, named_hashes
@@ -21,9 +21,6 @@ from evidentia.testing.documents import TABLE, illustrated_document, make_docume
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from evidentia.contracts.documents import PreparedDocument
-    from evidentia.contracts.ports import Collector, CustodyArchive, EvidenceWriter, ProvingReader
 
 
 class StoreUnderTest(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import selectors
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evidentia.contracts.ports import BlockingExecutor, Clock
@@ -18,7 +18,6 @@ from evidentia.testing.determinism import START
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextvars import Context
-    from datetime import datetime
 
 Answer = TypeVar("Answer")
 

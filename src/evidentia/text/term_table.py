@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from evidentia.text.tokens import EDGES, MAX_TERM_LENGTH
+from evidentia.text.tokens import EDGES, MAX_TERM_LENGTH, Tokeniser
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from evidentia.text.tokens import Tokeniser
 
 SURFACE_LIMIT: Final = 1 << 18
 """Surface words held before the table lays out what it has and forgets them."""

@@ -124,21 +124,6 @@ class Bm25(NamedTuple):
         return _divide(share * self.peak(idf), 1 << _SHARE_BITS)
 
 
-def bm25_impacts(
-    frequencies: NDArray[np.int32],
-    lengths: NDArray[np.int32],
-    *,
-    idf: int,
-    total_length: int,
-    documents: int,
-    k1_milli: int = DEFAULT_K1_MILLI,
-    b_milli: int = DEFAULT_B_MILLI,
-) -> NDArray[np.int32]:
-    """Return the impact of each posting of one term; `Bm25` spares the norms where many terms share the statistics."""
-    setting = Bm25.of(total_length=total_length, documents=documents, k1_milli=k1_milli, b_milli=b_milli)
-    return setting.impacts(frequencies, setting.norms(lengths), idf=idf)
-
-
 def tfidf_impacts(frequencies: NDArray[np.int32], *, idf: int) -> NDArray[np.int64]:
     """Return tf * idf of each posting, exactly; raw frequencies are unbounded, hence the wider integers."""
     return frequencies.astype(np.int64) * idf

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.contracts.ports import SourceAttachments
-from evidentia.contracts.sources import PUBLIC, REACH
+from evidentia.contracts.ports import BlockingRetriever, NoteStore, Retriever, SourceAttachments
+from evidentia.contracts.sources import PUBLIC, REACH, SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
 from evidentia.sources.agent_notes import MemoryRetriever
 from evidentia.sources.other_base import BaseRetriever
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
     from evidentia.contracts.ids import SourceId
-    from evidentia.contracts.ports import BlockingRetriever, NoteStore, Retriever
-    from evidentia.contracts.sources import SourceDescriptor
     from evidentia.wiring.embedded import EmbeddedComponents
 
 

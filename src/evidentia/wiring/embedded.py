@@ -25,8 +25,8 @@ from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry
 from evidentia.backends.embedded.records.version_history import EmbeddedHistory
 from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
 from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, NotFoundError
-from evidentia.contracts.ids import RequestId
-from evidentia.contracts.ports import SupportsTraces
+from evidentia.contracts.ids import RequestId, SourceId
+from evidentia.contracts.ports import Clock, Encoder, Entropy, SupportsTraces
 from evidentia.engine.answer_governance import NO_POLICIES, Governing
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.receipt_replay import Replayer
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport, RestoreReport
     from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, StreamEvent
-    from evidentia.contracts.ids import SourceId
-    from evidentia.contracts.ports import Clock, Encoder, Entropy
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import Settings

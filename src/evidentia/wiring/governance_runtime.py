@@ -17,7 +17,7 @@ from evidentia.backends.embedded.logs.usage_log import EmbeddedUsage
 from evidentia.backends.embedded.records.reader import EmbeddedReader
 from evidentia.contracts.errors import BaseMissingError, MissingExtraError
 from evidentia.contracts.ids import ChunkId, DocumentId
-from evidentia.contracts.ports import Governor, SourceTexts
+from evidentia.contracts.ports import Clock, Entropy, EvidenceReader, Governor, SourceTexts
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor, LoggedAnswers
 from evidentia.policy.evaluator import PolicySet
 from evidentia.policy.rules import check_policy
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from evidentia.backends.llm.judge import ModelJudge
     from evidentia.backends.remote.remote_governor import RemoteGovernor
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
-    from evidentia.contracts.ports import Clock, Entropy, EvidenceReader
     from evidentia.contracts.runs import RunFacts
     from evidentia.contracts.settings import JwtSettings
     from evidentia.governance.governed_runs import LocalRun

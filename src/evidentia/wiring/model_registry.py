@@ -13,11 +13,11 @@ from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.receipts import EngineConfig
-from evidentia.contracts.settings import EmbeddingSettings
+from evidentia.contracts.settings import EmbeddingSettings, Settings
 from evidentia.contracts.vocabulary import Similarity
 from evidentia.engine.pipeline import ENGINE
 from evidentia.engine.question import Models
-from evidentia.query.synonyms import MAX_FILE_LENGTH, parse_synonyms
+from evidentia.query.synonyms import MAX_FILE_LENGTH, Synonyms, parse_synonyms
 from evidentia.ranking.merge_features import FEATURES, FEATURES_IDENTITY
 from evidentia.text.tokens import Tokeniser
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.ports import Clock, Encoder, Merger, QueryRewriter, Reranker
-    from evidentia.contracts.settings import Settings
-    from evidentia.query.synonyms import Synonyms
 
 
 SYNONYMS_NAME = "synonyms"

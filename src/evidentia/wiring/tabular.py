@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evidentia.backends.sqlite.table_engine import SqliteTables
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.contracts.tables import OpenTable
+from evidentia.contracts.tables import OpenTable, TableCard, TableContent
 from evidentia.sources.sql_guard import FUNCTIONS, check_statement
 from evidentia.tables.asker import TableAsker
 from evidentia.tables.planner import SchemaPlanner
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ports import TablePlanner
     from evidentia.contracts.settings import Settings
-    from evidentia.contracts.tables import TableCard, TableContent
 
 
 class TableParts:

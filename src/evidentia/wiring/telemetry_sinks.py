@@ -7,15 +7,13 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from evidentia.backends.embedded.logs.trace_log import EmbeddedTraces
-from evidentia.contracts.ports import TraceSink
+from evidentia.backends.embedded.logs.trace_log import EmbeddedTraces, TraceStore
+from evidentia.contracts.ports import Clock, TraceSink
 from evidentia.foundation.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.backends.embedded.logs.trace_log import TraceStore
-    from evidentia.contracts.ports import Clock
     from evidentia.contracts.settings import TelemetrySettings
     from evidentia.contracts.telemetry import RequestTrace
 

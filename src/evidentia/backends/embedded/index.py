@@ -15,10 +15,10 @@ from evidentia.backends.embedded.vectors.hnsw import GraphFolder, import_usearch
 from evidentia.backends.embedded.vectors.vector_file import OpenFiles
 from evidentia.backends.embedded.vectors.vector_spaces import space_at
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError, VersionCollectedError
-from evidentia.contracts.ids import EvidenceState, Sha256
+from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256
 from evidentia.contracts.ports import EvidenceIndex
 from evidentia.contracts.predicates import matches
-from evidentia.contracts.search import SnapshotVersion
+from evidentia.contracts.search import AccessScope, SnapshotVersion
 from evidentia.contracts.settings import SearchSettings
 from evidentia.foundation.lru import LruCache
 from evidentia.policy.access import is_allowed
@@ -26,9 +26,7 @@ from evidentia.policy.access import is_allowed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.contracts.ids import CorpusVersion, DocumentId
     from evidentia.contracts.provenance import CommitRecord
-    from evidentia.contracts.search import AccessScope
 
 _CorpusKey = tuple[int, int, tuple[str, ...], SearchSettings]
 

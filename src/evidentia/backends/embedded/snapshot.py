@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from evidentia.backends.embedded.lexical.term_dictionary import TermDictionary
-from evidentia.backends.embedded.lexical.view import View
+from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon, TermDictionary
+from evidentia.backends.embedded.lexical.view import Matches, View
 from evidentia.backends.embedded.records import attachments, schema
 from evidentia.backends.embedded.records.commit_log import EventLogReader
 from evidentia.backends.embedded.records.document_table import DocumentTable, MetadataColumns, SignalTable
 from evidentia.backends.embedded.records.reader import FragmentReader
 from evidentia.backends.embedded.records.source_registry import descriptors_at
-from evidentia.backends.embedded.vectors.hnsw import GraphSource, RowRules
+from evidentia.backends.embedded.vectors.hnsw import GraphFolder, GraphSource, RowRules
 from evidentia.backends.embedded.vectors.vector_part import PlaceMap, VectorPart
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import VersionCollectedError
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.backends.embedded.lexical.segments import Array, Segment
-    from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon
-    from evidentia.backends.embedded.lexical.view import Matches
-    from evidentia.backends.embedded.vectors.hnsw import GraphFolder
     from evidentia.backends.embedded.vectors.vector_file import OpenFile
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId

@@ -11,18 +11,16 @@ import numpy as np
 
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings
 from evidentia.contracts.canonical import hash_record
-from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
+from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.ports import Encoder, SupportsBatches
 from evidentia.contracts.vectors import LARGEST_COMPONENT, Normalisation, VectorIdentity
-from evidentia.foundation.outbound_http import PASSING, outbound_left_ms
+from evidentia.foundation.outbound_http import PASSING, Failure, outbound_left_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from evidentia.contracts.errors import ServiceError
-    from evidentia.foundation.outbound_http import Failure
 
 MAX_WAIT_S: Final = 60.0
 """Between two attempts, whatever the endpoint asks for."""

@@ -17,9 +17,9 @@ import msgspec
 from evidentia.backends.llm.judge_messages import BASE_URLS, PromptLimits, Usage, read_reply, read_score, write_prompt, write_request
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, endpoint_address
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
-from evidentia.contracts.grounding import GroundingReason
+from evidentia.contracts.grounding import GroundingReason, GroundingScore
 from evidentia.contracts.judging import KEY_NAMES, MODEL_PREFIXES, NEUTRAL_SCORE, Judgement, JudgeProvider, JudgeStatus, provider_of
-from evidentia.contracts.ports import GroundingJudge
+from evidentia.contracts.ports import ClaimScorer, GroundingJudge
 from evidentia.foundation.outbound_http import Failure, is_sendable_key, require_confidential
 from evidentia.text.counting import count_tokens
 from evidentia.text.sentences import split_sentences
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evidentia.backends.llm.judge_messages import JudgePrompt, WireReply, WireRequest
-    from evidentia.contracts.grounding import GroundingScore
     from evidentia.contracts.judging import JudgeRequest
-    from evidentia.contracts.ports import ClaimScorer
 
 
 # --- prices: list prices per million tokens, in millionths of a dollar, so that costs are integers ---

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from evidentia.contracts.judging import JudgeProvider
+from evidentia.contracts.judging import JudgedSource, JudgeProvider, JudgeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from evidentia.contracts.judging import JudgedSource, JudgeRequest
 
 
 RUBRIC: Final = """\

@@ -13,14 +13,13 @@ import msgspec
 
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
 from evidentia.contracts.ports import TablePlanner
-from evidentia.contracts.tables import CellValue, PlanDeclined, TablePlan
+from evidentia.contracts.tables import CellValue, OpenTable, PlanDeclined, TableCard, TableId, TablePlan
 from evidentia.foundation.outbound_http import Failure
 from evidentia.text.marks import neutralise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evidentia.contracts.tables import OpenTable, TableCard, TableId
 
 VERSION: Final = 1
 INSTRUCTIONS: Final = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -13,8 +13,6 @@ from evidentia.contracts.ports import Retriever, SupportsDataVersion
 from evidentia.foundation.loop_thread import LoopThread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Sequence
-
     from evidentia.contracts.retrieval import SourceAsk
     from evidentia.contracts.sources import SourceConnection
 

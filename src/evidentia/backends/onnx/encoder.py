@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from evidentia.backends.onnx.model_folder import MODEL, SETTINGS, TOKENIZER, EncoderFolder, read_encoder_folder, unusable
+from evidentia.backends.onnx.model_folder import MODEL, SETTINGS, TOKENIZER, EncoderFolder, Pooling, read_encoder_folder, unusable
 from evidentia.backends.onnx.text_model import INPUTS, TextModel, open_model
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.ports import Encoder
@@ -21,7 +21,6 @@ from evidentia.contracts.vectors import LARGEST_COMPONENT, VectorIdentity
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from evidentia.backends.onnx.model_folder import Pooling
     from evidentia.backends.onnx.text_model import States
     from evidentia.contracts.errors import InvalidFieldError
 

@@ -16,7 +16,7 @@ from evidentia.backends.onnx.model_folder import MODEL, TOKENIZER, ScorerFolder,
 from evidentia.backends.onnx.text_model import open_model
 from evidentia.contracts.canonical import hash_record, sha256_hex
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
-from evidentia.contracts.ports import ClaimScorer
+from evidentia.contracts.ports import ClaimScorer, Clock
 from evidentia.grounding.scorer_results import checked_texts, outcome, unscored
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.backends.onnx.text_model import States
-    from evidentia.contracts.ports import Clock
 
 SETTINGS: Final = "claims.json"
 

@@ -13,14 +13,13 @@ import numpy as np
 from evidentia.backends.onnx.model_folder import MODEL, TOKENIZER, ScorerFolder, read_file
 from evidentia.backends.onnx.text_model import open_model
 from evidentia.contracts.canonical import hash_record, sha256_hex
-from evidentia.contracts.ports import Reranker
+from evidentia.contracts.ports import Clock, Reranker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from evidentia.backends.onnx.text_model import States
-    from evidentia.contracts.ports import Clock
 
 SETTINGS: Final = "reranker.json"
 SCORE_BITS: Final = 16

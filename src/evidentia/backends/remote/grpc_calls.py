@@ -23,7 +23,7 @@ from evidentia.contracts.errors import (
 from evidentia.contracts.evidence import StreamEvent
 from evidentia.contracts.operations import OPERATION_BY_NAME
 from evidentia.contracts.policies import PolicyBody
-from evidentia.contracts.ports import OperationCalls
+from evidentia.contracts.ports import Governor, OperationCalls
 from evidentia.foundation.outbound_http import check_address, is_sendable_key, require_confidential
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     import grpc
 
-    from evidentia.contracts.ports import Governor
     from evidentia.protobuf.methods import Method
 
 Answer = TypeVar("Answer")

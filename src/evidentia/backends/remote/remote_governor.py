@@ -34,7 +34,7 @@ from evidentia.contracts.errors import (
     ServiceUnavailableError,
 )
 from evidentia.contracts.ports import GovernedRun, Governor
-from evidentia.contracts.runs import GroundingEntry, RecordableCall
+from evidentia.contracts.runs import AnyCall, GroundingEntry, RecordableCall, RunEnded, RunFacts
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.foundation.outbound_http import (
     BUSY,
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.errors import EvidentiaError
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
-    from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts
 
 
 # --- exchanges with a control plane ---

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from evidentia.contracts.errors import StatementRefusedError
 from evidentia.contracts.ports import TableEngine
-from evidentia.contracts.tables import SOURCE_COLUMN, ColumnKind, TableRows
+from evidentia.contracts.tables import SOURCE_COLUMN, CellValue, ColumnKind, OpenTable, TableColumn, TableLimits, TableRows
 from evidentia.foundation.lru import LruCache
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.ids import DocumentId
-    from evidentia.contracts.tables import CellValue, OpenTable, TableColumn, TableLimits
 
 
 MAX_KEPT: Final = 8

@@ -18,13 +18,12 @@ import msgspec
 from evidentia.ingest.readers.file_types import ending_of
 from evidentia.ingest.reasons import NoteReason
 from evidentia.tables.extraction import tables_of
-from evidentia.tables.grids import MAX_TABLES, grid_of
+from evidentia.tables.grids import MAX_TABLES, Grid, grid_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.contracts.tables import ExtractedTable
-    from evidentia.tables.grids import Grid
 
 NOTE_CODE = NoteReason.TABLES_LEFT_OUT.value
 LOOK_AT_CHARS = 64 * 1024

@@ -11,12 +11,10 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from evidentia.ingest.readers.image_gathering import OmissionReason, is_tiny
+from evidentia.ingest.readers.image_gathering import ImageGatherer, OmissionReason, Picture, is_tiny
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from evidentia.ingest.readers.image_gathering import ImageGatherer, Picture
 
 
 MAX_REFERENCE_LENGTH = 1_000

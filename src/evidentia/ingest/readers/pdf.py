@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import SemanticVersion, ToolId
-from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.layout import ExtractedImage, ExtractedText
 from evidentia.contracts.ports import DocumentReader
 from evidentia.ingest.readers.image_gathering import ImageGatherer, OmissionReason, Picture
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
-from evidentia.ingest.readers.nearest_text import TextMap, choose
+from evidentia.ingest.readers.nearest_text import Span, TextMap, choose
 from evidentia.ingest.readers.pdf_streams import image_file, is_repacked
 from evidentia.ingest.reasons import SkipReason
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pypdf
-
-    from evidentia.contracts.layout import ExtractedImage
-    from evidentia.ingest.readers.nearest_text import Span
 
 
 TOOL_ID = ToolId("pypdf")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +16,7 @@ import msgspec
 
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import SemanticVersion, ToolId
-from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.layout import ExtractedImage, ExtractedText
 from evidentia.contracts.ports import DocumentReader
 from evidentia.ingest.readers.file_types import Family, ending_of
 from evidentia.ingest.readers.image_gathering import ImageGatherer
@@ -26,9 +26,6 @@ from evidentia.ingest.readers.nearest_text import TextMap
 from evidentia.ingest.reasons import NoteReason, SkipReason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from evidentia.contracts.layout import ExtractedImage
     from evidentia.contracts.tables import ExtractedTable
 
 

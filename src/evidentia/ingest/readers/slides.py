@@ -11,21 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from evidentia.contracts.ids import SemanticVersion, ToolId
-from evidentia.contracts.layout import ExtractedText
+from evidentia.contracts.layout import ExtractedImage, ExtractedText
 from evidentia.contracts.ports import DocumentReader
 from evidentia.ingest.readers.file_types import Family
-from evidentia.ingest.readers.image_gathering import ImageGatherer
+from evidentia.ingest.readers.image_gathering import ImageGatherer, Picture
 from evidentia.ingest.readers.image_sources import take_related
 from evidentia.ingest.readers.limits import ReadLimits, TextGatherer
-from evidentia.ingest.readers.nearest_text import TextMap, choose
+from evidentia.ingest.readers.nearest_text import TextMap, TextUnit, choose
 from evidentia.ingest.readers.office_archives import declared_properties, open_checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from evidentia.contracts.layout import ExtractedImage
-    from evidentia.ingest.readers.image_gathering import Picture
-    from evidentia.ingest.readers.nearest_text import TextUnit
 
 
 TOOL_ID = ToolId("python-pptx")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evidentia.agents import Context, PolicyViolationError
-from evidentia.base.sync_base import connect
+from evidentia.base.sync_base import Base, connect
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.vocabulary import RetrievalMode
 from evidentia.governance.decision_replay import replay
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evidentia.base.answers import EvidenceResponse
-    from evidentia.base.sync_base import Base
     from evidentia.contracts.access import Principal
     from evidentia.contracts.decisions import PolicyDecision
     from evidentia.contracts.documents import StoredChunk

@@ -7,7 +7,7 @@ name of a parameter, runs it, prints its `CommandResult` in the form that was as
 from __future__ import annotations
 
 import inspect
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, TypeVar
 
@@ -18,7 +18,6 @@ from evidentia.serving.cli.output import flush, note, put, put_facts, put_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from evidentia.base.sync_base import Base
     from evidentia.contracts.access import Principal

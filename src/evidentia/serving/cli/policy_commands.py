@@ -1,20 +1,17 @@
 """`evidentia policy` and `policy log`: put policies in force, look at them, and look after the log of what they decided."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.errors import FieldProblem, InvalidFieldError
 from evidentia.serving.cli import policy_trials
 from evidentia.serving.cli.cli_errors import WRONG_USAGE, UsageError
 from evidentia.serving.cli.invocation import CommandResult, Invocation, arg, command, command_group, flag, opt
 from evidentia.serving.cli.output import counted, put, put_json, put_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evidentia.contracts.decisions import LogHead, LogReport
-    from evidentia.contracts.errors import FieldProblem
     from evidentia.contracts.policies import StoredPolicy
     from evidentia.wiring.governance_runtime import GovernanceRuntime
 

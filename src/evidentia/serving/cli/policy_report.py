@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.contracts.policies import Enforcement
-from evidentia.policy.analysis import FindingKind, Severity
+from evidentia.contracts.policies import Enforcement, PolicyBody, StoredPolicy
+from evidentia.policy.analysis import FindingKind, PolicyAnalysis, PolicyFinding, Severity, Witness
 from evidentia.policy.categories import category
 from evidentia.serving.cli.output import Figure, counted, facts_of, note, put, put_facts, put_table
 
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.decisions import LogReport
-    from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.policy_trials import Calibration, HistogramBar, ShadowChanges, ShadowGroup, ShadowReport, TriggerRate
     from evidentia.contracts.runs import AnyCall
     from evidentia.governance.decision_replay import DecisionReplayReport
     from evidentia.governance.policy_tests import CaseResult
     from evidentia.governance.shadow_tally import LiveShadow
-    from evidentia.policy.analysis import PolicyAnalysis, PolicyFinding, Witness
     from evidentia.serving.cli.invocation import Invocation
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from evidentia.contracts.errors import FieldProblem, InvalidFieldError, PolicyInvalidError
 from evidentia.contracts.runs import RunId
-from evidentia.governance.decision_replay import DecisionReplayer
-from evidentia.governance.log_scan import lines_of, logs_with_parts, readable, scan
-from evidentia.governance.policy_tests import parse_suite, policies_in, run_suite
+from evidentia.governance.decision_replay import DecisionReplayer, DecisionReplayReport
+from evidentia.governance.log_scan import KeptLogs, lines_of, logs_with_parts, readable, scan
+from evidentia.governance.policy_tests import CaseResult, parse_suite, policies_in, run_suite
 from evidentia.governance.shadow import shadow_log
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT
@@ -23,15 +23,11 @@ from evidentia.serving.cli.input_files import read_document, suites_in
 from evidentia.serving.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from evidentia.contracts.decisions import LogRecord
     from evidentia.contracts.policies import Policy, PolicyBody
     from evidentia.contracts.policy_trials import ShadowReport
-    from evidentia.governance.decision_replay import DecisionReplayReport
-    from evidentia.governance.log_scan import KeptLogs
-    from evidentia.governance.policy_tests import CaseResult
     from evidentia.serving.cli.invocation import Invocation
 
 _Read = TypeVar("_Read")

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from evidentia.contracts.evidence import EvidenceResponse
-from evidentia.contracts.provenance import FragmentExport
+from evidentia.contracts.provenance import BrokenLink, FragmentExport, VerifyReport
 from evidentia.serving.cli.cli_errors import UsageError, os_problem
 from evidentia.serving.cli.output import counted, printable_json, put, put_facts
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from evidentia.contracts.provenance import BrokenLink, VerifyReport
 
 
 LARGEST_PROOF_BYTES = 256 * 1024 * 1024

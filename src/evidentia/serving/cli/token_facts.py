@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evidentia.contracts.control import NAME_PATTERN, Role, TokenFacts, TokenLimits
+from evidentia.contracts.control import NAME_PATTERN, Role, TokenFacts, TokenInfo, TokenLimits
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import Classification
 from evidentia.serving.cli.durations import NEVER
@@ -16,8 +16,6 @@ from evidentia.serving.cli.output import put_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-
-    from evidentia.contracts.control import TokenInfo
 
 
 MAX_NAME_LENGTH = 200

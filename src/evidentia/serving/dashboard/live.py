@@ -6,7 +6,7 @@ import asyncio
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from evidentia.serving.dashboard import http_headers
 from evidentia.serving.dashboard.http_headers import HEADERS
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
     from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final, Protocol
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Route
 
 from evidentia.contracts.errors import EvidentiaError
@@ -19,7 +19,6 @@ from evidentia.serving.operations.api_errors import INTERNAL, MALFORMED, NOT_FOU
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from starlette.requests import Request
     from starlette.responses import Response
 
     from evidentia.serving.dashboard.live import LiveStreams

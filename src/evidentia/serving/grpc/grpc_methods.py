@@ -10,7 +10,7 @@ import grpc
 import msgspec
 
 from evidentia.contracts.evidence import EvidenceRequest
-from evidentia.protobuf.methods import METHODS
+from evidentia.protobuf.methods import METHODS, Method
 from evidentia.serving.operations.api_errors import (
     BAD_GATEWAY,
     CHANGED,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from evidentia.protobuf.methods import Method
     from evidentia.serving.operations.endpoint import Endpoint, OperationRequest
     from evidentia.serving.operations.server_context import ServerContext
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 
 from evidentia.contracts.errors import MissingExtraError
 from evidentia.serving.dashboard.live import LiveStreams
 from evidentia.serving.dashboard.routes import dashboard_routes
 from evidentia.serving.hosting.door_metrics import CallMetrics, MetricsMiddleware, metrics_route
-from evidentia.serving.hosting.process_role import ALONE, LocalWriter
+from evidentia.serving.hosting.process_role import ALONE, LocalWriter, ProcessRole, RemoteWriter, Writers
 from evidentia.serving.hosting.readiness import LIVE, READY, Readiness, health_routes
 from evidentia.serving.hosting.reverse_proxy import ReverseProxy, WriterApplication
 from evidentia.serving.hosting.web_server import RequestLimits
@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from evidentia.serving.hosting.process_role import ProcessRole, RemoteWriter, Writers
     from evidentia.serving.mcp.http_endpoint import McpEndpoint
     from evidentia.wiring.governance_runtime import GovernanceRuntime
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from evidentia.contracts.errors import MissingExtraError
 from evidentia.serving.hosting.application import make_app
 from evidentia.serving.hosting.door_metrics import CallMetrics
-from evidentia.serving.hosting.process_role import ALONE
+from evidentia.serving.hosting.process_role import ALONE, ProcessRole
 from evidentia.serving.hosting.readiness import Readiness
 from evidentia.serving.hosting.reverse_proxy import SameUserConnection, inner_socket
 from evidentia.serving.hosting.tls import TlsFiles, load_pair, server_context, tls_files
-from evidentia.serving.hosting.web_server import GRACE_S, TIMEOUTS, WebServer, bounded, web_config
+from evidentia.serving.hosting.web_server import GRACE_S, TIMEOUTS, ConnectionTimeouts, WebServer, bounded, web_config
 
 if TYPE_CHECKING:
     import socket
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from evidentia.contracts.settings import Settings
-    from evidentia.serving.hosting.process_role import ProcessRole
-    from evidentia.serving.hosting.web_server import ConnectionTimeouts
     from evidentia.serving.hosting.worker_messages import Hosting
     from evidentia.serving.operations.server_context import ServerContext
     from evidentia.wiring.governance_runtime import GovernanceRuntime

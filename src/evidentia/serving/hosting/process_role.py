@@ -18,7 +18,7 @@ from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.vocabulary import Vocabulary
 from evidentia.serving.identity.admission import Identity
 from evidentia.serving.operations.api_errors import NOT_FOUND, UNAVAILABLE, ApiError
-from evidentia.serving.operations.endpoint import OperationRequest, Reply
+from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply
 from evidentia.serving.operations.execution import perform
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import decode_body
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from evidentia.serving.operations.endpoint import Endpoint
     from evidentia.serving.operations.server_context import ServerContext
 
 

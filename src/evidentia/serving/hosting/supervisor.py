@@ -21,12 +21,10 @@ import msgspec
 from evidentia.contracts.errors import BaseStateError
 from evidentia.serving.hosting.door_metrics import MULTIPROCESS_VARIABLE
 from evidentia.serving.hosting.web_server import GRACE_S
-from evidentia.serving.hosting.worker_messages import Assignment, Command, Order, Report, line_of, next_message
+from evidentia.serving.hosting.worker_messages import Assignment, Command, Hosting, Order, Report, line_of, next_message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-
-    from evidentia.serving.hosting.worker_messages import Hosting
 
 
 PATIENCE_S: Final = GRACE_S + 10

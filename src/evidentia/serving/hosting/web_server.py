@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import h11
 import uvicorn
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from evidentia.serving.hosting.readiness import LIVE
+from evidentia.serving.hosting.readiness import LIVE, Readiness
 from evidentia.serving.hosting.tls import HSTS
 from evidentia.serving.identity.host_check import refusal_response
 from evidentia.serving.operations.api_errors import TOO_LARGE, UNAVAILABLE, ApiError
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-    from uvicorn.protocols.http.h11_impl import RequestResponseCycle
-
-    from evidentia.serving.hosting.readiness import Readiness
 
 
 GRACE_S: Final = 10

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from starlette.concurrency import run_in_threadpool
 
-from evidentia.contracts.access import DEFAULT_TENANT
-from evidentia.contracts.control import SIGNED_PREFIX
+from evidentia.contracts.access import DEFAULT_TENANT, Principal
+from evidentia.contracts.control import SIGNED_PREFIX, TokenId, TokenInfo
 from evidentia.foundation.rate_limit import MAX_KEYS, MINUTE_NS, SECOND_NS, Rate, RateLimiter
 from evidentia.serving.identity.callers import Grants
 from evidentia.serving.operations.api_errors import FORBIDDEN, TOO_MANY, UNAUTHORIZED, ApiError
@@ -18,8 +18,6 @@ from evidentia.wiring.governance_runtime import open_usage, signed_tokens
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.contracts.access import Principal
-    from evidentia.contracts.control import TokenId, TokenInfo
     from evidentia.contracts.ports import Clock
     from evidentia.contracts.settings import ServerSettings
     from evidentia.serving.operations.endpoint import Needs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from evidentia.contracts.access import Principal, normalised
-from evidentia.contracts.control import Role
+from evidentia.contracts.control import Role, TokenInfo
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.vocabulary import Classification
@@ -15,7 +15,6 @@ from evidentia.contracts.vocabulary import Classification
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evidentia.contracts.control import TokenInfo
 
 MAY_ASK = (Role.AGENT, Role.ADMIN)
 """Whose tokens are for agents' tools, which ask, keep notes and speak for runs."""

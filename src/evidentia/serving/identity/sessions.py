@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from starlette.concurrency import run_in_threadpool
 
-from evidentia.contracts.control import AuditKind
+from evidentia.contracts.control import AuditKind, TokenId, TokenInfo
 from evidentia.foundation.lru import LruCache
-from evidentia.serving.identity.admission import unauthorized
+from evidentia.serving.identity.admission import Admission, Identity, unauthorized
 
 if TYPE_CHECKING:
-    from evidentia.contracts.control import TokenId, TokenInfo
     from evidentia.contracts.ports import Clock, Entropy
-    from evidentia.serving.identity.admission import Admission, Identity
     from evidentia.serving.operations.api_errors import ApiError
 
 

@@ -6,17 +6,17 @@ holds, too much, no JSON by its header) has the status that REST would give it, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from evidentia.contracts.control import Role
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.serving.identity.admission import credential_in
+from evidentia.serving.identity.admission import Identity, credential_in
 from evidentia.serving.identity.host_check import client_of
 from evidentia.serving.jsonrpc.dispatch import METHOD_NOT_FOUND, RpcMethod, dispatch, failure, failure_of, refused
 from evidentia.serving.jsonrpc.openrpc import openrpc_document
@@ -27,11 +27,6 @@ from evidentia.serving.operations.request_decoding import camel, decode_flat
 from evidentia.serving.rest.http_exchange import HEADERS, encode, json_response, read_body
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from starlette.requests import Request
-
-    from evidentia.serving.identity.admission import Identity
     from evidentia.serving.operations.endpoint import Endpoint, Needs
     from evidentia.serving.operations.server_context import ServerContext
 

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from evidentia.serving.identity.admission import Admission
 from evidentia.serving.mcp.request_guard import McpGuard
-from evidentia.serving.mcp.server import make_server
+from evidentia.serving.mcp.server import McpServer, make_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from evidentia.contracts.access import Principal
-    from evidentia.serving.mcp.server import McpServer
     from evidentia.serving.operations.served_base import ServedBase
     from evidentia.serving.operations.server_context import TokenKeeper
 

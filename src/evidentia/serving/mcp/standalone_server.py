@@ -12,7 +12,7 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 
 from evidentia.serving.identity.admission import LooseParts, make_admission
-from evidentia.serving.mcp.http_endpoint import keep_quiet, mcp_app, mcp_endpoint
+from evidentia.serving.mcp.http_endpoint import McpEndpoint, keep_quiet, mcp_app, mcp_endpoint
 from evidentia.serving.mcp.server import make_server
 from evidentia.serving.operations.served_base import ServedBase
 from evidentia.wiring.governance_runtime import open_tokens
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.protocol import Profile
     from evidentia.serving.identity.callers import Grants
-    from evidentia.serving.mcp.http_endpoint import McpEndpoint
 
 GRACE_S: Final = 2
 """How long requests under way may take once the server is told to stop."""

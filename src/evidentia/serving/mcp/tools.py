@@ -11,8 +11,8 @@ import msgspec
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.protocol import ProtocolSession
 from evidentia.protocol.self_check import list_for_agent
-from evidentia.protocol.toolbox import Toolbox, text_result
-from evidentia.serving.mcp.conversations import KeptCall, KeptReceipt
+from evidentia.protocol.toolbox import Toolbox, ToolResult, text_result
+from evidentia.serving.mcp.conversations import ConversationMemory, KeptCall, KeptReceipt
 from evidentia.serving.mcp.tool_definitions import (
     CHECK,
     RAG,
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from evidentia.base.async_base import AsyncBase
     from evidentia.contracts.protocol import Profile
     from evidentia.contracts.provenance import VerifyReport
-    from evidentia.protocol.toolbox import ToolResult
     from evidentia.serving.identity.callers import Caller
-    from evidentia.serving.mcp.conversations import ConversationMemory
     from evidentia.serving.operations.served_base import ServedBase
 
     ToolboxMaker = Callable[[AsyncBase, str], Toolbox]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from evidentia.contracts.control import (
     NAME_PATTERN,
@@ -19,10 +18,7 @@ from evidentia.contracts.doors import Count, FlushRequest, GcRequest
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
 from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
-from evidentia.serving.operations.server_context import write_audit
-
-if TYPE_CHECKING:
-    from evidentia.serving.operations.server_context import ServerContext
+from evidentia.serving.operations.server_context import ServerContext, write_audit
 
 
 @endpoint("list_changes")

@@ -7,7 +7,7 @@ import contextlib
 import fcntl
 import re
 import shutil
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
@@ -15,24 +15,20 @@ import msgspec
 from evidentia.base.base_ingest import ingest_options
 from evidentia.contracts.access import DEFAULT_TENANT, AccessRule, is_acl_entry
 from evidentia.contracts.control import AuditKind
-from evidentia.contracts.doors import AccessRequest, DocumentEntry, DocumentIds, DocumentPage, IngestRequest
+from evidentia.contracts.doors import AccessRequest, DocumentEntry, DocumentIds, DocumentPage, IngestRequest, SentDocument, SentFile
 from evidentia.contracts.errors import BaseBusyError, BaseStateError, DuplicateDocumentError, NotFoundError, ServiceError
-from evidentia.contracts.ids import SourceId, TenantId
+from evidentia.contracts.ids import DocumentId, SourceId, TenantId
 from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
-from evidentia.serving.operations.server_context import write_audit
+from evidentia.serving.operations.server_context import ServerContext, write_audit
 from evidentia.text.names import is_source_name
 from evidentia.wiring.embedded import INBOX_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from evidentia.contracts.doors import SentDocument, SentFile
-    from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.reports import IngestReport, SkippedInput
     from evidentia.serving.operations.served_base import ServedBase
-    from evidentia.serving.operations.server_context import ServerContext
 
 
 @endpoint("ingest")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evidentia.contracts.access import normalised
+from evidentia.contracts.access import Principal, normalised
 from evidentia.contracts.doors import (
     ReceiptView,
     VerifyRequest,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from evidentia.base.async_base import AsyncBase
-    from evidentia.contracts.access import Principal
     from evidentia.contracts.evidence import EvidenceRequest, StreamEvent
     from evidentia.serving.operations.server_context import ServerContext
 

@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from evidentia.contracts.control import NAME_PATTERN, CallResult, CallsReply, EndReply
+from evidentia.contracts.control import NAME_PATTERN, CallResult, CallsReply, EndReply, EndRequest, NumberedCall
 from evidentia.contracts.errors import BaseStateError, NotFoundError
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
-from evidentia.governance.log_scan import tenants_of
+from evidentia.governance.log_scan import KeptLogs, tenants_of
 from evidentia.serving.operations.api_errors import CONFLICT, TOO_MANY, ApiError, bad_field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evidentia.contracts.control import EndRequest, NumberedCall
     from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.ports import Clock, GovernedRun
-    from evidentia.governance.log_scan import KeptLogs
 
 
 MAX_OPEN: Final = 10_000

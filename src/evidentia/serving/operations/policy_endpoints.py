@@ -10,7 +10,7 @@ import msgspec
 
 from evidentia.contracts.control import MAX_PUSHED, PolicyPage, PolicyTemplates, PolicyVersions, PushReply
 from evidentia.contracts.errors import NotFoundError, PolicyConflictError
-from evidentia.contracts.policies import MAX_TRIAL_MINUTES, MAX_TRIAL_RECORDS
+from evidentia.contracts.policies import MAX_TRIAL_MINUTES, MAX_TRIAL_RECORDS, PolicyBody, PolicyId, StoredPolicy
 from evidentia.contracts.runs import RunId, RunStarted
 from evidentia.governance.calibration import calibrate
 from evidentia.governance.decision_expansion import micros
@@ -20,7 +20,7 @@ from evidentia.policy.categories import find_category
 from evidentia.policy.rules import check_policy, policy_schema, rules_schema
 from evidentia.policy.templates import TEMPLATES
 from evidentia.provenance.decision_chain import CHECKPOINT
-from evidentia.provenance.decision_lines import REDACTED_MARK, decode_details, decode_header
+from evidentia.provenance.decision_lines import REDACTED_MARK, LineHeader, decode_details, decode_header
 from evidentia.serving.operations.api_errors import CHANGED, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.contracts.decisions import LogRecord
-    from evidentia.contracts.policies import PolicyBody, PolicyId, StoredPolicy
-    from evidentia.provenance.decision_lines import LineHeader
     from evidentia.serving.operations.server_context import ServerContext
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from evidentia.base.async_base import AsyncBase
-from evidentia.contracts.operations import OPERATIONS
+from evidentia.contracts.operations import OPERATIONS, Operation
 from evidentia.serving.operations import (
     admin_endpoints,
     document_endpoints,
@@ -23,7 +23,6 @@ from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Re
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evidentia.contracts.operations import Operation
     from evidentia.serving.operations.server_context import ServerContext
 
 _MODULES: Final = (admin_endpoints, document_endpoints, evidence_endpoints, policy_endpoints, run_endpoints, source_endpoints)

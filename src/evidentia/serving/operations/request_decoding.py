@@ -12,14 +12,13 @@ from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.vocabulary import Vocabulary
 from evidentia.engine.request_checks import request_from
 from evidentia.serving.operations.api_errors import MALFORMED, ApiError, bad_field, nearest, shape_refusal
-from evidentia.serving.operations.endpoint import OperationRequest, read_query
+from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, read_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evidentia.contracts.operations import QueryField
     from evidentia.serving.identity.admission import Identity
-    from evidentia.serving.operations.endpoint import Endpoint
 
 
 def decode_body(raw: bytes, endpoint: Endpoint) -> Any:  # noqa: ANN401 - the message that the endpoint names

@@ -218,22 +218,4 @@ def _tenant_of(context: ServerContext, log: str, seq: int) -> str | None:
 
 
 def _event(decision: PolicyDecision) -> GovernanceEvent:
-    return GovernanceEvent(
-        at=decision.at,
-        run_id=decision.run_id,
-        agent_name=decision.agent_name,
-        policy_id=decision.policy_id,
-        policy_name=decision.policy_name,
-        policy_version=decision.policy_version,
-        phase=decision.phase,
-        action=decision.action,
-        category=decision.category,
-        rule=decision.rule,
-        reason=decision.reason,
-        metadata=decision.metadata,
-        status=decision.status,
-        is_enforced=decision.is_enforced,
-        log=decision.log,
-        seq=decision.seq,
-        part=decision.part,
-    )
+    return msgspec.convert(decision, GovernanceEvent, from_attributes=True)

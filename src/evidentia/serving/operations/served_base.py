@@ -10,7 +10,7 @@ import msgspec
 
 from evidentia.base.async_base import AsyncBase
 from evidentia.base.base_ingest import ingest_into
-from evidentia.contracts.access import local_owner
+from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
 from evidentia.policy.protocol_profiles import profile_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from evidentia.contracts.access import Principal
     from evidentia.contracts.documents import IngestOptions
     from evidentia.contracts.protocol import Profile
     from evidentia.contracts.receipts import Receipt

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from starlette.concurrency import run_in_threadpool
 
 from evidentia.contracts.control import NO_FACTS
-from evidentia.contracts.ports import PolicyStore
+from evidentia.contracts.ports import Clock, Entropy, Governor, PolicyStore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.control import AuditEntry, AuditKind, IssuedToken, PushResult, Role, SecretKept, TokenFacts, TokenId, TokenInfo
     from evidentia.contracts.policies import StoredPolicy
-    from evidentia.contracts.ports import Clock, Entropy, Governor
     from evidentia.governance.log_scan import KeptLogs
     from evidentia.serving.identity.admission import Admission
     from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply

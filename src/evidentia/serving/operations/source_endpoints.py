@@ -12,17 +12,15 @@ from evidentia.contracts.control import AuditKind
 from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.operations import AUDITORS
-from evidentia.contracts.sources import PUBLIC, REACH, SourceConnection, SourceDescriptor
+from evidentia.contracts.sources import PUBLIC, REACH, SourceConnection, SourceDescriptor, SourceStatus
 from evidentia.contracts.vocabulary import ConnectionKind
 from evidentia.foundation.ssrf_guard import PrivateAddressError, public_addresses
 from evidentia.serving.operations.api_errors import bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, endpoint
-from evidentia.serving.operations.server_context import write_audit
+from evidentia.serving.operations.server_context import ServerContext, write_audit
 
 if TYPE_CHECKING:
     from evidentia.contracts.settings import Settings
-    from evidentia.contracts.sources import SourceStatus
-    from evidentia.serving.operations.server_context import ServerContext
 
 
 @endpoint("list_sources")

@@ -6,13 +6,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Route
 
 from evidentia.contracts.control import Health
 from evidentia.serving.identity.host_check import client_of
 from evidentia.serving.operations.api_errors import INTERNAL, MALFORMED, NOT_ALLOWED, NOT_FOUND, ApiError
-from evidentia.serving.operations.endpoint import OperationRequest, read_query
+from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply, read_query
 from evidentia.serving.operations.execution import perform
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import decode_body
@@ -22,10 +22,8 @@ from evidentia.serving.rest.openapi import openapi_document
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from starlette.requests import Request
     from starlette.responses import Response
 
-    from evidentia.serving.operations.endpoint import Endpoint, Reply
     from evidentia.serving.operations.server_context import ServerContext
 
 HEALTH: Final = "/v1/health"

@@ -9,10 +9,10 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from evidentia.backends.embedded.backup.backup_format import name_problem
-from evidentia.backends.embedded.backup.backup_sink import pieces
+from evidentia.backends.embedded.backup.backup_sink import Sink, pieces
 from evidentia.backends.embedded.logs.decision_log_file import DECISIONS_NAME, SUFFIX, list_parts
 from evidentia.backends.embedded.logs.receipt_log import RECEIPTS_NAME, read_line
 from evidentia.backends.embedded.records import schema
@@ -28,9 +28,7 @@ from evidentia.provenance.decision_audit import ChainAudit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import BinaryIO
 
-    from evidentia.backends.embedded.backup.backup_sink import Sink
     from evidentia.contracts.provenance import CommitRecord
     from evidentia.contracts.settings import Settings
     from evidentia.provenance.decision_chain import LogPart

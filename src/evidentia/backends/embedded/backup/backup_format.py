@@ -5,7 +5,7 @@ from __future__ import annotations
 import tarfile
 from collections import Counter
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
@@ -13,10 +13,6 @@ from evidentia.backends.embedded.records.database import LOCK_NAME
 from evidentia.contracts.backups import BACKUP_FORMAT, BackupManifest
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BackupDamagedError, BackupRefusedError
-
-if TYPE_CHECKING:
-    from typing import BinaryIO
-
 
 MANIFEST_NAME: Final = "manifest.json"
 MAX_NAME_LENGTH: Final = 100

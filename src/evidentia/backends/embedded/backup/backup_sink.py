@@ -6,7 +6,7 @@ import hashlib
 import os
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from evidentia.backends.embedded.backup.backup_format import BLOCK, END, MANIFEST_NAME, filling, header_of
 from evidentia.contracts.backups import BackupFile, BackupProgress
@@ -17,7 +17,6 @@ from evidentia.foundation.disk import sync_directory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-    from typing import BinaryIO
 
 READ_BYTES: Final = 1 << 20
 _PRIVATE: Final = 0o600

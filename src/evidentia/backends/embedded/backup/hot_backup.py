@@ -30,9 +30,9 @@ from evidentia.backends.embedded.backup.backup_contents import (
     records_snapshot,
 )
 from evidentia.backends.embedded.backup.backup_format import encode_manifest, sealed
-from evidentia.backends.embedded.backup.backup_sink import FolderSink, Meter, TarSink, exists_already
+from evidentia.backends.embedded.backup.backup_sink import FolderSink, Meter, Sink, TarSink, exists_already
 from evidentia.backends.embedded.records.database import DATABASE_NAME, LOCK_NAME, WriterLock, storage_errors
-from evidentia.contracts.backups import BACKUP_FORMAT, BackupManifest, BackupReport
+from evidentia.contracts.backups import BACKUP_FORMAT, BackupManifest, BackupProgress, BackupReport, LeftOut
 from evidentia.contracts.errors import BackupRefusedError, BaseForbiddenError
 from evidentia.contracts.ids import CorpusVersion, EvidenceState
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
-    from evidentia.backends.embedded.backup.backup_sink import Sink
-    from evidentia.contracts.backups import BackupProgress, LeftOut
     from evidentia.contracts.ports import Clock
     from evidentia.contracts.provenance import CommitRecord
     from evidentia.contracts.settings import Settings

@@ -9,24 +9,21 @@ import sqlite3
 import stat
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
-from evidentia.backends.embedded.backup.backup_format import LARGEST_MANIFEST, MANIFEST_NAME, decode_manifest, read_members
+from evidentia.backends.embedded.backup.backup_format import LARGEST_MANIFEST, MANIFEST_NAME, TarMember, decode_manifest, read_members
 from evidentia.backends.embedded.backup.backup_sink import Meter, pieces, section
 from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
 from evidentia.backends.embedded.records.database import DATABASE_NAME, SEGMENTS_NAME, storage_errors
-from evidentia.contracts.backups import RestoreReport
+from evidentia.contracts.backups import BackupFile, BackupManifest, BackupProgress, RestoreReport
 from evidentia.contracts.errors import BackupDamagedError, BackupRefusedError, BaseForbiddenError
 from evidentia.foundation.disk import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import BinaryIO
 
-    from evidentia.backends.embedded.backup.backup_format import TarMember
-    from evidentia.contracts.backups import BackupFile, BackupManifest, BackupProgress
 
 _UNNAMED: Final = f"{DATABASE_NAME}.new"
 

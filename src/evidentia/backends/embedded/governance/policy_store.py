@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from evidentia.backends.embedded.governance.governance_db import AuditChange, damaged, digest_of, note_change, read_changes
+from evidentia.backends.embedded.governance.governance_db import AuditChange, GovernanceFile, damaged, digest_of, note_change, read_changes
 from evidentia.contracts.control import AuditEntry, AuditKind, PushAction, PushResult
 from evidentia.contracts.errors import FieldProblem, NotFoundError, PolicyConflictError, PolicyInvalidError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import DEFAULT_TENANT, ChangeKind, Policy, PolicyBody, PolicyChange, PolicyId, StoredPolicy
-from evidentia.contracts.ports import PolicyStore
+from evidentia.contracts.ports import Clock, PolicyStore
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Mapping, Sequence
-
-    from evidentia.backends.embedded.governance.governance_db import GovernanceFile
-    from evidentia.contracts.ports import Clock
 
 
 _MAX_TENANTS_KEPT = 64

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evidentia.backends.embedded.governance.governance_db import AuditChange, damaged, digest_of, note_change
+from evidentia.backends.embedded.governance.governance_db import AuditChange, GovernanceFile, damaged, digest_of, note_change
 from evidentia.contracts.control import NO_FACTS, SIGNED_PREFIX, AuditKind, IssuedToken, Role, TokenFacts, TokenId, TokenInfo
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from evidentia.backends.embedded.governance.governance_db import GovernanceFile
     from evidentia.contracts.ports import Clock, Entropy
 
 PREFIX: Final = "evt"

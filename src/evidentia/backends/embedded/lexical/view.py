@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon
-from evidentia.backends.embedded.records.document_table import ImpactTable
+from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon, TermDictionary
+from evidentia.backends.embedded.records.document_table import CodedLengths, ImpactTable
 from evidentia.backends.embedded.top_k import best_of, nth_largest
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, idf_fixed, tfidf_impacts
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.backends.embedded.lexical.segments import Array
-    from evidentia.backends.embedded.lexical.term_dictionary import TermDictionary
-    from evidentia.backends.embedded.records.document_table import CodedLengths
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.search import LexicalQuery
     from evidentia.contracts.settings import SearchSettings

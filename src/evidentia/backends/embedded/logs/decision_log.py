@@ -27,7 +27,7 @@ from evidentia.backends.embedded.logs.decision_log_file import (
 )
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import BaseDamagedError, BaseStateError, EvidentiaError
-from evidentia.contracts.ports import DecisionLog
+from evidentia.contracts.ports import Clock, DecisionLog, Entropy
 from evidentia.foundation.background_writer import BackgroundWriter
 from evidentia.provenance.decision_chain import EntryBatch, LogPart, read_records, record_lines
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.logs.decision_log_file import RunPlace
     from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord
-    from evidentia.contracts.ports import Clock, Entropy
     from evidentia.contracts.runs import RunId
 
 MAX_PENDING: Final = 65_536

@@ -17,10 +17,10 @@ import msgspec
 
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import EvidentiaError, NotFoundError
-from evidentia.contracts.runs import PoliciesRecorded, RunStarted
+from evidentia.contracts.runs import PoliciesRecorded, RunId, RunStarted
 from evidentia.foundation import append_log
 from evidentia.foundation.append_log import AppendFile
-from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, SEED_SIZE, LogPart, Sealer, head_of
+from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, SEED_SIZE, EntryBatch, LogPart, Sealer, head_of
 from evidentia.provenance.decision_lines import ADMIN_RUN
 from evidentia.provenance.merkle import Frontier
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import LogEntry, LogHead
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.ports import Clock, Entropy
-    from evidentia.contracts.runs import RunId
-    from evidentia.provenance.decision_chain import EntryBatch
 
 DECISIONS_NAME: Final = "decisions"
 SUFFIX: Final = ".log"

@@ -19,14 +19,13 @@ import msgspec
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError
 from evidentia.contracts.ids import ReceiptId
-from evidentia.contracts.ports import ReceiptLog
+from evidentia.contracts.ports import Entropy, ReceiptLog
 from evidentia.contracts.receipts import Receipt
 from evidentia.foundation.append_log import AppendFile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evidentia.contracts.ports import Entropy
 
 RECEIPTS_NAME = "receipts"
 _LOG_ID_BYTES = 6

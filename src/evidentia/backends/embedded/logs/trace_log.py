@@ -15,7 +15,7 @@ from zlib import crc32
 
 import msgspec
 
-from evidentia.contracts.ports import KeyValueStore, SupportsKeyScan, SupportsTraces, TraceSink
+from evidentia.contracts.ports import Clock, KeyValueStore, SupportsKeyScan, SupportsTraces, TraceSink
 from evidentia.contracts.telemetry import RequestTrace
 from evidentia.foundation.background_writer import BackgroundWriter
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evidentia.contracts.ids import RequestId
-    from evidentia.contracts.ports import Clock
 
 PREFIX: Final = "traces/"
 SHORTEST_PREFIX: Final = 4

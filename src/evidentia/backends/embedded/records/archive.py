@@ -29,7 +29,7 @@ from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId, chunk_id_of
 from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsVectorCustody
 from evidentia.contracts.provenance import BrokenLink, CommitRecord
-from evidentia.contracts.vectors import StoredVector
+from evidentia.contracts.vectors import StoredVector, VectorIdentity
 from evidentia.provenance import merkle
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.layout import DocumentLayout
-    from evidentia.contracts.vectors import VectorIdentity
 
 
 _VERSIONS = """SELECT v.document_id, v.source_id, v.metadata, a.rule, v.fingerprint, v.root_key, v.event_index, v.added_seq, v.removed_seq,

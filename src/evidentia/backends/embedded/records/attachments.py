@@ -19,7 +19,7 @@ from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotF
 from evidentia.contracts.ids import DocumentId, Sha256
 from evidentia.contracts.ports import LayoutCatalogue
 from evidentia.contracts.predicates import matches
-from evidentia.contracts.tables import OpenTable
+from evidentia.contracts.tables import OpenTable, TableCard, TableContent, TableId
 from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.policy.access import is_allowed
 from evidentia.provenance.layout_custody import decode_content, decode_layout, named_hashes
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import PreparedDocument
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.search import AccessScope
-    from evidentia.contracts.tables import TableCard, TableContent, TableId
 
 
 WITH_LAYOUT = """instr(v.metadata, CAST('"layout":"' AS BLOB)) > 0"""

@@ -26,7 +26,7 @@ from evidentia.backends.embedded.records.database import (
 from evidentia.backends.embedded.records.source_registry import forget_sources
 from evidentia.backends.embedded.vectors.hnsw import remove_graphs
 from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, FileRows, VectorFile, insert_file, new_path, write_merged
-from evidentia.contracts.ports import Collector
+from evidentia.contracts.ports import Clock, Collector, Entropy
 from evidentia.contracts.reports import GcReport
 from evidentia.foundation.disk import sync_directory
 from evidentia.foundation.sqlite_file import checkpoint
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-    from evidentia.contracts.ports import Clock, Entropy
 
 
 _UNUSED_ROWS = (

@@ -6,7 +6,7 @@ where this version does not show the chunk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
@@ -21,20 +21,18 @@ from evidentia.backends.embedded.records.schema import decode_metadata
 from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS, ChunkId, DocumentId, Sha256, SourceId, chunk_id_of, chunk_parts
-from evidentia.contracts.predicates import And, Not, Or, matcher_of
+from evidentia.contracts.predicates import And, Atom, Not, Or, Predicate, matcher_of
 from evidentia.contracts.search import ChunkSignals, ContentFeatures
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType
 from evidentia.text.features import FEATURE_COUNT, of_type
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from evidentia.backends.embedded.lexical.segments import Segment
     from evidentia.contracts.access import AccessRule
-    from evidentia.contracts.predicates import Atom, Predicate
     from evidentia.text.weights import Bm25
 
 

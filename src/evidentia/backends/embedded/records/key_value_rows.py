@@ -81,17 +81,6 @@ def range_of(prefix: str) -> tuple[str, str | None]:
     return prefix, bare[:-1] + chr(_SURROGATES.stop if following in _SURROGATES else following)
 
 
-def has_bytes(name: str) -> bool:
-    """Tell whether a name has a UTF-8 form; one that has none cannot be stored and is never there."""
-    if name.isascii():
-        return True
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def digest(key: str, value: bytes, expires_us: int | None) -> bytes:
     """Return what vouches for a row."""
     hashed = hashlib.blake2b(f"{len(key)} {key} {expires_us} ".encode(), digest_size=_DIGEST_BYTES)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evidentia.backends.embedded.records.key_value_rows import (
     delete_prefix,
-    has_bytes,
     insert_rows,
     is_whole,
     next_use,
@@ -23,15 +22,14 @@ from evidentia.backends.embedded.records.key_value_rows import (
     rows_of,
     within_prefix,
 )
-from evidentia.contracts.ports import KeyValueStore, SupportsBatchReads, SupportsKeyScan, SupportsTransactions
+from evidentia.contracts.canonical import has_utf8
+from evidentia.contracts.ports import Clock, KeyValueStore, SupportsBatchReads, SupportsKeyScan, SupportsTransactions
 from evidentia.foundation.sqlite_file import connect, is_transient, to_microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
-
-    from evidentia.contracts.ports import Clock
 
 
 Answer = TypeVar("Answer")
@@ -75,7 +73,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
     def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
         """Keep a value under a name, in place of what was there; a disk that takes nothing keeps nothing."""
         expires_us = None if expires_at is None else to_microseconds(expires_at)
-        if not has_bytes(key):
+        if not has_utf8(key):
             return
         with self._lock:
             self._used.pop(key, None)
@@ -120,14 +118,14 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
         """Read several values in one go, which this thread is about to ask for within `batch_reads`."""
         if self._batch.is_taken:
             with self._lock:
-                wanted = [key for key in keys if self._cache.get(key) is None and has_bytes(key)][:MAX_PRELOADED]
+                wanted = [key for key in keys if self._cache.get(key) is None and has_utf8(key)][:MAX_PRELOADED]
                 self._batch.missing = self._reading("", lambda database, _: self._load(database, wanted), otherwise=set())
 
     def delete(self, prefix: str) -> int:
         """Forget every name that begins so, and return how many there were."""
         with self._lock:
             self._cache.clear()
-            if (self._database is None and not self._exists()) or not has_bytes(prefix):
+            if (self._database is None and not self._exists()) or not has_utf8(prefix):
                 return 0
             return self._writing(lambda database: self._delete(database, prefix), otherwise=Tombstone(prefix, is_prefix=True))
 
@@ -204,7 +202,7 @@ class EmbeddedKeyValues(KeyValueStore, SupportsTransactions, SupportsBatchReads,
     def _reading(self, name: str, read: Callable[[sqlite3.Connection, str], Answer], *, otherwise: Answer) -> Answer:
         try:
             database = self._database if self._database is not None or not self._exists() else self._open()
-            return otherwise if database is None or not has_bytes(name) else read(database, name)
+            return otherwise if database is None or not has_utf8(name) else read(database, name)
         except _FAILURES as error:
             self._after(error)
             return otherwise

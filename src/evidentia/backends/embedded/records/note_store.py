@@ -13,7 +13,7 @@ import msgspec
 
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError
-from evidentia.contracts.ports import NoteStore
+from evidentia.contracts.ports import Clock, NoteStore
 from evidentia.contracts.sources import Note
 from evidentia.foundation.disk import BUSY_TIMEOUT_MS
 from evidentia.foundation.sqlite_file import SqliteFile, to_microseconds
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from evidentia.contracts.ports import Clock
 
 FORMAT: Final = 1
 _TABLES: Final = (

@@ -13,7 +13,7 @@ import msgspec
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import open_for_reading, storage_errors
 from evidentia.contracts.canonical import encode_struct
-from evidentia.contracts.documents import ChangeSet
+from evidentia.contracts.documents import ChangeSet, CommitSummary
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, VersionCollectedError
 from evidentia.contracts.ids import Sha256, SourceId
 from evidentia.contracts.ports import SourceRegistry
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.backends.embedded.records.writer import EmbeddedWriter
-    from evidentia.contracts.documents import CommitSummary
     from evidentia.contracts.provenance import CommitRecord
     from evidentia.contracts.sources import SourceDescriptor
 

@@ -29,8 +29,8 @@ from evidentia.backends.embedded.vectors.vector_file import remove_unnamed_files
 from evidentia.backends.embedded.vectors.vector_spaces import VectorLedger
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import DuplicateDocumentError, InvalidFieldError, NotFoundError
-from evidentia.contracts.ports import SourceWriter
-from evidentia.contracts.provenance import IngestEvent
+from evidentia.contracts.ports import Clock, Entropy, SourceWriter
+from evidentia.contracts.provenance import CommitRecord, IngestEvent
 from evidentia.contracts.vocabulary import EventKind
 from evidentia.foundation.disk import sync_directory
 from evidentia.provenance.corpus_hash import CorpusState, member_bytes
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule
     from evidentia.contracts.documents import ChangeSet, CommitSummary, KnownDocument, PreparedDocument
     from evidentia.contracts.ids import DocumentId, SourceId
-    from evidentia.contracts.ports import Clock, Entropy
-    from evidentia.contracts.provenance import CommitRecord
     from evidentia.contracts.sources import SourceDescriptor
 
 

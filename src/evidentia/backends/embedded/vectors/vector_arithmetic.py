@@ -17,15 +17,13 @@ import numpy as np
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.ids import Sha256
-from evidentia.contracts.vectors import LARGEST_COMPONENT
+from evidentia.contracts.vectors import LARGEST_COMPONENT, VectorIdentity
 from evidentia.contracts.vocabulary import Similarity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
-
-    from evidentia.contracts.vectors import VectorIdentity
 
 
 FINE_LEVELS = 127

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from evidentia.backends.embedded.lexical.segments import ALIGNMENT, MAGIC, Segment, write_parts
+from evidentia.backends.embedded.lexical.segments import ALIGNMENT, MAGIC, Array, Segment, write_parts
 from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64, SplitRows, split
 from evidentia.contracts.canonical import encode_record
 from evidentia.foundation.disk import sync_directory
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evidentia.backends.embedded.lexical.segments import Array
     from evidentia.contracts.ports import Entropy
 
 

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from evidentia.backends.embedded.vectors.dense_scan import DenseRows
-from evidentia.backends.embedded.vectors.hnsw import NearestRows, PartitionGraphs
+from evidentia.backends.embedded.vectors.hnsw import GraphSource, NearestRows, PartitionGraphs
 from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64, SimilarityMeasure, best_kernel, checked
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import Similarity
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.lexical.view import View
     from evidentia.backends.embedded.records.document_table import DocumentTable
-    from evidentia.backends.embedded.vectors.hnsw import GraphSource
     from evidentia.backends.embedded.vectors.vector_file import OpenFile
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.search import DenseQuery

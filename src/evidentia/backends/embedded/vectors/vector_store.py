@@ -28,8 +28,8 @@ from evidentia.backends.embedded.vectors.vector_arithmetic import checked, conte
 from evidentia.backends.embedded.vectors.vector_file import OpenFiles, insert_file, new_path, remove_unnamed_files, write_vectors
 from evidentia.backends.embedded.vectors.vector_spaces import VectorLedger, add_space, space_at, space_key_of
 from evidentia.contracts.ids import Sha256
-from evidentia.contracts.ports import VectorStore
-from evidentia.contracts.vectors import EmbeddingState, PendingChunk
+from evidentia.contracts.ports import Clock, Entropy, VectorStore
+from evidentia.contracts.vectors import EmbeddingState, PendingChunk, VectorIdentity
 from evidentia.foundation.disk import sync_directory
 from evidentia.provenance.corpus_hash import CorpusState, vector_member
 
@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.vectors.vector_file import WrittenFile
     from evidentia.contracts.documents import CommitSummary
-    from evidentia.contracts.ports import Clock, Entropy
     from evidentia.contracts.provenance import CommitRecord
-    from evidentia.contracts.vectors import VectorIdentity
 
 _TEXTS = """SELECT chunk_key, content_hash, substr(t.body, byte_start + 1, byte_stop - byte_start)
     FROM chunks JOIN revisions r USING (revision_key) JOIN contents t USING (text_hash) WHERE chunk_key IN (%s)"""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.vocabulary import BreakerState
 from evidentia.provenance.custody_chain import stored_chain
-from evidentia.serving.dashboard.dashboard_app import NavEntry, PageRoute, problems_of
+from evidentia.serving.dashboard.dashboard_app import DashboardApp, NavEntry, PageRoute, problems_of
 from evidentia.serving.operations.api_errors import ApiError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from evidentia.contracts.sources import FreshnessReport, SourceHealth, SourceStatus
-    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.policies import PolicyAction
+from evidentia.contracts.policies import PolicyAction, PolicyBody, PolicyScope, StoredPolicy
 from evidentia.governance.calibration import MEASURES
 from evidentia.serving.dashboard import plots
-from evidentia.serving.dashboard.dashboard_app import NavEntry, PageRoute
+from evidentia.serving.dashboard.dashboard_app import DashboardApp, NavEntry, PageRoute
 from evidentia.serving.dashboard.form_guard import form_of
 from evidentia.serving.dashboard.live import stream
 from evidentia.serving.dashboard.pages import policy_forms
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.control import Fault
     from evidentia.contracts.decisions import PolicyDecision
-    from evidentia.contracts.policies import PolicyBody, PolicyScope, StoredPolicy
     from evidentia.contracts.policy_trials import Calibration, ShadowReport
-    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.vocabulary import BreakerState
 from evidentia.foundation.lru import LruCache
-from evidentia.serving.dashboard.dashboard_app import HOME, NavEntry, PageRoute
+from evidentia.serving.dashboard.dashboard_app import HOME, DashboardApp, NavEntry, PageRoute
 from evidentia.serving.dashboard.live import stream
 from evidentia.serving.identity.callers import identity_of
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import CommitSummary
     from evidentia.contracts.sources import SourceStatus
     from evidentia.contracts.telemetry import RequestTrace
-    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from evidentia.contracts.policies import ALL_RULES, DEFAULT_PRIORITY, Compat, Enforcement, PolicyBody, PolicyScope, Posture
 from evidentia.policy.categories import categories
-from evidentia.serving.dashboard.dashboard_app import OPERATIONS, PageRoute
+from evidentia.serving.dashboard.dashboard_app import OPERATIONS, DashboardApp, PageRoute
 from evidentia.serving.dashboard.form_guard import form_of
 from evidentia.serving.operations.api_errors import UNPROCESSABLE, ApiError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 

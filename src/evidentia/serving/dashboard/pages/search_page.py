@@ -10,12 +10,12 @@ import msgspec
 from starlette.responses import Response
 
 from evidentia.contracts.errors import EvidentiaError, FilterSyntaxError
-from evidentia.contracts.evidence import SCORE_ONE, RankingWeights
+from evidentia.contracts.evidence import SCORE_ONE, EvidenceResponse, RankingWeights
 from evidentia.contracts.predicate_text import parse
-from evidentia.contracts.predicates import And, In
+from evidentia.contracts.predicates import And, In, Predicate
 from evidentia.contracts.vocabulary import GovernanceMode, RetrievalMode
-from evidentia.serving.dashboard.answer_view import bar_of, terms_of, view_answer
-from evidentia.serving.dashboard.dashboard_app import NavEntry, PageRoute, is_partial, problems_of
+from evidentia.serving.dashboard.answer_view import AnswerView, ScoreSegment, bar_of, terms_of, view_answer
+from evidentia.serving.dashboard.dashboard_app import DashboardApp, NavEntry, PageRoute, is_partial, problems_of
 from evidentia.serving.dashboard.http_headers import HEADERS
 from evidentia.serving.operations.api_errors import ApiError, bad_field, refusal_of
 
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from evidentia.contracts.control import Fault
-    from evidentia.contracts.evidence import EvidenceResponse
-    from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.receipts import WhyReport
-    from evidentia.serving.dashboard.answer_view import AnswerView, ScoreSegment
-    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 

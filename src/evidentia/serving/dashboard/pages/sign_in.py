@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evidentia.serving.dashboard import http_headers
-from evidentia.serving.dashboard.dashboard_app import HOME, SIGN_IN, own_path
+from evidentia.serving.dashboard.dashboard_app import HOME, SIGN_IN, DashboardApp, own_path
 from evidentia.serving.dashboard.form_guard import form_of, require_csrf
 from evidentia.serving.identity.host_check import client_of
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 NOTES: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evidentia.contracts.runs import RunStatus
-from evidentia.serving.dashboard.dashboard_app import NavEntry, PageRoute
+from evidentia.serving.dashboard.dashboard_app import DashboardApp, NavEntry, PageRoute
 from evidentia.serving.dashboard.live import stream
 from evidentia.serving.dashboard.pages.traces_view import duration_ms, facts_of, view_request, view_run
 from evidentia.serving.dashboard.plots import AXIS
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from evidentia.contracts.decisions import PolicyDecision
-    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 NAV: Final = NavEntry("traces", "Traces", "/dashboard/traces", "list_runs")

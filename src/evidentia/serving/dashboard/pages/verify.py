@@ -9,13 +9,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
 from evidentia.contracts.ids import ChunkId, chunk_parts
-from evidentia.contracts.provenance import FragmentExport, OriginDescriptor
+from evidentia.contracts.provenance import BrokenLink, FragmentExport, OriginDescriptor, ProvenanceEntry, VerifyReport
 from evidentia.engine.answer_verification import exported
 from evidentia.provenance.custody_chain import chain_faults
 from evidentia.provenance.verification import UNREADABLE, verify_export
 from evidentia.serving.cli.cli_errors import UsageError
 from evidentia.serving.cli.proof_files import checked_counts, parse_proof
-from evidentia.serving.dashboard.dashboard_app import NavEntry, PageRoute, problems_of
+from evidentia.serving.dashboard.dashboard_app import DashboardApp, NavEntry, PageRoute, problems_of
 from evidentia.serving.dashboard.form_guard import form_of
 from evidentia.serving.operations.api_errors import ApiError, bad_field
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.control import Fault
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
-    from evidentia.contracts.provenance import BrokenLink, ProvenanceEntry, VerifyReport
-    from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
 

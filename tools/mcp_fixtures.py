@@ -14,7 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp import MCPError, types
-from mcp.server.subscriptions import PromptsListChanged, ToolsListChanged
+from mcp.server.subscriptions import PromptsListChanged, SubscriptionBus, ToolsListChanged
 from mcp.shared.message import ServerMessageMetadata
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel import Server
-    from mcp.server.subscriptions import SubscriptionBus
 
     Context = ServerRequestContext[Any, Any]  # Any: the transport's own request
     Tool = Callable[[Context, types.CallToolRequestParams], Awaitable["Wire"]]
