@@ -15,7 +15,7 @@ from engine.trace_samples import FINGERPRINT, STAGES, STARTED, fragment, hash_of
 from evidentia.contracts.evidence import SCORE_ONE, CoverageReport, Decision
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.vocabulary import CacheTier, CoverageState
-from evidentia.engine.request_trace import MAX_DOCUMENTS, build_trace
+from evidentia.engine.stage_log import MAX_DOCUMENTS, build_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

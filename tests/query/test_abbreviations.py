@@ -6,7 +6,7 @@ import pytest
 from small_lexicon import ENGLISH, SmallLexicon
 
 from evidentia.query.corrections import MAX_PAIRS, MAX_TERMS, expand_abbreviations
-from evidentia.query.expansion import PARTIAL_WEIGHT
+from evidentia.query.lexical import PARTIAL_WEIGHT
 
 LEXICON = SmallLexicon()
 

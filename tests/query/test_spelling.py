@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_lexicon import ENGLISH, SmallLexicon, edits_between
 
 from evidentia.query.corrections import MAX_CORRECTIONS, correct_spelling
-from evidentia.query.expansion import FULL_WEIGHT
+from evidentia.query.lexical import FULL_WEIGHT
 from evidentia.text.edits import distance
 from evidentia.text.tokens import Tokeniser
 

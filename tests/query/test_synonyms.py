@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_lexicon import ENGLISH
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.query.expansion import PARTIAL_WEIGHT
+from evidentia.query.lexical import PARTIAL_WEIGHT
 from evidentia.query.synonyms import MAX_ADDED, MAX_FILE_LENGTH, MAX_LINES, MAX_TERMS, Synonyms, expand_synonyms, parse_synonyms
 
 FILE = """\

@@ -11,8 +11,7 @@ from small_lexicon import ENGLISH, SmallLexicon
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, SubQuery, Turn
 from evidentia.contracts.settings import QuerySettings
 from evidentia.contracts.vocabulary import QueryStepName
-from evidentia.query.expansion import MAX_EXPANSIONS
-from evidentia.query.lexical import QUOTED, lexical_query
+from evidentia.query.lexical import MAX_EXPANSIONS, QUOTED, lexical_query
 from evidentia.query.synonyms import parse_synonyms
 from evidentia.query.understanding import WHOLE_WEIGHT, Part, Understanding, understand
 from evidentia.text.tokens import Tokeniser

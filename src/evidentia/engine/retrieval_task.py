@@ -17,8 +17,7 @@ import msgspec
 
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, ProvisionalFragments, SourceFinished, StreamEvent
 from evidentia.engine.external_candidates import coverage_of
-from evidentia.engine.request_trace import build_trace
-from evidentia.engine.stage_log import StageLog
+from evidentia.engine.stage_log import StageLog, build_trace
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import EarlyStop, PreparedRound, RoundReplies
 from evidentia.foundation.outbound_http import outbound_deadline

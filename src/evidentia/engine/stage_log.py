@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from evidentia.contracts.evidence import Decision
+from evidentia.contracts.access import DEFAULT_TENANT
+from evidentia.contracts.evidence import SCORE_ONE, CoverageReport, Decision, EvidenceFragment, EvidenceRequest, EvidenceResponse
+from evidentia.contracts.ids import CHUNK_HASH_DIGITS, Sha256, SourceId
+from evidentia.contracts.telemetry import RequestTrace, TraceSpan
+from evidentia.contracts.vocabulary import CacheTier, CoverageState
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
     from evidentia.contracts.ports import Clock
+    from evidentia.contracts.retrieval import SourceReply
+
 
 _NS_PER_MS = 1_000_000
 
@@ -66,3 +75,116 @@ class StageLog:
     def late_note(self, elapsed_ms: float) -> tuple[str, ...]:
         """Return what is said of an answer that comes after its deadline; nothing of one in time."""
         return (f"deadline: the answer took longer than {self._deadline_ms} ms",) if elapsed_ms > self._deadline_ms else ()
+
+
+# --- request trace ---
+# A request as a trace: what took how long and what came of it. Refuses to take a word of what was asked or answered.
+#
+# Fragments are told apart by the beginning of their hash, as at the end of chunk ids; a receipt says which they were.
+
+SEARCH: Final = "search"
+"""The stage in which the base's own sources are searched."""
+MAX_DOCUMENTS: Final = 20
+"""So many fragments of an answer are named, best first."""
+_PLACES: Final = 4
+_SCORE_PLACES: Final = 6
+_WITH_EXCEPTIONS: Final = frozenset({CoverageState.FAILED, CoverageState.STALE, CoverageState.BREAKER_OPEN})
+"""States whose reason may quote what a source raised, which may quote anything."""
+
+
+def build_trace(
+    *,
+    response: EvidenceResponse,
+    request: EvidenceRequest,
+    fingerprint: Sha256,
+    replies: Sequence[SourceReply],
+    started_at: datetime,
+    stages: Mapping[str, float],
+    notes: Sequence[Decision] = (),
+) -> RequestTrace:
+    """Return the trace of an answered request; `stages` are in the order in which they ran, each beginning where the last ended."""
+    spans = _stage_spans(stages, notes, response.fragments)
+    search_ms = next((span.start_ms for span in spans if span.name == SEARCH), 0.0)
+    principal = request.principal
+    return RequestTrace(
+        request_id=response.request_id,
+        receipt_id=response.receipt_id,
+        started_at=started_at,
+        latency_ms=round(response.latency_ms, _PLACES),
+        deadline_ms=request.latency_deadline_ms,
+        principal_fingerprint=fingerprint,
+        tenant=principal.tenant if principal else DEFAULT_TENANT,
+        agent_name=request.agent_name or "",
+        mode=request.mode.value,
+        limit=request.limit,
+        fragments=len(response.fragments),
+        candidates=response.total_candidates,
+        tokens_used=response.tokens_used,
+        cache_hit_ratio=round(response.cache_hit_ratio, _PLACES),
+        degraded=tuple(dict.fromkeys(_kind_of(reason) for reason in response.degraded)),
+        result_hash=response.result_hash,
+        spans=(*spans, *_source_spans(replies, response.source_coverage, search_ms=search_ms)),
+    )
+
+
+def _stage_spans(stages: Mapping[str, float], notes: Sequence[Decision], fragments: Sequence[EvidenceFragment]) -> list[TraceSpan]:
+    """Return one span per stage; the last one names the fragments of the answer."""
+    note_of = {decision.stage: decision.note for decision in notes}
+    last = len(stages) - 1
+    spans, start_ms = [], 0.0
+    for place, (name, duration_ms) in enumerate(stages.items()):
+        spans.append(
+            TraceSpan(
+                name=name,
+                kind="stage",
+                start_ms=round(start_ms, _PLACES),
+                duration_ms=round(duration_ms, _PLACES),
+                note=note_of.get(name, ""),
+                attributes=_documents(fragments) if place == last else {},
+            )
+        )
+        start_ms += duration_ms
+    return spans
+
+
+def _documents(fragments: Sequence[EvidenceFragment]) -> dict[str, str | int | float | bool]:
+    named: dict[str, str | int | float | bool] = {}
+    for place, fragment in enumerate(fragments[:MAX_DOCUMENTS]):
+        named[f"document.{place}.id"] = fragment.content_hash[:CHUNK_HASH_DIGITS]
+        named[f"document.{place}.score"] = round(fragment.score / SCORE_ONE, _SCORE_PLACES)
+    return named
+
+
+def _source_spans(replies: Sequence[SourceReply], coverage: Mapping[SourceId, CoverageReport], *, search_ms: float) -> list[TraceSpan]:
+    """Return one span per reply, and one per source that has none: those of the base itself and those that were not asked."""
+    spans = [
+        _source_span(reply.source_id, reply.report, start_ms=reply.asked_ms, tier=reply.tier or reply.report.tier, part=reply.part)
+        for reply in sorted(replies, key=lambda reply: (reply.source_id, reply.part))
+    ]
+    replied = {reply.source_id for reply in replies}
+    rest = ((source_id, report) for source_id, report in sorted(coverage.items()) if source_id not in replied)
+    return [*spans, *(_source_span(source_id, report, start_ms=search_ms, tier=report.tier) for source_id, report in rest)]
+
+
+def _source_span(
+    source_id: SourceId, report: CoverageReport, *, start_ms: float, tier: CacheTier | None, part: int | None = None
+) -> TraceSpan:
+    attributes: dict[str, str | int | float | bool] = {"candidates": report.candidates, "faults": sum(report.faults.values())}
+    if tier is not None:
+        attributes["tier"] = tier.value
+    if part is not None:
+        attributes["part"] = part
+    return TraceSpan(
+        name=source_id,
+        kind="source",
+        start_ms=round(start_ms, _PLACES),
+        duration_ms=round(report.elapsed_ms, _PLACES),
+        note=_kind_of(report.reason) if report.state in _WITH_EXCEPTIONS else report.reason,
+        state=report.state,
+        attributes=attributes,
+    )
+
+
+def _kind_of(problem: str) -> str:
+    """Return the kind of a problem, such as the type of an exception, without its words."""
+    return problem.partition(":")[0].partition(";")[0].strip()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from evidentia.query.expansion import FULL_WEIGHT, PARTIAL_WEIGHT, Expansion, added_terms
+from evidentia.query.lexical import FULL_WEIGHT, PARTIAL_WEIGHT, Expansion, added_terms
 from evidentia.query.normalisation import is_identifier
 from evidentia.query.words import Word, unquoted, words_of
 from evidentia.text.edits import distance

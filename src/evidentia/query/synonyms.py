@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.query.expansion import PARTIAL_WEIGHT, Expansion, added_terms
+from evidentia.query.lexical import PARTIAL_WEIGHT, Expansion, added_terms
 from evidentia.query.words import unquoted
 
 if TYPE_CHECKING:

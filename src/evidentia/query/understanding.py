@@ -17,8 +17,7 @@ from evidentia.contracts.vocabulary import QueryStepName
 from evidentia.query.conversation import leans, subject_words
 from evidentia.query.corrections import correct_spelling, expand_abbreviations
 from evidentia.query.decomposition import decompose
-from evidentia.query.expansion import PARTIAL_WEIGHT, Expansion, added_terms, expand, without_terms
-from evidentia.query.lexical import QUOTED, lexical_query
+from evidentia.query.lexical import PARTIAL_WEIGHT, QUOTED, Expansion, added_terms, expand, lexical_query, without_terms
 from evidentia.query.normalisation import Verbatim, describe, find_verbatim, normalise_text
 from evidentia.query.synonyms import Synonyms, expand_synonyms
 from evidentia.text.english import LANGUAGES

@@ -15,7 +15,7 @@ import numpy as np
 
 from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon, TermDictionary
 from evidentia.backends.embedded.records.document_table import CodedLengths, ImpactTable
-from evidentia.backends.embedded.top_k import best_of, nth_largest
+from evidentia.backends.embedded.vectors.vector_arithmetic import best_of, nth_largest
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, idf_fixed, tfidf_impacts
 

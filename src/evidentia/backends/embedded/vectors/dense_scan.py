@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evidentia.backends.embedded.top_k import best_of, nth_largest
+from evidentia.backends.embedded.vectors.vector_arithmetic import best_of, nth_largest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -25,7 +25,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from evidentia.backends.embedded.top_k import best_of
+from evidentia.backends.embedded.vectors.vector_arithmetic import best_of
 from evidentia.contracts.canonical import encode_record, encode_struct
 from evidentia.contracts.errors import MissingExtraError
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evidentia.backends.embedded.lexical.segments import Array
+
 
 FINE_LEVELS = 127
 """A query of 8 bits: -127 to 127, shifted to 0 to 254."""
@@ -285,3 +287,21 @@ def vector_hash(vector: NDArray[np.int32]) -> Sha256:
 def content_mark(content_hash: bytes) -> int:
     """Return the beginning of a text's hash as the integer by which its vectors are found."""
     return int.from_bytes(content_hash[:_MARK_BYTES], "big", signed=True)
+
+
+# --- top k ---
+# The best of many scores, without sorting them all.
+
+
+def best_of(scores: Array, limit: int) -> NDArray[np.int64]:
+    """Return the indexes of the best `limit` scores and of everything that ties with the last of them, ascending."""
+    if len(scores) <= limit:
+        return np.arange(len(scores))
+    return np.flatnonzero(scores >= nth_largest(scores, limit))
+
+
+def nth_largest(values: Array, number: int) -> int | float:
+    """Return the largest value that at least `number` of the values reach, as a plain number; there are as many."""
+    cut = len(values) - number
+    found: int | float = np.partition(values, cut)[cut].item()
+    return found
