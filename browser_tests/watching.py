@@ -136,6 +136,7 @@ class Watched:
     def check(self) -> None:
         """Hold what is shown to the rules of accessibility, light and dark, and to having no problems."""
         was_found_wanting, self._is_found_wanting = self._is_found_wanting, True
+        self.page.wait_for_load_state()  # a link that was clicked shows its page part by part
         self.page.evaluate(_axe())
         for scheme in SCHEMES:
             self.page.emulate_media(color_scheme=scheme)
