@@ -436,6 +436,19 @@ def test_the_address_that_was_checked_is_the_one_connected_to(monkeypatch: pytes
     assert f"host: name.invalid:{port}" in heads[0].lower()
 
 
+def test_a_stream_is_guarded_like_any_exchange() -> None:
+    async def serve(talk: Talk) -> None:
+        await talk.head()
+        await talk.say(OK)
+
+    async def read(address: Address) -> None:
+        async with HttpClient(address, public_only=True).stream(Request("GET", "/"), Bounds(5_000, 100)) as reply:
+            await reply.read()
+
+    with serving(serve) as address, pytest.raises(ServiceReplyError, match="own network"):
+        asyncio.run(read(address))
+
+
 # --- streams ---
 
 

@@ -45,6 +45,8 @@ BUSY: Final = 429
 SERVER_FAULT: Final = 500
 IN_THE_CLEAR: Final = "a key is not sent in the clear; write the address with https"
 
+_PRIVATE: Final = "leads into the server's own network"
+_NO_ADDRESS: Final = "has no address"
 _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "x-api-key", "cookie"})
 _MAX_WAIT_S: Final = 3600
 _SECONDS_DIGITS: Final = 9
@@ -203,8 +205,14 @@ class HttpClient:
         self._check_credentials(request.headers)
         time_left = _TimeLeft(bounds.timeout_ms / 1000, failure=self._late(bounds.timeout_ms), host=self.host)
         client = await time_left.spend(self._open())
+        target = await time_left.spend(self._target())
         built = client.build_request(
-            request.method, self._address.url + request.path, content=request.body, headers=_told(request.headers), params=request.query
+            request.method,
+            target.url + request.path,
+            content=request.body,
+            headers={**_told(request.headers), **target.headers},
+            params=request.query,
+            extensions=target.extensions,
         )
         response = await time_left.spend(client.send(built, stream=True))
         try:
@@ -229,9 +237,9 @@ class HttpClient:
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             return self._failure("unreachable", f"cannot be spoken to ({type(error).__name__})")
         except PrivateAddressError:
-            return self._failure("refused", "leads into the server's own network")
+            return self._failure("refused", _PRIVATE)
         except (OSError, UnicodeError):
-            return self._failure("unreachable", "has no address")
+            return self._failure("unreachable", _NO_ADDRESS)
 
     async def _exchange(self, client: httpx2.AsyncClient, request: Request, bounds: Bounds, target: Target) -> Reply | Failure:
         max_refusal_bytes = bounds.max_bytes if bounds.max_refusal_bytes is None else bounds.max_refusal_bytes
@@ -429,6 +437,10 @@ class _TimeLeft:
             raise self._failure.error() from None
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             raise ServiceUnavailableError(f"'{self._host}' cannot be spoken to ({type(error).__name__})") from None
+        except PrivateAddressError:
+            raise ServiceReplyError(f"'{self._host}' {_PRIVATE}") from None
+        except (OSError, UnicodeError):
+            raise ServiceUnavailableError(f"'{self._host}' {_NO_ADDRESS}") from None
         finally:
             self._left_s -= loop.time() - began
 
