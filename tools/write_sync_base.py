@@ -22,8 +22,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from evidentia.base.async_base import AsyncBase, aconnect
+from evidentia.base.async_base import AsyncBase, aconnect, open_directory
 from evidentia.foundation.loop_thread import LoopThread
+from evidentia.wiring.settings_file import is_address
 {imports}
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 def connect({connect}) -> Base:
     """{connect_words}"""
     portal = LoopThread("evidentia")
+    if not is_address(path):
+        return Base(open_directory({connect_given}), portal)
     try:
         return Base(portal.run(aconnect({connect_given})), portal)
     except BaseException:
@@ -69,7 +72,8 @@ def sync_base() -> str:
     connecting = next(node for node in tree.body if isinstance(node, ast.AsyncFunctionDef) and node.name == "aconnect")
     cls = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "AsyncBase")
     methods = [node for node in cls.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")]
-    body = "".join(_method(node) for node in methods if node.name != "close")
+    blocking = {node.name for node in cls.body if isinstance(node, ast.FunctionDef) and node.name.endswith("_blocking")}
+    body = "".join(_method(node, blocking) for node in methods if node.name != "close")
     # What a signature names is imported as AsyncBase imports it; defaults are needed when the module runs, types are not.
     typed = [each for node in (connecting, *methods) for each in (*_annotations(node), *_collections(node))]
     at_runtime = {each.id for node in methods for default in _defaults(node) for each in ast.walk(default) if isinstance(each, ast.Name)}
@@ -85,13 +89,16 @@ def sync_base() -> str:
     return _formatted(head + body + TAIL)
 
 
-def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def _method(node: ast.FunctionDef | ast.AsyncFunctionDef, blocking: set[str]) -> str:
+    """Return a method; one that has a private twin for callers who block calls that, with the loop for what needs one."""
     inner = f"self._inner.{node.name}"
     is_property = any(ast.unparse(each) == "property" for each in node.decorator_list)
     returns = ast.unparse(node.returns) if node.returns else "None"
     call = inner if is_property else f"{inner}({_given(node)})"
     if returns.startswith("AsyncGenerator["):
         returns, call = f"Iterator[{returns[len('AsyncGenerator[') :].rpartition(',')[0]}]", f"self._portal.stream({call})"
+    elif f"_{node.name}_blocking" in blocking:
+        call = f"self._inner._{node.name}_blocking(self._portal, {_given(node)})  # noqa: SLF001 - its twin"
     elif isinstance(node, ast.AsyncFunctionDef):
         call = f"self._portal.run({call})"
     head = f"    def {node.name}({ast.unparse(node.args)}) -> {returns}:"

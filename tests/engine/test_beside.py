@@ -181,4 +181,4 @@ def test_nobody_helps_after_the_end_nor_where_there_is_one_processor() -> None:
 
 
 def _helpers() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if thread.name.startswith("evidentia-aside")}
+    return {thread for thread in threading.enumerate() if thread.name.startswith("evidentia-engine")}

@@ -27,8 +27,7 @@ from evidentia.engine.answer_verification import verify_response
 from evidentia.engine.request_checks import request_from
 from evidentia.provenance import verification
 from evidentia.wiring import embedded
-from evidentia.wiring.remote_calls import is_address
-from evidentia.wiring.settings_file import has_base
+from evidentia.wiring.settings_file import has_base, is_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
+    from evidentia.foundation.loop_thread import LoopThread
     from evidentia.wiring.components import BaseComponents
 
 
@@ -57,9 +57,16 @@ async def aconnect(path: str | Path, *, init: bool = False, principal: Principal
         from evidentia.base.remote_base import aconnect_remote
 
         return await aconnect_remote(str(path), init=init, principal=principal, token=token)
+    return await asyncio.to_thread(open_directory, path, init=init, principal=principal, token=token)
+
+
+def open_directory(path: str | Path, *, init: bool, principal: Principal | None, token: str | None) -> AsyncBase:
+    """Open the base in a directory, on the thread that asks."""
     if token is not None:
         raise InvalidFieldError("token", "a base in a directory takes none; it acts as its owner, or as `principal`")
-    return await asyncio.to_thread(_open, Path(path), init=init, principal=principal)
+    if init and not has_base(Path(path)):
+        embedded.create(Path(path))
+    return AsyncBase(embedded.open_base(Path(path)), principal=normalised(principal or local_owner()))
 
 
 class AsyncBase:
@@ -190,6 +197,10 @@ class AsyncBase:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""
         response = await self._parts.retrieve(self._request(query, fields), principal=self._principal)
         return EvidenceResponse.of(response)
+
+    def _retrieve_blocking(self, portal: LoopThread, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
+        request = self._request(query, fields)
+        return EvidenceResponse.of(self._parts.retrieve_blocking(request, principal=self._principal, on_loop=portal.run))
 
     async def retrieve_stream(self, query: str | EvidenceRequest, **fields: object) -> AsyncGenerator[StreamEvent, None]:
         """Yield what happens while a question is answered, and last the answer itself, the same as `retrieve` gives."""
@@ -389,12 +400,6 @@ class AsyncBase:
     async def __aexit__(self, *_: object) -> None:
         """Close the base."""
         await self.close()
-
-
-def _open(path: Path, *, init: bool, principal: Principal | None) -> AsyncBase:
-    if init and not has_base(path):
-        embedded.create(path)
-    return AsyncBase(embedded.open_base(path), principal=normalised(principal or local_owner()))
 
 
 def _replay(parts: BaseComponents, receipt_id: ReceiptId, asker: Principal) -> ReplayReport:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.ports import Governor, OperationCalls
     from evidentia.contracts.settings import Settings
+    from evidentia.foundation.loop_thread import LoopThread
 
 Answer = TypeVar("Answer")
 Remote = TypeVar("Remote", bound="RemoteBase")
@@ -205,6 +206,9 @@ class RemoteBase(AsyncBase):
         request = request_from(query, fields)
         timeout_ms = request.latency_deadline_ms + self._margin_ms
         return EvidenceResponse.of(await self._call("retrieve", messages.EvidenceResponse, _members(request), timeout_ms=timeout_ms))
+
+    def _retrieve_blocking(self, portal: LoopThread, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
+        return portal.run(self.retrieve(query, **fields))
 
     async def retrieve_stream(self, query: str | EvidenceRequest, **fields: object) -> AsyncGenerator[StreamEvent, None]:
         """Yield what happens while a question is answered, and last the answer itself, the same as `retrieve` gives."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from evidentia.base.async_base import AsyncBase, aconnect
+from evidentia.base.async_base import AsyncBase, aconnect, open_directory
 from evidentia.contracts.documents import DEFAULT_SOURCE
 from evidentia.foundation.loop_thread import LoopThread
+from evidentia.wiring.settings_file import is_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,6 +44,8 @@ def connect(path: str | Path, *, init: bool = False, principal: Principal | None
     At an address, `token` says who asks; the default is the environment variable `EVIDENTIA_TOKEN`.
     """
     portal = LoopThread("evidentia")
+    if not is_address(path):
+        return Base(open_directory(path, init=init, principal=principal, token=token), portal)
     try:
         return Base(portal.run(aconnect(path, init=init, principal=principal, token=token)), portal)
     except BaseException:
@@ -168,7 +171,7 @@ class Base:
 
     def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""
-        return self._portal.run(self._inner.retrieve(query, **fields))
+        return self._inner._retrieve_blocking(self._portal, query, **fields)  # noqa: SLF001 - its twin
 
     def retrieve_stream(self, query: str | EvidenceRequest, **fields: object) -> Iterator[StreamEvent]:
         """Yield what happens while a question is answered, and last the answer itself, the same as `retrieve` gives."""

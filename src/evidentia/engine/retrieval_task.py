@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
+from concurrent import futures
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,7 @@ from evidentia.federation.federated_search import EarlyStop, PreparedRound, Roun
 from evidentia.foundation.outbound_http import outbound_deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.ports import BlockingExecutor
@@ -83,6 +84,32 @@ class RetrievalTask:
         self._trace(response, log)
         return response
 
+    def run_blocking(
+        self, request: EvidenceRequest, *, principal: Principal, on_loop: Callable[[Coroutine[Any, Any, bool]], bool]
+    ) -> EvidenceResponse:
+        """Do what `run` does for a caller without an event loop; `on_loop` runs what needs one, such as asking sources."""
+        log = StageLog(self._engine.clock, deadline_ms=request.latency_deadline_ms)
+        try:
+            search_ms = self._search_ms(request, log)
+            with outbound_deadline(None if search_ms is None else search_ms / _MS_PER_S):
+                working = self._executor.submit(partial(self._prepare_and_answer, request, principal=principal, log=log))
+            _block(working, search_ms)
+            if self._is_given_up():
+                if self._prepared is None:
+                    _block(working, None)
+                is_done = on_loop(self._answer_given_up(log))
+            else:
+                _block(working, self._left_ms(log))
+                if self._answer is None:
+                    _block(working, None)
+                is_done = working.done()
+        except BaseException:
+            log.cancel()
+            raise
+        response = self._handed_out(log, is_done=is_done)
+        self._trace(response, log)
+        return response
+
     async def _run(self, request: EvidenceRequest, *, principal: Principal, log: StageLog) -> EvidenceResponse:
         work = partial(self._prepare_and_answer, request, principal=principal, log=log)
         search_ms = self._search_ms(request, log)
@@ -90,19 +117,36 @@ class RetrievalTask:
         with outbound_deadline(None if search_ms is None else search_ms / _MS_PER_S):
             working: asyncio.Future[None] = asyncio.ensure_future(self._executor.run(work))
         await self._wait(working, search_ms)
-        with self._lock:
-            if not self._is_concluding:
-                self._given_up.set()
-        if self._given_up.is_set():
+        if self._is_given_up():
             if self._prepared is None:  # it took longer to understand than there was time to search
                 await self._wait(working, None)
             working = await self._answer_here(log)
-        await self._wait(working, None if self._no_deadline else max(0.0, log.left_ms()))
+        return self._handed_out(log, is_done=await self._has_ended(working, log))
+
+    def _is_given_up(self) -> bool:
+        """Tell whether the thread that searches is waited for no longer; from here on it does not begin to answer."""
+        with self._lock:
+            if not self._is_concluding:
+                self._given_up.set()
+        return self._given_up.is_set()
+
+    async def _answer_given_up(self, log: StageLog) -> bool:
+        return await self._has_ended(await self._answer_here(log), log)
+
+    async def _has_ended(self, working: asyncio.Future[None], log: StageLog) -> bool:
+        """Wait for the answer, and tell whether all that belongs to it was done in time, too."""
+        await self._wait(working, self._left_ms(log))
         if self._answer is None:
             await self._wait(working, None)
+        return working.done()
+
+    def _left_ms(self, log: StageLog) -> float | None:
+        return None if self._no_deadline else max(0.0, log.left_ms())
+
+    def _handed_out(self, log: StageLog, *, is_done: bool) -> EvidenceResponse:
         if self._answer is None:
             raise AssertionError  # work that ends without an answer raises
-        return self._answer if working.done() else msgspec.structs.replace(self._answer, latency_ms=log.elapsed_ms())
+        return self._answer if is_done else msgspec.structs.replace(self._answer, latency_ms=log.elapsed_ms())
 
     def _search_ms(self, request: EvidenceRequest, log: StageLog) -> float | None:
         """Return how long the preparation and the base's own search may take; a deadline that is no number is refused by the first step."""
@@ -306,6 +350,12 @@ class ScatterGather:
         if self._watch is not None:
             sources = sorted({*question.plan.searched, *(reply.source_id for reply in question.inputs.replies)})
             self._watch(ProvisionalFragments(fragments=answered.response.fragments, sources=tuple(sources)))
+
+
+def _block(working: futures.Future[None], max_ms: float | None) -> None:
+    """Wait for a thread, no longer than that, and raise what it raised; what it raises later nobody hears."""
+    if working.done() or futures.wait((working,), None if max_ms is None else max_ms / _MS_PER_S).done:
+        working.result()
 
 
 def discard_exception(working: asyncio.Future[Any]) -> None:  # Any: whatever it was to return

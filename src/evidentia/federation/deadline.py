@@ -21,7 +21,7 @@ SHARES: Final = {
 """Each stage's share of the deadline, in percent and in the order of the stages."""
 LEAST_MARGIN_MS: Final = 10
 """A wait for a source ends at least this long before the deadline, however short the deadline is."""
-_AFTER_SOURCES: Final = sum(SHARES[stage] for stage in ("fuse", "rerank", "diversify", "provenance", "margin"))
+_AFTER_SOURCES: Final = sum(map(SHARES.__getitem__, ("fuse", "rerank", "diversify", "provenance", "margin")))
 
 
 class Stages(NamedTuple):

@@ -26,7 +26,6 @@ Told = TypeVar("Told")
 MAX_HELPERS: Final = 4
 HAND_OVER_S: Final = 0.000_5
 """How long whoever asks stands aside for a helper to begin: until it does, Python runs one thread alone, and nothing happens beside it."""
-_OFFLOADER_NAME: Final = "evidentia-aside"
 _EXECUTOR_NAME: Final = "evidentia-engine"
 
 
@@ -52,12 +51,8 @@ class ThreadPoolOffloader(Offloader):
         most = min(MAX_HELPERS, (os.cpu_count() or 1) - 1) if helpers is None else helpers
         self._free = threading.Semaphore(most)
         self._is_closed = False
-        self._owned: ThreadPoolExecutor | None = None
-        self._pool: ThreadPoolExecutor | ThreadPoolBlockingExecutor
-        if shared is None:
-            self._pool = self._owned = ThreadPoolExecutor(max(1, most), thread_name_prefix=_OFFLOADER_NAME)
-        else:
-            self._pool = shared
+        self._is_shared = shared is not None
+        self._pool = shared or ThreadPoolBlockingExecutor(max_threads=max(1, most))
 
     def submit(self, work: Callable[[], Answer]) -> Callable[[], Answer]:
         """Have the work begun by a thread that is free, and return what waits for it; else return the work."""
@@ -65,7 +60,7 @@ class ThreadPoolOffloader(Offloader):
             return work
         begun = threading.Event()
         try:
-            piece = self._pool.submit(contextvars.copy_context().run, _do, work, begun)
+            piece = self._pool.submit(partial(_do, work, begun))
         except RuntimeError:  # it was closed
             return work
         piece.add_done_callback(lambda _: self._free.release())
@@ -75,8 +70,8 @@ class ThreadPoolOffloader(Offloader):
     def close(self) -> None:
         """Let the threads end; whoever asks from now on does the work by itself."""
         self._is_closed = True
-        if self._owned is not None:
-            self._owned.shutdown()
+        if not self._is_shared:
+            self._pool.shutdown()
 
 
 def _do(work: Callable[[], Answer], begun: threading.Event) -> Answer:
@@ -92,7 +87,8 @@ def _result(piece: Future[Answer], work: Callable[[], Answer]) -> Answer:
 class ThreadPoolBlockingExecutor(BlockingExecutor):
     """Implements `BlockingExecutor` on a pool of threads of its own, which are started when they are needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, max_threads: int | None = None) -> None:
+        self._max_threads = max_threads
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
@@ -100,14 +96,17 @@ class ThreadPoolBlockingExecutor(BlockingExecutor):
         """Begin at once, and return what will have what the work returns or raises; nobody who stops waiting stops work that has begun."""
         loop = asyncio.get_running_loop()
         told: asyncio.Future[Answer] = loop.create_future()
-        self.submit(_work, work, contextvars.copy_context(), loop, told)
+        self._begin(_work, work, contextvars.copy_context(), loop, told)
         return told
 
-    def submit(self, work: Callable[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Future[Answer]:
-        """Begin a piece of work for a thread that will wait for it."""
+    def submit(self, work: Callable[[], Answer]) -> Future[Answer]:
+        """Begin a piece of work for a thread that will wait for it, in its context."""
+        return self._begin(contextvars.copy_context().run, work)
+
+    def _begin(self, work: Callable[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Future[Answer]:
         with self._lock:  # so that no pool is shut down between its being found and its being given the work
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(thread_name_prefix=_EXECUTOR_NAME)
+                self._pool = ThreadPoolExecutor(self._max_threads, thread_name_prefix=_EXECUTOR_NAME)
             return self._pool.submit(work, *given, **named)
 
     async def close(self) -> None:

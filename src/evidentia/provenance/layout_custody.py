@@ -26,17 +26,13 @@ LARGEST_INTEGER = 2**63 - 1
 
 _encode_content = msgspec.msgpack.Encoder().encode
 _decode_content = msgspec.msgpack.Decoder(TableContent).decode
-_decode_layout = msgspec.json.Decoder(DocumentLayout).decode
+decode_layout = msgspec.json.Decoder(DocumentLayout).decode
+"""Returns the layout that bytes stand for, or raises msgspec.MsgspecError."""
 
 
 def encode_layout(layout: DocumentLayout) -> bytes:
     """Return the canonical bytes of a layout; it holds no floats."""
     return encode_struct(layout)
-
-
-def decode_layout(encoded: bytes) -> DocumentLayout:
-    """Return the layout that bytes stand for, or raise msgspec.MsgspecError."""
-    return _decode_layout(encoded)
 
 
 def encode_content(content: TableContent) -> bytes:

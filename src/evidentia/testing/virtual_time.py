@@ -17,6 +17,7 @@ from evidentia.testing.determinism import START
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from concurrent.futures import Future
     from contextvars import Context
 
 Answer = TypeVar("Answer")
@@ -92,6 +93,10 @@ class InlineBlockingExecutor(BlockingExecutor):
     async def run(self, work: Callable[[], Answer]) -> Answer:
         """Return what the work returns, or raise what it raises."""
         return work()
+
+    def submit(self, work: Callable[[], Answer]) -> Future[Answer]:
+        """Refuse: a thread that waits knows nothing of virtual time."""
+        raise NotImplementedError
 
 
 def run_virtual(work: Coroutine[Any, Any, Answer], *, clock: VirtualClock | None = None) -> Answer:  # Any: as in `asyncio.run`

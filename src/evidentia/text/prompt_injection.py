@@ -80,7 +80,7 @@ _ACTIVE: Final = re.compile(
 )
 _COMPILED: Final = {kind: re.compile(form, re.IGNORECASE | re.MULTILINE) for kind, form in _FORMS.items()}
 _HINTS: Final = {
-    kind: tuple(tuple(group.split(";")) for group in groups)
+    kind: tuple([tuple(group.split(";")) for group in groups])
     for kind, groups in {
         "override": (
             "ignore;disregard;forget;overr;bypass;discard;skip;stop follow;not follow;n't follow;set aside",
@@ -143,10 +143,10 @@ _WORDS: Final = {
 """Of these words, or of the signs below, one stands in whatever the form of that name finds."""
 _SIGNS: Final = {b"<": "turn", b"]": "turn", b"_": "tool"}
 _KINDS_OF: Final = {
-    word: tuple(kind for kind, words in _WORDS.items() if word in words.split()) for words in _WORDS.values() for word in words.split()
+    word: tuple([kind for kind, words in _WORDS.items() if word in words.split()]) for words in _WORDS.values() for word in words.split()
 }
 _TELLING: Final = frozenset(_KINDS_OF)
-_LETTERS: Final = bytes(letter if chr(letter).isalpha() and letter < 128 else 32 for letter in range(256))  # noqa: PLR2004 - ASCII
+_LETTERS: Final = bytes([letter if chr(letter).isalpha() and letter < 128 else 32 for letter in range(256)])  # noqa: PLR2004 - ASCII
 _UNSEEN: Final = re.compile(f"[{INVISIBLE}]")
 _SPACES: Final = re.compile(r"[^\S\n]+")
 _MAX_LENGTH: Final = 200_000

@@ -7,10 +7,10 @@ that opening a base stays cheap; whoever fills the struct keeps what it made, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -62,6 +62,16 @@ class Retrieval(Protocol):
         ...
 
 
+class BlockingRetrieval(Protocol):
+    """Does the same for a thread that waits; `on_loop` runs on an event loop what needs one."""
+
+    def __call__(
+        self, request: EvidenceRequest, *, principal: Principal, on_loop: Callable[[Coroutine[Any, Any, bool]], bool]
+    ) -> EvidenceResponse:
+        """Return the answer as a principal may have it."""
+        ...
+
+
 class Backup(Protocol):
     """Copies a base as it stands at one moment."""
 
@@ -108,6 +118,7 @@ class BaseComponents:
     # What answers.
     encoder: Callable[[], Encoder | None]
     retrieve: Retrieval
+    retrieve_blocking: BlockingRetrieval
     replayer: Callable[[], Replayer]
     tables: Callable[[], TableAsker]
     federation: Callable[[], Federation]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import closing
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evidentia.backends.embedded.backup.hot_backup import BaseFiles, EmbeddedBackup
 from evidentia.backends.embedded.backup.restore import restore_backup
@@ -46,7 +46,7 @@ from evidentia.wiring.system import SystemClock, SystemEntropy
 from evidentia.wiring.telemetry_sinks import TraceHub, sinks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
 
     from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
@@ -185,6 +185,16 @@ class EmbeddedComponents:
         engine = self._engine_alone() if local_only else self.engine(self.config)
         task = RetrievalTask(engine, executor=self._workers, watch=watch, prefetch=prefetch, no_deadline=is_first)
         return await task.run(request, principal=principal)
+
+    def retrieve_blocking(
+        self, request: EvidenceRequest, *, principal: Principal, on_loop: Callable[[Coroutine[Any, Any, bool]], bool]
+    ) -> EvidenceResponse:
+        """Do what `retrieve` does for a thread that waits, with an event loop only where something needs one."""
+        is_first = not self._is_warm
+        if is_first:
+            self._warm()
+        task = RetrievalTask(self.engine(self.config), executor=self._workers, no_deadline=is_first)
+        return task.run_blocking(request, principal=principal, on_loop=on_loop)
 
     @cached_property
     def layouts(self) -> EmbeddedLayouts:
@@ -350,6 +360,7 @@ class EmbeddedComponents:
             back_up=self.back_up,
             encoder=lambda: self.encoder,
             retrieve=self.retrieve,
+            retrieve_blocking=self.retrieve_blocking,
             replayer=self.replayer,
             tables=lambda: self.tables.asker,
             federation=lambda: self.federation,

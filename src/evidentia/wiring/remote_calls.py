@@ -15,11 +15,6 @@ _HTTP: Final = ("http", "https")
 _GRPC: Final = ("grpc", "grpcs")
 
 
-def is_address(path: object) -> bool:
-    """Tell whether this is an address of a served base rather than a directory."""
-    return isinstance(path, str) and path.partition("://")[0].isalpha() and "://" in path
-
-
 def open_calls(address: str, *, token: str | None) -> OperationCalls:
     """Return what asks the base at an address; without a token, the one in the environment is shown."""
     shown = os.environ.get(TOKEN_VARIABLE, "") if token is None else token

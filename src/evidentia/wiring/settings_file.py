@@ -76,3 +76,8 @@ def has_base(directory: Path) -> bool:
         return database_path(directory).is_file()
     except PermissionError as error:
         raise BaseForbiddenError(str(directory)) from error
+
+
+def is_address(path: object) -> bool:
+    """Tell whether this is an address of a served base rather than a directory."""
+    return isinstance(path, str) and path.partition("://")[0].isalpha() and "://" in path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -49,7 +50,6 @@ class EmbeddedIndex(EvidenceIndex):
         self._loaded: WeakValueDictionary[_CorpusKey, EmbeddedSnapshot] = WeakValueDictionary()
         self._newest: tuple[int, tuple[CommitRecord, Sha256]] | None = None
         self._vector_files = OpenFiles(directory)
-        self._graphs = GraphFolder(directory)
 
     def at(
         self,
@@ -152,6 +152,10 @@ class EmbeddedIndex(EvidenceIndex):
         graphs = self._graphs if search.dense_index == "hnsw" else None
         opened = self._loaded[key] = like.with_vectors(version, access_at=access_at, identity=identity, files=files, graphs=graphs)
         return opened
+
+    @cached_property
+    def _graphs(self) -> GraphFolder:
+        return GraphFolder(self._directory)
 
     def _refuse_other_terms(self, segments: list[Segment]) -> None:
         for segment in segments:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+    from concurrent.futures import Future
     from datetime import datetime
 
     from evidentia.contracts.ids import RequestId
@@ -39,6 +40,10 @@ class BlockingExecutor(Protocol):
 
     def run(self, work: Callable[[], Answer]) -> Awaitable[Answer]:
         """Return what gives what the work returns, or raises what it raises; whoever stops waiting does not stop the work."""
+        ...
+
+    def submit(self, work: Callable[[], Answer]) -> Future[Answer]:
+        """Do the same for a thread that will wait for it."""
         ...
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import typer
 
-from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
+from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.cli.output import printable, put_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 WRONG_USAGE = 2
 MAX_MESSAGE_LENGTH = 600
@@ -53,16 +50,6 @@ def complain(complaint: CliError, *, is_json: bool) -> None:
     print(f"hint: {printable(complaint.hint)}", file=sys.stderr)  # noqa: T201
     if is_json:
         put_json({"error": {"code": complaint.code, "message": complaint.message, "hint": complaint.hint}})
-
-
-def require_text(**fields: str | Sequence[str] | None) -> None:
-    """Refuse what was typed as bytes that are no UTF-8, where it is not the name of a file."""
-    for name, typed in fields.items():
-        for text in (typed,) if isinstance(typed, str) else typed or ():
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                raise InvalidFieldError(name, f"'{text}' is not UTF-8") from error
 
 
 def os_problem(error: OSError) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, Typ
 
 import typer
 
-from evidentia.serving.cli.cli_errors import require_text
+from evidentia.contracts.errors import InvalidFieldError
 from evidentia.serving.cli.output import flush, note, put, put_facts, put_json
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def command(
         def run(context: typer.Context, **typed: object) -> None:
             given = {name: typed.pop(name) for name in own}
             call: Invocation = context.obj.with_typed(**typed)
-            require_text(**{name.removesuffix("_"): _texts(value) for name, value in given.items() if name not in raw})
+            _require_text(**{name.removesuffix("_"): _texts(value) for name, value in given.items() if name not in raw})
             # Order matters: what was typed is refused before anything is opened.
             with ExitStack() as opened:
                 result = function(**{name: opened.enter_context(_OPENERS[name](call)) for name in handed}, **given)
@@ -203,3 +203,13 @@ _OPENERS: Mapping[str, Callable[[Invocation], AbstractContextManager[Any]]] = {
     "base": Invocation.open_base,
     "control": Invocation.open_control,
 }
+
+
+def _require_text(**fields: str | Sequence[str] | None) -> None:
+    """Refuse what was typed as bytes that are no UTF-8, where it is not the name of a file."""
+    for name, typed in fields.items():
+        for text in (typed,) if isinstance(typed, str) else typed or ():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise InvalidFieldError(name, f"'{text}' is not UTF-8") from error
