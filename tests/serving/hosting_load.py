@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 READ_PATHS = ("/v1/policies", "/v1/documents", "/v1/runs", "/v1/health")
 PATIENCE_S = 120
-PAUSE_S = 0.0 if IS_SOAKED else 0.02
+PAUSE_S = 0.0 if IS_SOAKED else 0.1
 """How long a client rests after each answer, so that a server that is waited for gets the processor."""
 
 
