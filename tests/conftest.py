@@ -25,7 +25,7 @@ MAX_LENGTH = ("test_beir", "test_kill", "test_noninterference")
 
 # The same examples in every run, so that a red run is a change's doing; HYPOTHESIS_PROFILE=explore looks for new ones.
 # No deadline: how long an example takes is the machine's affair.
-settings.register_profile("steady", derandomize=True, deadline=None, max_examples=cases(50, of=100))
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=cases(30, of=100))
 settings.register_profile("explore", max_examples=2_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 

@@ -104,11 +104,11 @@ class _RefusedError(Exception):
 
 
 @contextmanager
-def loaded(url: str, token: str, *, writing: int, reading: int) -> Iterator[Load]:
+def loaded(url: str, token: str, *, writing: int, reading: int, name: str = "client") -> Iterator[Load]:
     """Have clients write and read meanwhile; half of those that write send documents, the others have runs."""
     load = Load(url, token)
     kinds = [load.write_documents if place % 2 else load.write_runs for place in range(writing)] + [load.read] * reading
-    threads = [threading.Thread(target=kind, args=(f"client-{place}",), daemon=True) for place, kind in enumerate(kinds)]
+    threads = [threading.Thread(target=kind, args=(f"{name}-{place}",), daemon=True) for place, kind in enumerate(kinds)]
     for thread in threads:
         thread.start()
     try:
