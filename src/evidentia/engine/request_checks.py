@@ -6,6 +6,7 @@ Field ranges stand on the types; here is what spans fields or needs another read
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicate_values import METADATA_FIELDS
 from evidentia.contracts.predicates import Exists, check_fields
+from evidentia.contracts.shapes import shape_fault
 from evidentia.text.counting import TOKENIZER_BASES
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _UNSET = object()
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(EvidenceRequest) if field.default is not msgspec.NODEFAULT}
 """Values that a request has unless it says otherwise; one that is such a value needs no reading."""
 MAX_FACETS = 16
+_TIMES = frozenset({"as_of", "time_window"})
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def request_from(query: str | EvidenceRequest, fields: Mapping[str, object]) -> EvidenceRequest:
@@ -73,11 +77,13 @@ def check_request(request: EvidenceRequest, *, search: SearchSettings, now: date
 def _read(fields: Mapping[str, object]) -> EvidenceRequest:
     """Return a request from values of any kind, or name the first field that has no place in one."""
     plain = {name: _plain(name, value) for name, value in fields.items()}
+    for name in plain.keys() & _TIMES:
+        plain[name] = _with_instants(plain[name])
     try:
         request = msgspec.convert(plain, EvidenceRequest, strict=True)
     except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        raise InvalidFieldError(place.strip("`.") or "request", f"{problem[:1].lower()}{problem[1:]}") from error
+        place, problem = shape_fault(error, EvidenceRequest)
+        raise InvalidFieldError(place or "request", problem) from error
     except RecursionError as error:
         raise InvalidFieldError("filter", "it is nested too deeply") from error
     for name, value in plain.items():
@@ -100,6 +106,13 @@ def _plain(name: str, value: object) -> object:
     if isinstance(plain, int) and abs(plain) > SAFE_INTEGER:
         raise InvalidFieldError(name, f"{plain} is more than {SAFE_INTEGER}")
     return plain
+
+
+def _with_instants(value: object) -> object:
+    """Return a time, or an object of times, with every date as its first instant in UTC, as in filters."""
+    if isinstance(value, dict):
+        return {name: _with_instants(each) for name, each in value.items()}
+    return f"{value}T00:00:00Z" if isinstance(value, str) and _DATE.fullmatch(value) else value
 
 
 def _refuse_unknown(given: object, known: object, *, place: str) -> None:
