@@ -238,7 +238,6 @@ DIRECT: list[tuple[str, object, str]] = [
     ("ranking_weights", RankingWeights(relevance=math.nan), "ranking_weights.relevance"),
     ("ranking_weights", RankingWeights(authority=-math.inf), "ranking_weights.authority"),
     ("ranking_weights", RankingWeights(relevance=0.9), "ranking_weights"),
-    ("ranking_weights", None, "ranking_weights"),
     ("diversity_constraint", math.nan, "diversity_constraint"),
     ("token_budget", 0, "token_budget"),
     ("token_budget", -5, "token_budget"),

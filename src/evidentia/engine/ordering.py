@@ -109,7 +109,7 @@ def weigh(
     legs = [*found.parts[0].legs, *[NO_LEGS] * len(admitted.externals)]
     externals = [*[None] * len(found.hits), *admitted.externals]
     given, flags = _Weigher(question, settings).weighed(found.hits, admitted.externals, reranking.relevance)
-    scores = composites(given, weights_of(question.request.ranking_weights))
+    scores = composites(given, weights_of(question.request.ranking_weights or signals.task_weights(question.request.task)))
     reranked = reranking.normalised.get
     return [
         RankedCandidate(

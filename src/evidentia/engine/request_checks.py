@@ -19,6 +19,7 @@ from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicate_values import METADATA_FIELDS
 from evidentia.contracts.predicates import Exists, check_fields
 from evidentia.contracts.shapes import shape_fault
+from evidentia.ranking.signals import task_weights
 from evidentia.text.counting import TOKENIZER_BASES
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def request_from(query: str | EvidenceRequest, fields: Mapping[str, object]) -> 
 
 
 def check_request(request: EvidenceRequest, *, search: SearchSettings, now: datetime) -> EvidenceRequest:
-    """Return the request in the form in which it is answered and hashed: filter as a tree, `as_of` filled in.
+    """Return the request in the form in which it is answered and hashed: filter as a tree, `as_of` and weights filled in.
 
     A request that was made as an object was never checked, so its fields are read again.
     """
@@ -71,7 +72,8 @@ def check_request(request: EvidenceRequest, *, search: SearchSettings, now: date
     narrowing = parse(request.filter) if isinstance(request.filter, str) else request.filter
     if narrowing is not None:
         check_fields(narrowing)
-    return msgspec.structs.replace(request, filter=narrowing, as_of=request.as_of or now)
+    weights = request.ranking_weights or task_weights(request.task)
+    return msgspec.structs.replace(request, filter=narrowing, as_of=request.as_of or now, ranking_weights=weights)
 
 
 def _read(fields: Mapping[str, object]) -> EvidenceRequest:
@@ -135,12 +137,11 @@ def _check_query(query: DecomposedQuery, *, search: SearchSettings) -> None:
 
 
 def _check_weights(request: EvidenceRequest) -> None:
-    weights = request.ranking_weights
-    values = {name: getattr(weights, name) for name in weights.__struct_fields__}
+    values = {} if request.ranking_weights is None else msgspec.structs.asdict(request.ranking_weights)
     for name, value in values.items():
         if not math.isfinite(value) or not 0 <= value <= 1:
             raise InvalidFieldError(f"ranking_weights.{name}", f"'{value}' is not a number from 0 to 1")
-    if abs(sum(values.values()) - 1) > WEIGHT_TOLERANCE:
+    if values and abs(sum(values.values()) - 1) > WEIGHT_TOLERANCE:
         raise InvalidFieldError("ranking_weights", f"they sum to {sum(values.values()):g}, not to 1")
     if not math.isfinite(request.diversity_constraint) or not 0 <= request.diversity_constraint <= 1:
         raise InvalidFieldError("diversity_constraint", f"'{request.diversity_constraint}' is not a number from 0 to 1")
