@@ -70,20 +70,20 @@ MANY = [{"title": f"page {number}", "language": "en" if number % 100 else "de", 
 def test_a_rare_term_is_looked_for_first_and_the_filter_decided_for_what_it_matches() -> None:
     narrowing = _narrowing_over(MANY, 'title contains "7"')
 
-    assert narrowing.kept_first(postings=20, terms=1) is None
+    assert narrowing.kept_first(matching=20, additions=20, terms=1) is None
     assert [True, False] == narrowing.at(np.asarray([17, 18])).tolist()
 
 
 def test_a_selective_filter_is_decided_first_where_words_match_nearly_everything() -> None:
     narrowing = _narrowing_over(MANY, 'language = "de"')
-    kept = narrowing.kept_first(postings=40_000, terms=2)
+    kept = narrowing.kept_first(matching=40_000, additions=40_000, terms=2)
 
     assert kept is not None
     assert list(range(0, len(MANY), 100)) == kept.tolist()
 
 
 def test_a_filter_that_keeps_nearly_all_is_decided_after_the_search() -> None:
-    assert _narrowing_over(MANY, 'language = "en"').kept_first(postings=40_000, terms=2) is None
+    assert _narrowing_over(MANY, 'language = "en"').kept_first(matching=40_000, additions=40_000, terms=2) is None
 
 
 def test_a_clause_with_many_values_is_decided_for_what_the_others_leave() -> None:

@@ -42,16 +42,18 @@ class FilterCosts(NamedTuple):
     """A document is looked up in the verdicts on a column, and its places are marked."""
     posting: int
     """An occurrence of a term is added to the scores of all places, and found there again."""
+    place: int
+    """A place has its score zeroed and looked at, whether a term stands there or not."""
     lookup: int
     """A term is looked for at one place."""
     near: int
     """One more of the nearest vectors is multiplied out and ordered."""
 
 
-MEASURED = FilterCosts(value=900, document=6, posting=6, lookup=70, near=400)
+MEASURED = FilterCosts(value=1_300, document=20, posting=15, place=2, lookup=40, near=400)
 """By `benchmarks/filters.py`."""
-PRE_FILTER = FilterCosts(value=0, document=0, posting=1, lookup=0, near=1)
-POST_FILTER = FilterCosts(value=1, document=1, posting=0, lookup=1 << 20, near=0)
+PRE_FILTER = FilterCosts(value=0, document=0, posting=1, place=0, lookup=0, near=1)
+POST_FILTER = FilterCosts(value=1 << 20, document=1 << 20, posting=0, place=0, lookup=1 << 20, near=0)
 """Always the one way, always the other: to compare them."""
 
 
@@ -83,6 +85,7 @@ class Narrowing:
         self._documents = documents
         self._atoms: dict[bytes, _DecidedAtom] = {}
         self._mask: NDArray[np.bool_] | None = None
+        self._spent_ns = 0
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -102,11 +105,18 @@ class Narrowing:
         passes[shown] = self._decide(documents[shown])
         return passes
 
-    def kept_first(self, *, postings: int, terms: int) -> NDArray[np.int64] | None:
-        """Return the places that pass, where looking at them alone costs less than filtering what the words match; else None."""
+    def kept_first(self, *, matching: int, additions: int, terms: int) -> NDArray[np.int64] | None:
+        """Return the places that pass, where looking at them alone costs less than filtering what the words match; else None.
+
+        So many terms match at most so many places, which takes so many additions.
+        """
+        some_ns = self._some_ns(min(matching, self._documents))
         before = self._whole_ns() + self._kept() * terms * self._costs.lookup
-        after = postings * self._costs.posting + self._some_ns(min(postings, self._documents))
-        return np.flatnonzero(self.mask) if before < after else None
+        after = additions * self._costs.posting + len(self._document_of) * self._costs.place + some_ns
+        if before < after:
+            return self._places
+        self._spent_ns += after
+        return None
 
     def nearest(self, search: NearestSearch, *, limit: int, is_exact: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
         """Return the nearest places that pass, ties with the last included, with their scores.
@@ -132,11 +142,11 @@ class Narrowing:
 
     def _kept(self) -> int:
         """Return how many places pass, or are likely to."""
-        return len(self._document_of) * self._share_milli // 1_000 if self._mask is None else self._count
+        return len(self._document_of) * self._share_milli // 1_000 if self._mask is None else len(self._places)
 
     @cached_property
-    def _count(self) -> int:
-        return int(np.count_nonzero(self.mask))
+    def _places(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.mask)
 
     @cached_property
     def _share_milli(self) -> int:
@@ -146,20 +156,21 @@ class Narrowing:
         return 1_000 * (passing + 1) // (len(sample) + 2)
 
     def _whole_ns(self) -> int:
-        """Return what it costs to decide all documents."""
+        """Return what it costs to decide all documents, less what has been spent on doing without.
+
+        A filter that is asked for again and again is so decided for all of them once that would have been worth it, and at most twice
+        is spent of what the better way would have cost (the ski rental problem).
+        """
         if self._mask is not None:
             return 0
-        return self._undecided * self._costs.value + self._documents * self._costs.document
+        undecided = sum(atom.undecided for atom in self._known_atoms)
+        return max(0, undecided * self._costs.value + self._documents * self._costs.document - self._spent_ns)
 
     def _some_ns(self, documents: int) -> int:
         """Return what it costs at most to decide so many documents."""
         if self._mask is not None:
             return 0
         return sum(min(atom.undecided, documents) for atom in self._known_atoms) * self._costs.value + documents * self._costs.document
-
-    @property
-    def _undecided(self) -> int:
-        return sum(atom.undecided for atom in self._known_atoms)
 
     @property
     def _known_atoms(self) -> list[_DecidedAtom]:

@@ -105,9 +105,12 @@ class View:
         order by id and cut. `listed` asks for every matching place besides. What is kept is looked at first where that costs less.
         """
         found = self._found(query)
-        kept = None if keep is None else keep.kept_first(postings=sum(len(each.places) for each, _ in found), terms=len(found))
-        if kept is not None:
-            return self._match_among(kept, found, phrases=query.phrases, limit=limit)
+        if keep is not None:
+            postings = [each for each, _ in found]
+            matching, additions = sum(len(each.places) for each in postings), sum(each.additions for each in postings)
+            kept = keep.kept_first(matching=matching, additions=additions, terms=len(found))
+            if kept is not None:
+                return self._match_among(kept, found, phrases=query.phrases, limit=limit)
         totals, touched = self._totals(found)
         if keep is None and not query.phrases and not listed and touched is None:
             return self._best_of_all(found, totals, limit=limit)
@@ -303,6 +306,11 @@ class TermPostings:
             totals += self._spread if times == 1 else np.multiply(self._spread, times, dtype=totals.dtype)
         else:
             np.add.at(totals, self.places, self.impacts if times == 1 else np.multiply(self.impacts, times, dtype=totals.dtype))
+
+    @property
+    def additions(self) -> int:
+        """Return how many additions one by one cost as much as adding the impacts does."""
+        return len(self.places) if self._spread is None else self._size // COMMON_SHARE
 
     def touch(self, touched: NDArray[np.bool_]) -> None:
         """Note where the term stands, for queries whose scores alone do not tell: some impacts are zero or negative."""
