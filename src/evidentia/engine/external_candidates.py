@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ids import ChunkId, SourceId
     from evidentia.contracts.retrieval import ExternalCandidate, SourceReply
+    from evidentia.contracts.settings import SearchSettings
     from evidentia.engine.legs import CandidateSet
     from evidentia.engine.question import Question
     from evidentia.text.tokens import Tokeniser
@@ -124,11 +125,14 @@ def admit(question: Question, *, tokeniser: Tokeniser) -> Admitted:
     )
 
 
-def scored_by_words(question: Question, found: CandidateSet, admitted: Admitted, *, tokeniser: Tokeniser) -> Admitted:
+def scored_by_words(
+    question: Question, found: CandidateSet, admitted: Admitted, *, tokeniser: Tokeniser, search: SearchSettings
+) -> Admitted:
     """Return what was admitted with what the words of the question say of each, by the statistics of what the caller may see."""
     lexicon = question.snapshot.lexicon(question.scope)
     own = OwnStatistics(lexicon.chunks, lexicon.chunks_with, question.snapshot.lengths(found.hits) if found.hits else ())
-    scores = scores_for(question.words, [each.candidate for each in admitted.externals], tokeniser=tokeniser, own=own)
+    candidates = [each.candidate for each in admitted.externals]
+    scores = scores_for(question.words, candidates, tokeniser=tokeniser, k1_milli=search.k1_milli, b_milli=search.b_milli, own=own)
     externals = admitted.externals
     if question.words.terms:  # a question without words matches nothing, which says nothing of anybody
         unmatched = [() if score else (UNMATCHED,) for score in scores]

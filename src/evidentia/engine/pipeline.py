@@ -403,7 +403,7 @@ class Engine:
         admitted = admit(question, tokeniser=self._tokeniser) if question.inputs.replies else NONE_ADMITTED
         fused = fuse(question, found, settings=settings, merger=self._models.merger)
         if admitted.externals:
-            admitted = scored_by_words(question, found, admitted, tokeniser=self._tokeniser)
+            admitted = scored_by_words(question, found, admitted, tokeniser=self._tokeniser, search=self._config.search)
             fused = fuse_external(fused, found, admitted, kappa=settings.rrf_kappa)
         log.mark("fuse", _fused_note(question, admitted), remaining=len(fused))
         return Fused(admitted, fused)

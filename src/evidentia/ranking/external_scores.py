@@ -2,7 +2,7 @@
 
 Candidates that were found for another question are ordered by it alone: what a source said to "how to enable it" is, in that order, the
 wrong answer to "how to disable it". All others are scored so that what has nothing to do with the question cannot rank by its source's
-word. Statistics are those of the candidates, together with the caller's own where those are given.
+word. Statistics are those of what the caller may see in the base, else those of the candidates alone.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def scores_for(
     b_milli: int = DEFAULT_B_MILLI,
     own: OwnStatistics | None = None,
 ) -> tuple[int, ...]:
-    """Return each candidate's BM25 among the candidates and the caller's own, at 2^-16 and from 0; 0 only for one without the terms.
+    """Return each candidate's BM25 by the caller's own statistics, at 2^-16 and from 0; 0 only for one that holds none of the terms.
 
     Title and content count alike. A term counts as often as it was asked for, an added one its weight.
     """
@@ -67,15 +67,18 @@ def scores_for(
         return ()
     weights = _weights(query)
     passages = [_passage(candidate, terms=weights, tokeniser=tokeniser) for candidate in candidates]
-    lengths = [*(passage.length for passage in passages), *(own.lengths if own else ())]
-    documents = len(passages) + (own.documents if own else 0)
+    lengths = own.lengths if own and own.lengths else [passage.length for passage in passages]
     setting = Bm25.of(total_length=sum(lengths), documents=len(lengths), k1_milli=k1_milli, b_milli=b_milli)
     totals = [0] * len(passages)
     for term, weight in weights.items():
         holders = [index for index, passage in enumerate(passages) if term in passage.frequencies]
         if not holders:
             continue
-        idf = idf_fixed("lucene", documents=documents, containing=len(holders) + (own.containing(term) if own else 0))
+        if own and own.documents:
+            # Like one that is in a single chunk: were it rarer, the words that only a stranger has would outweigh all others.
+            idf = idf_fixed("lucene", documents=own.documents, containing=max(1, own.containing(term)))
+        else:
+            idf = idf_fixed("lucene", documents=len(passages), containing=len(holders))
         for index in holders:
             passage = passages[index]
             impact = setting.impact(passage.frequencies[term], passage.length, idf=idf)
