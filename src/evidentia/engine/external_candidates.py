@@ -89,7 +89,7 @@ class Admitted(NamedTuple):
     @property
     def legs(self) -> list[LegScores]:
         """Return what our own legs say of each fragment; vectors of what comes from outside are not made."""
-        return [LegScores(lexical=score, dense=None) for score in self.words]
+        return [LegScores(lexical=score, dense=None) for score in self.words or [0] * len(self.externals)]
 
 
 NONE_ADMITTED = Admitted()
@@ -129,6 +129,8 @@ def scored_by_words(
     question: Question, found: CandidateSet, admitted: Admitted, *, tokeniser: Tokeniser, search: SearchSettings
 ) -> Admitted:
     """Return what was admitted with what the words of the question say of each, by the statistics of what the caller may see."""
+    if not question.inputs.reads_replies:
+        return admitted
     lexicon = question.snapshot.lexicon(question.scope)
     own = OwnStatistics(lexicon.chunks, lexicon.chunks_with, question.snapshot.lengths(found.hits) if found.hits else ())
     candidates = [each.candidate for each in admitted.externals]
@@ -146,12 +148,13 @@ def fuse_external(own: Sequence[int], found: CandidateSet, admitted: Admitted, *
     The words of the question order all of them once more, wherever they come from: what holds none of them has its source's word alone.
     """
     own_ids = [hit.chunk_id for hit in found.hits]
-    own_order = tuple(own_ids[index] for index in fusion.order(own, own_ids))
     ids = [*own_ids, *[each.candidate.chunk_id for each in admitted.externals]]
-    scores = [*[each.lexical for each in found.parts[0].legs], *admitted.words]
-    by_words = tuple(ids[index] for index in fusion.order(scores, ids) if scores[index] > 0)
-    weights = (_OWN_WEIGHT, _OWN_WEIGHT, *admitted.weights)
-    return fusion.single(fusion.rrf((own_order, by_words, *admitted.rankings), ids, kappa=kappa, weights=weights))
+    orders = [tuple(own_ids[index] for index in fusion.order(own, own_ids))]
+    if admitted.words:
+        scores = [*[each.lexical for each in found.parts[0].legs], *admitted.words]
+        orders.append(tuple(ids[index] for index in fusion.order(scores, ids) if scores[index] > 0))
+    weights = (*[_OWN_WEIGHT] * len(orders), *admitted.weights)
+    return fusion.single(fusion.rrf((*orders, *admitted.rankings), ids, kappa=kappa, weights=weights))
 
 
 def coverage_of(replies: Sequence[SourceReply]) -> dict[SourceId, CoverageReport]:

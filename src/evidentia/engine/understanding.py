@@ -88,6 +88,7 @@ class Understander:
                 rewritten=rewritten,
                 reranked=recorded.reranked if recorded else None,
                 replies=recorded.replies if recorded else (),
+                reads_replies=recorded.reads_replies if recorded else True,
                 own_missing=recorded.own_missing if recorded else "",
                 policies=recorded.policies if recorded else policies.policies,
             ),
