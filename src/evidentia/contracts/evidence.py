@@ -89,7 +89,8 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     source_policy: SourcePolicy = SourcePolicy()
     token_budget: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
     latency_deadline_ms: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] = 500
-    ranking_weights: RankingWeights = RankingWeights()
+    ranking_weights: RankingWeights | None = None
+    """None: those of the task's type, or the usual ones."""
     diversity_constraint: Share = 0.7
     provenance_required: bool = True
     session_context: SessionId | None = None

@@ -133,7 +133,7 @@ def _facts(context: ServerContext, given: Mapping[str, Any], *, tenant: str) -> 
     try:
         facts = msgspec.convert({"run_id": "", **given, "tenant": tenant}, RunFacts)
     except msgspec.ValidationError as error:
-        raise shape_refusal(error, names=_FACTS, within="facts") from error
+        raise shape_refusal(error, RunFacts, names=_FACTS, within="facts") from error
     if not facts.agent_name:
         raise bad_field("facts.agent_name", "name the agent that runs")
     name = facts.run_id or f"run-{context.parts.entropy.take(_RUN_ID_BYTES).hex()}"
