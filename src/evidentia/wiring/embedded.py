@@ -17,8 +17,8 @@ from evidentia.backends.embedded.records.archive import EmbeddedArchive
 from evidentia.backends.embedded.records.attachments import EmbeddedLayouts
 from evidentia.backends.embedded.records.collector import EmbeddedCollector
 from evidentia.backends.embedded.records.database import storage_errors
+from evidentia.backends.embedded.records.document_list import LiveCounts
 from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
-from evidentia.backends.embedded.records.live_set import source_counts
 from evidentia.backends.embedded.records.note_store import EmbeddedNotes
 from evidentia.backends.embedded.records.reader import EmbeddedReader
 from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry
@@ -27,6 +27,7 @@ from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_ba
 from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, NotFoundError
 from evidentia.contracts.ids import RequestId, SourceId
 from evidentia.contracts.ports import Clock, Encoder, Entropy, SupportsTraces
+from evidentia.contracts.sources import SourceCount
 from evidentia.engine.answer_governance import NO_POLICIES, Governing
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.receipt_replay import Replayer
@@ -56,9 +57,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import Settings
-    from evidentia.contracts.sources import SourceCount
     from evidentia.contracts.telemetry import RequestTrace
-    from evidentia.contracts.vocabulary import AuthorityTier
     from evidentia.policy.evaluator import PolicySet
     from evidentia.wiring.governance_runtime import GovernanceRuntime
     from evidentia.wiring.tabular import TableParts
@@ -204,7 +203,7 @@ class EmbeddedComponents:
     @cached_property
     def history(self) -> EmbeddedHistory:
         """Return what knows the versions and their differences."""
-        return EmbeddedHistory(self.directory)
+        return EmbeddedHistory(self.directory, live=self.live_counts)
 
     @cached_property
     def tables(self) -> TableParts:
@@ -254,13 +253,17 @@ class EmbeddedComponents:
                 return found
         raise NotFoundError("trace", request_id)
 
-    def counts(self) -> Mapping[SourceId, SourceCount]:
-        """Return how much of each source is in the base, and how new it is."""
-        return source_counts(self.directory)
+    @cached_property
+    def live_counts(self) -> LiveCounts:
+        """Return what counts the live documents."""
+        return LiveCounts(self.directory)
 
-    def visible_sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
-        """Return the base's own sources of which a scope shows anything."""
-        return self.index.at(search=self.settings.search).sources(scope)
+    def counts(self, scope: AccessScope | None, *, is_dated: bool = False) -> Mapping[SourceId, SourceCount]:
+        """Return how much of each source a scope shows; attribute rules are decided by the index, which has the fields as columns."""
+        if scope is None or not scope.rules:
+            return self.live_counts.by_source(scope, is_dated=is_dated)
+        shown = self.index.at(search=self.settings.search).documents(scope)
+        return {source: SourceCount(count, None) for source, count in sorted(shown.items())}
 
     @cached_property
     def federation(self) -> Federation:
@@ -352,7 +355,6 @@ class EmbeddedComponents:
             notes=lambda: self.notes,
             policies=lambda: self.control().policies,
             counts=self.counts,
-            visible_sources=self.visible_sources,
             writer=self.writer,
             vectors=lambda: closing(self.vectors()),
             archive=lambda: closing(self.archive()),

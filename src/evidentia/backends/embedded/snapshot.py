@@ -280,6 +280,11 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
                 view.sources = self._visible_sources(view)
         return view.sources
 
+    def documents(self, scope: AccessScope) -> Mapping[SourceId, int]:
+        """Return how many documents of each source the scope shows, where it shows any."""
+        counts = np.bincount(self._table.source_codes[self.view(scope).allowed], minlength=len(self._table.sources)).tolist()
+        return {source: count for source, count in zip(self._table.sources, counts, strict=True) if count}
+
     def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
         """Return every source that was registered in this version, ordered by id; read when first asked for."""
         with self._lock:
