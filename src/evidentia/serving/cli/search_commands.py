@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evidentia.contracts.vocabulary import FusionMethod, GovernanceMode, QueryStepName, RetrievalMode
-from evidentia.serving.cli.invocation import AsOption, CommandResult, Invocation, arg, command, flag, opt
+from evidentia.serving.cli.invocation import BASE_UNUSABLE, AsOption, CommandResult, Invocation, arg, command, flag, opt
 from evidentia.serving.cli.output import put_answer
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ def search(
 ) -> "CommandResult[EvidenceResponse]":
     """Answer a question with ranked fragments.
 
+    Exit code 3 means that nothing was found before the search ran out of time.
+
     The caller sees only documents they are allowed to see; no other document influences the answer.
     """
     from evidentia.base.base_ingest import word
@@ -138,7 +140,8 @@ def search(
     def show(answer: "EvidenceResponse") -> None:
         put_response(call, answer, cutter=SnippetCutter(query, language=text.language), similarity=similarity, is_explained=explain)
 
-    return CommandResult(response, show, put_message=put_answer)
+    is_unknown = bool(response.unfinished) and not response.fragments
+    return CommandResult(response, show, is_failed=is_unknown, exit_code=BASE_UNUSABLE, put_message=put_answer)
 
 
 @command(commands, "replay", has_caller=True)
