@@ -122,6 +122,8 @@ class BaseComponents:
     collector: Callable[[], Collector]
     back_up: Backup
     # What answers.
+    warm: Callable[[], None]
+    """Loads what requests need, and returns when it is there; done twice it costs nothing."""
     encoder: Callable[[], Encoder | None]
     retrieve: Retrieval
     retrieve_blocking: BlockingRetrieval

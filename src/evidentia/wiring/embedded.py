@@ -24,7 +24,9 @@ from evidentia.backends.embedded.records.reader import EmbeddedReader
 from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry
 from evidentia.backends.embedded.records.version_history import EmbeddedHistory
 from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
+from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, NotFoundError
+from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.ids import RequestId, SourceId
 from evidentia.contracts.ports import Clock, Encoder, Entropy, SupportsTraces
 from evidentia.contracts.sources import SourceCount
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
     from evidentia.contracts.access import Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport, RestoreReport
-    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, StreamEvent
+    from evidentia.contracts.evidence import EvidenceResponse, StreamEvent
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import Settings
@@ -69,6 +71,8 @@ INBOX_NAME = "inbox"
 """Where documents that were sent wait while they are taken in."""
 RUNTIME_WAIT_MS = 25
 """How long a request waits for another process to write what may be lost anyway."""
+_ANYTHING = EvidenceRequest(query=DecomposedQuery(text="anything unheard-of"), receipt=False)
+"""A question of common and of unknown words: to answer it, everything that questions need is read."""
 BASE_FILES = BaseFiles(
     settings=SETTINGS_NAME,
     synonyms=SYNONYMS_NAME,
@@ -95,6 +99,8 @@ class EmbeddedComponents:
         self._engines: dict[EngineConfig, Engine] = {}
         self._alone: Engine | None = None
         self._is_warm = False
+        self._is_used = False
+        self._warming = threading.Lock()
         self._workers = ThreadPoolBlockingExecutor()
         self._offloader = ThreadPoolOffloader(shared=self._workers)
         self._controls: dict[bool, GovernanceRuntime] = {}
@@ -290,6 +296,15 @@ class EmbeddedComponents:
         self.engine(self.config).warm()
         self._is_warm = True
 
+    def warm(self) -> None:
+        """Load what requests need before there is one: what a search reads, by way of one whose answer nobody sees, and the counts."""
+        with self._warming:
+            if not self._is_used:
+                self._warm()
+                self.engine(self.config).answer(_ANYTHING, principal=local_owner())
+                self.live_counts.by_source(None)
+                self._is_used = True
+
     def replayer(self) -> Replayer:
         """Return what asks receipts."""
         return Replayer(self.index, receipts=self.receipts, engine_for=self.engine, config=self.config, clock=self.clock)
@@ -360,6 +375,7 @@ class EmbeddedComponents:
             archive=lambda: closing(self.archive()),
             collector=self.collector,
             back_up=self.back_up,
+            warm=self.warm,
             encoder=lambda: self.encoder,
             retrieve=self.retrieve,
             retrieve_blocking=self.retrieve_blocking,

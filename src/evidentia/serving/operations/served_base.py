@@ -77,6 +77,10 @@ class ServedBase:
         """Return what names the newest corpus version."""
         return (await self._owner.head()).corpus_version
 
+    def warm(self) -> None:
+        """Load what requests need; it blocks until it is there."""
+        self._parts.warm()
+
     def now(self) -> datetime:
         """Return the present moment by the base's clock."""
         return self._parts.clock.now()
