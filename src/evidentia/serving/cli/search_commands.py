@@ -25,16 +25,25 @@ ReceiptArgument = Annotated[str, arg("RECEIPT", "The receipt; `evidentia search`
 
 
 @command(commands, "documents")
-def documents(base: "Base") -> CommandResult[object]:
+def documents(
+    base: "Base",
+    *,
+    limit: Annotated[int | None, opt("--limit", "N", "List at most this many; default: all.")] = None,
+    after: Annotated[str, opt("--after", "DOC_ID", "Begin after this id, the last of the page before.")] = "",
+) -> CommandResult[object]:
     """List the live documents, ordered by id."""
     from evidentia.serving.cli.search_report import put_documents
 
-    found = base.documents()
+    found = base.documents(after=after, limit=limit)
     message = [
         {"document_id": document_id, "tenant": access.tenant, "classification": access.classification, "acl": access.acl, "chunks": count}
         for document_id, access, count in found
     ]
-    return CommandResult(message, lambda _: put_documents(found), notes=() if found else ["the base is empty; next: evidentia ingest PATH"])
+    if found:
+        more = [f"there may be more; next: evidentia documents --limit {limit} --after {found[-1][0]}"] if len(found) == limit else []
+        return CommandResult(message, lambda _: put_documents(found), notes=more)
+    empty = f"there is no document after '{after}'" if after else "the base is empty; next: evidentia ingest PATH"
+    return CommandResult(message, lambda _: put_documents(found), notes=[empty])
 
 
 @command(commands, "show")
