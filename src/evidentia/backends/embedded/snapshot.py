@@ -282,7 +282,10 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
     def documents(self, scope: AccessScope) -> Mapping[SourceId, int]:
         """Return how many documents of each source the scope shows, where it shows any."""
-        counts = np.bincount(self._table.source_codes[self.view(scope).allowed], minlength=len(self._table.sources)).tolist()
+        view = self.view(scope)
+        is_shown = np.zeros(len(view.allowed), dtype=np.bool_)
+        is_shown[self._table.document_of[view.mask]] = True  # by their chunks: rows of documents may be there that this version lacks
+        counts = np.bincount(self._table.source_codes[is_shown], minlength=len(self._table.sources)).tolist()
         return {source: count for source, count in zip(self._table.sources, counts, strict=True) if count}
 
     def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
