@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.soak import cases
 
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.document_list import PAGE, first_key_after
@@ -21,6 +20,7 @@ from evidentia.policy.access import access_scope
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.wiring import embedded
+from soak import cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
