@@ -289,6 +289,18 @@ class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
     stage_latencies_ms: Mapping[str, float] = msgspec.field(default_factory=dict)
     tokens_used: int = 0
 
+    @property
+    def unfinished(self) -> tuple[SourceId, ...]:
+        """Return the sources whose search did not finish in time; what they hold is not known, which is not the same as nothing."""
+        return tuple(source for source, report in self.source_coverage.items() if report.state is CoverageState.TIMED_OUT)
+
+    @property
+    def unfinished_note(self) -> str:
+        """Return a sentence that says which searches did not finish in time; empty when all did."""
+        if not self.unfinished:
+            return ""
+        return f"the search did not finish in time ({', '.join(self.unfinished)}), so there may be more; ask again, or allow more time"
+
 
 # --- streaming ---
 # What `retrieve_stream` yields, in the order in which it happens; the last event is the answer.

@@ -285,6 +285,14 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
                 view.sources = self._visible_sources(view)
         return view.sources
 
+    def documents(self, scope: AccessScope) -> Mapping[SourceId, int]:
+        """Return how many documents of each source the scope shows, where it shows any."""
+        view = self.view(scope)
+        is_shown = np.zeros(len(view.allowed), dtype=np.bool_)
+        is_shown[self._table.document_of[view.mask]] = True  # by their chunks: rows of documents may be there that this version lacks
+        counts = np.bincount(self._table.source_codes[is_shown], minlength=len(self._table.sources)).tolist()
+        return {source: count for source, count in zip(self._table.sources, counts, strict=True) if count}
+
     def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
         """Return every source that was registered in this version, ordered by id; read when first asked for."""
         with self._lock:

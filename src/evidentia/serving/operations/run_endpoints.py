@@ -17,6 +17,7 @@ from evidentia.contracts.control import (
     RunPage,
     StartReply,
 )
+from evidentia.contracts.doors import encode_cursor
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
 from evidentia.contracts.runs import GroundingEntry, RunFacts, RunId, RunStarted, RunStatus, RunTrace
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, trace
@@ -25,7 +26,7 @@ from evidentia.governance.log_scan import scan
 from evidentia.governance.run_summaries import RunFilter, newest_runs
 from evidentia.policy.handlers import check_call
 from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError, bad_field, nearest, shape_refusal
-from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
+from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.open_runs import ShowsPolicies, digest_of, find_run, logged_run, new_run
 
 if TYPE_CHECKING:
