@@ -70,8 +70,12 @@ def test_many_who_show_the_same_token_at_once_wait_for_one_hash(tmp_path: Path, 
         return scrypt(secret, **cost)
 
     monkeypatch.setattr(hashlib, "scrypt", counted)
+
+    def meet() -> None:
+        together.wait(30)
+
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(lambda _: tokens.verify(issued.token, before_hash=lambda: together.wait(30)), range(6)))
+        found = list(pool.map(lambda _: tokens.verify(issued.token, before_hash=meet), range(6)))
 
     assert [issued.info] * 6 == found
     assert 1 == len(hashes)

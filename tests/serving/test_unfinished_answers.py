@@ -72,7 +72,8 @@ def test_an_answer_says_which_searches_did_not_finish(directory: Path) -> None:
     assert ("open",) == late.unfinished
     assert late.unfinished_note.startswith(SAID)
     assert late.to_context().startswith(f"Note: {SAID}")
-    assert () == empty.fragments == empty.unfinished
+    assert () == empty.fragments
+    assert () == empty.unfinished
     assert "" == empty.unfinished_note == empty.to_context()
 
 
