@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Shelf:
+class SourceInMemory:
     """A source in memory."""
 
     def retrieve(self, query: str, *, limit: int) -> list[Candidate]:
         del limit
-        return [Candidate(content=f"what the shelf says of {query}", own_id="1", score=1.0)]
+        return [Candidate(content=f"what it says of {query}", own_id="1", score=1.0)]
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def test_a_base_that_asks_nobody_needs_no_event_loop(base: evidentia.Base) -> No
 
 
 def test_a_source_is_asked_all_the_same(base: evidentia.Base) -> None:
-    base.add_source({"source_id": "shelf", "source_type": "api"}, Shelf())
+    base.add_source({"source_id": "memory", "source_type": "api"}, SourceInMemory())
     response = base.retrieve("how often are keys rotated")
-    assert 1 == response.source_coverage[SourceId("shelf")].candidates
+    assert 1 == response.source_coverage[SourceId("memory")].candidates
 
 
 def test_both_ways_give_one_answer(base: evidentia.Base) -> None:
