@@ -186,11 +186,18 @@ def _socket_behind(link: Path) -> str:
 
 
 @contextmanager
-def served(base: Path, *words: str) -> Iterator[Server]:
-    """Run `evidentia serve` over a base; whoever is still there in the end is killed."""
+def served(base: Path, *words: str, has_mcp: bool = False) -> Iterator[Server]:
+    """Run `evidentia serve` over a base; whoever is still there in the end is killed.
+
+    Its processes are those of an installation without the extra `mcp`, whose import is half of what a start costs, unless it is asked for.
+    """
+    start = base.parent / "start"
+    start.mkdir(exist_ok=True)
+    (start / "sitecustomize.py").write_text("" if has_mcp else "import sys\nsys.modules['mcp'] = None\n")
     errors = base.parent / f"stderr-{len(list(base.parent.iterdir()))}"
     arguments = [*COMMAND, "serve", "--port", "0", "--base", str(base), "--json", *words]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    path = os.pathsep.join([str(start), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}
     with errors.open("w") as file, subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=file, text=True, env=environment) as process:
         try:
             assert process.stdout is not None

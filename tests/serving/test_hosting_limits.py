@@ -165,7 +165,7 @@ def gigabyte() -> Iterator[bytes]:
 def test_a_gigabyte_is_refused_while_others_are_answered_and_memory_stays_flat(tmp_path: Path, path: str, most_mb: int) -> None:
     base = make_base(tmp_path, UNLIMITED)
     token = issue(base)
-    with served(base) as server, client_of(server.url, token) as client, client_of(server.url, token) as sender:
+    with served(base, has_mcp=path == "/mcp") as server, client_of(server.url, token) as client, client_of(server.url, token) as sender:
         assert 201 == client.post("/v1/policies", json=SEED_BODY).status_code
         before = resident(server.process.pid)
         answers: list[int] = []

@@ -193,7 +193,7 @@ def test_a_server_that_stops_says_first_that_it_is_not_ready_and_finishes_what_i
     token = issue(base)
     body = b'{"facts": {"agent_name": "rag-agent"}}'
     with (
-        served(base, "--drain", "1.5", *words) as server,
+        served(base, "--drain", "1.5", *words, has_mcp=True) as server,
         socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=60) as slow,
     ):
         with client_of(server.url, token) as client:
