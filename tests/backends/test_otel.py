@@ -18,18 +18,18 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, StatusCode
 from prometheus_client import CollectorRegistry, generate_latest
 
-from engine.trace_samples import STAGES, STARTED, DictStore, trace
+from engine.trace_samples import STAGES, STARTED, trace
 from evidentia.backends.embedded.logs.trace_log import EmbeddedTraces
 from evidentia.backends.otel.otel_spans import Captured, OtelTraces
 from evidentia.backends.otel.prometheus_metrics import PrometheusMetrics
 from evidentia.backends.otel.request_log import LOGGER, RequestLog
 from evidentia.contracts.errors import MissingExtraError
 from evidentia.contracts.settings import TelemetrySettings
-from evidentia.testing.determinism import SteppingClock
 from evidentia.wiring.telemetry_sinks import DeferredSink, TraceHub, sinks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
 
@@ -349,9 +349,9 @@ def test_closing_passes_on_what_waits_and_ends_the_taking() -> None:
     assert [f"id-{number:02}" for number in range(20)] == [each[0] for each in listening.heard]
 
 
-def test_settings_say_who_is_told() -> None:
+def test_settings_say_who_is_told(tmp_path: Path) -> None:
     def told(**settings: object) -> list[str]:
-        sinks = sinks_of(TelemetrySettings(**settings), store=DictStore(), clock=SteppingClock())  # type: ignore[arg-type]  # by field
+        sinks = sinks_of(TelemetrySettings(**settings), path=tmp_path / "traces.db")  # type: ignore[arg-type]  # by field
         return [type(sink).__name__ for sink in sinks]
 
     assert ["EmbeddedTraces"] == told()
@@ -360,10 +360,10 @@ def test_settings_say_who_is_told() -> None:
     assert ["EmbeddedTraces", "DeferredSink"] == told(opentelemetry=True, metrics=True, logs=True)
 
 
-def test_all_sinks_together(exported: Exported, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_all_sinks_together(exported: Exported, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     monkeypatch.setattr(otel, "_TRACER_PROVIDER", exported.provider)
     settings = TelemetrySettings(opentelemetry=True, metrics=True, logs=True)
-    sinks = sinks_of(settings, store=DictStore(), clock=SteppingClock())
+    sinks = sinks_of(settings, path=tmp_path / "traces.db")
     hub = TraceHub(sinks)
     with caplog.at_level(logging.INFO, logger=LOGGER):
         hub.record(trace())

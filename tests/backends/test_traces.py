@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
+import sqlite3
 import threading
-from datetime import timedelta
+import time
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.trace_samples import DictStore, trace
-from evidentia.backends.embedded.logs.trace_log import BATCH, PREFIX, EmbeddedTraces
-from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
+from engine.trace_samples import trace
+from evidentia.backends.embedded.logs.trace_log import EmbeddedTraces
 from evidentia.contracts.ids import RequestId
 from evidentia.contracts.ports import SupportsTraces
-from evidentia.testing.determinism import START, SteppingClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
-def store() -> DictStore:
-    return DictStore()
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "traces.db"
 
 
 @pytest.fixture
-def traces(store: DictStore) -> Iterator[EmbeddedTraces]:
-    remembered = EmbeddedTraces(store, keep=10, clock=SteppingClock())
+def traces(store: Path) -> Iterator[EmbeddedTraces]:
+    remembered = EmbeddedTraces(store, keep=10)
     yield remembered
     remembered.close()
 
@@ -86,8 +87,8 @@ def test_a_request_is_found_by_its_id_its_beginning_or_its_receipt(traces: Embed
     assert found == (one.request_id if one else None)
 
 
-def test_several_writers_share_what_they_remember(store: DictStore) -> None:
-    one, other = (EmbeddedTraces(store, keep=10, clock=SteppingClock()) for _ in range(2))
+def test_several_writers_share_what_they_remember(store: Path) -> None:
+    one, other = (EmbeddedTraces(store, keep=10) for _ in range(2))
     one.record(trace("id-1", after_s=1))
     other.record(trace("id-2", after_s=2))
     one.flush()
@@ -99,46 +100,37 @@ def test_several_writers_share_what_they_remember(store: DictStore) -> None:
 
 @given(st.integers(1, 8), st.lists(st.integers(1, 5), max_size=12))
 def test_the_newest_remain_however_they_were_written(keep: int, batches: list[int]) -> None:
-    store, written = DictStore(), 0
-    for size in batches:
-        remembered = EmbeddedTraces(store, keep=keep, clock=SteppingClock())
-        for number in range(written, written + size):
-            remembered.record(trace(f"{number:04}", after_s=number, spans=()))
-        written += size
+    written = 0
+    with TemporaryDirectory() as folder:
+        store = Path(folder) / "traces.db"
+        for size in batches:
+            remembered = EmbeddedTraces(store, keep=keep)
+            for number in range(written, written + size):
+                remembered.record(trace(f"{number:04}", after_s=number, spans=()))
+            written += size
+            remembered.close()
+        remembered = EmbeddedTraces(store, keep=keep)
+
+        assert [f"{number:04}" for number in range(written)][::-1][:keep] == ids(remembered)
         remembered.close()
 
-    remembered = EmbeddedTraces(store, keep=keep, clock=SteppingClock())
 
-    assert [f"{number:04}" for number in range(written)][::-1][:keep] == ids(remembered)
-
-
-def test_the_store_does_not_grow_without_end(store: DictStore) -> None:
-    remembered = EmbeddedTraces(store, keep=200, clock=SteppingClock())
+def test_the_store_does_not_grow_without_end(store: Path) -> None:
+    remembered = EmbeddedTraces(store, keep=200)
     for number in range(2_000):
         remembered.record(trace(f"{number:016x}", after_s=number, spans=()))
         if number % 7 == 0:
             remembered.flush()
     remembered.close()
 
-    kept = sum(len(msgspec.json.decode(value)) for _, value in store.items(PREFIX))
-    assert 200 <= kept <= 200 + 2 * BATCH
     assert 200 == len(remembered.traces(limit=1_000))
+    remembered.close()
+    with closing(sqlite3.connect(store)) as database:
+        assert (200,) == database.execute("SELECT count(*) FROM traces").fetchone()
 
 
-def test_many_small_batches_are_forgotten_in_few_strokes(store: DictStore) -> None:
-    for number in range(300):
-        remembered = EmbeddedTraces(store, keep=20, clock=SteppingClock(START + timedelta(seconds=7 * number)))
-        remembered.record(trace(f"{number:04}", after_s=number, spans=()))
-        remembered.close()
-
-    assert 20 <= len(store.kept) <= 40
-    assert store.deletions < 300 - 40
-    assert [f"{number:04}" for number in range(299, 279, -1)] == ids(remembered)
-
-
-def test_a_real_store_is_shared_by_two_processes(tmp_path: Path) -> None:
-    stores = [EmbeddedKeyValues(tmp_path / "runtime.sqlite", clock=SteppingClock()) for _ in range(2)]
-    one, other = (EmbeddedTraces(store, keep=5, clock=SteppingClock()) for store in stores)
+def test_two_processes_share_a_file(store: Path) -> None:
+    one, other = (EmbeddedTraces(store, keep=5) for _ in range(2))
     for number in range(12):
         (one, other)[number % 2].record(trace(f"id-{number:02}", after_s=number))
         one.flush()
@@ -147,58 +139,62 @@ def test_a_real_store_is_shared_by_two_processes(tmp_path: Path) -> None:
     assert [f"id-{number:02}" for number in range(11, 6, -1)] == ids(one) == ids(other)
     one.close()
     other.close()
-    for store in stores:
-        store.close()
 
 
-def test_traces_are_written_without_being_asked_for(store: DictStore, traces: EmbeddedTraces) -> None:
+def test_traces_are_written_without_being_asked_for(store: Path, traces: EmbeddedTraces) -> None:
     traces.record(trace())
+    until = time.monotonic() + 60
+    while not store.exists() and time.monotonic() < until:
+        time.sleep(0.01)
 
-    assert store.was_put.wait(10)
+    assert store.exists()
 
 
-def test_closing_writes_what_is_left_and_ends_the_taking(store: DictStore) -> None:
-    remembered = EmbeddedTraces(store, keep=10, clock=SteppingClock())
+def test_closing_writes_what_is_left_and_ends_the_taking(store: Path) -> None:
+    remembered = EmbeddedTraces(store, keep=10)
     remembered.record(trace("id-1"))
     remembered.close()
     remembered.record(trace("id-2"))
     remembered.close()
 
-    assert ["id-1"] == ids(EmbeddedTraces(store, keep=10, clock=SteppingClock()))
+    assert ["id-1"] == ids(EmbeddedTraces(store, keep=10))
 
 
-def test_a_store_that_fails_loses_traces_and_nothing_else(store: DictStore, traces: EmbeddedTraces) -> None:
-    store.is_full = True
+def test_a_disk_that_fails_loses_traces_and_nothing_else(tmp_path: Path) -> None:
+    remembered = EmbeddedTraces(tmp_path / "later" / "traces.db", keep=10)
+    remembered.record(trace("id-1"))
+    remembered.flush()
+    (tmp_path / "later").mkdir()
+    remembered.record(trace("id-2"))
+
+    assert ["id-2"] == ids(remembered)
+    remembered.close()
+
+
+def test_what_cannot_be_read_is_passed_over(store: Path, traces: EmbeddedTraces) -> None:
     traces.record(trace("id-1"))
-    traces.flush()
-    store.is_full = False
     traces.record(trace("id-2"))
+    traces.flush()
+    with closing(sqlite3.connect(store, isolation_level=None)) as database:
+        database.execute("UPDATE traces SET trace = CAST(replace(trace, 'id-1', 'id-7') AS BLOB) WHERE number = 1")
+        for content in (b"{not json", b'{"request_id": 7}'):
+            row = (content, hashlib.blake2b(content, digest_size=16).digest())
+            database.execute("INSERT INTO traces (trace, digest) VALUES (?, ?)", row)
 
     assert ["id-2"] == ids(traces)
 
 
-def test_what_cannot_be_read_is_passed_over(store: DictStore, traces: EmbeddedTraces) -> None:
-    store.put(f"{PREFIX}00000000000000001/other.", b"{not json")
-    store.put(f"{PREFIX}00000000000000002/other.", b'[{"request_id": 7}]')
-    traces.record(trace())
+def test_the_file_of_an_older_release_is_replaced(store: Path, traces: EmbeddedTraces) -> None:
+    with closing(sqlite3.connect(store, isolation_level=None)) as database:
+        database.execute("CREATE TABLE entries (key TEXT PRIMARY KEY)")
+        database.execute("PRAGMA user_version = 1")
+    traces.record(trace("id-1"))
 
-    assert ["0123456789abcdef"] == ids(traces)
-
-
-def test_what_others_keep_in_the_store_stays(store: DictStore) -> None:
-    store.put("cache/a", b"kept")
-    remembered = EmbeddedTraces(store, keep=1, clock=SteppingClock())
-    for number in range(5):
-        remembered.record(trace(f"id-{number}", after_s=number))
-        remembered.flush()
-    remembered.close()
-
-    assert b"kept" == store.get("cache/a")
-    assert 2 >= len(store.kept)
+    assert ["id-1"] == ids(traces)
 
 
-def test_many_threads_record_at_once(store: DictStore) -> None:
-    remembered = EmbeddedTraces(store, keep=1_000, clock=SteppingClock())
+def test_many_threads_record_at_once(store: Path) -> None:
+    remembered = EmbeddedTraces(store, keep=1_000)
 
     def work(thread: int) -> None:
         for number in range(50):

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
+from evidentia.backends.embedded.records.responses import EmbeddedResponses
 from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.evidence import SubQuery
 from evidentia.contracts.ids import ChunkId, DocumentId, PrincipalId, SessionId, Sha256, SourceId
-from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk
+from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk, StoredResponse
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.federation.candidate_cache import CacheKey, CandidateCache
+from evidentia.foundation.sqlite_file import to_microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from evidentia.contracts.evidence import TimeWindow
-    from evidentia.contracts.ports import KeyValueStore
+    from evidentia.contracts.ports import Clock, ResponseStore
     from evidentia.contracts.settings import CacheSettings
+    from evidentia.contracts.vocabulary import CacheTier
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WIKI = SourceDescriptor(source_id=SourceId("wiki"))
@@ -47,30 +51,74 @@ class SetClock:
         self.moment += timedelta(seconds=seconds, microseconds=microseconds)
 
 
-class DictStore:
-    """Implements `KeyValueStore` in memory. Thread safe: every step is one of the dict's own."""
+class DictResponses:
+    """Implements `ResponseStore` in memory. Thread safe."""
 
-    def __init__(self, clock: SetClock) -> None:
-        self.kept: dict[str, tuple[bytes, datetime | None]] = {}
+    def __init__(self, clock: Clock, *, most_entries: int = 10_000) -> None:
+        self.kept: dict[bytes, StoredResponse] = {}
+        """The response that was not used for longest comes first."""
+        self.begun: dict[SourceId, int] = {}
         self._clock = clock
+        self._most = most_entries
+        self._newest: dict[SourceId, int] = {}
+        self._listed: dict[bytes, None] = {}
+        self._lock = threading.RLock()
 
-    def get(self, key: str) -> bytes | None:
-        value, expires_at = self.kept.get(key, (None, None))
-        return None if expires_at is not None and expires_at <= self._clock.now() else value
+    def generations(self, source_ids: Sequence[SourceId]) -> dict[SourceId, int]:
+        with self._lock:
+            self._begin([source for source in source_ids if source not in self.begun])
+            return dict(self.begun)
 
-    def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
-        self.kept[key] = (value, expires_at)
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, StoredResponse]:
+        with self._lock:
+            return {key: self.kept[key] for key in keys if key in self.kept and self._is_alive(self.kept[key])}
 
-    def delete(self, prefix: str) -> int:
-        names = [key for key in list(self.kept) if key.startswith(prefix)]
-        return sum(self.kept.pop(key, None) is not None for key in names)
+    def neighbours(self, group: bytes, *, limit: int) -> list[StoredResponse]:
+        with self._lock:
+            listed = [self.kept[key] for key in reversed(self._listed) if key in self.kept]
+            return [each for each in listed if each.group == group and self._is_alive(each)][:limit]
 
-    def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
-        names = sorted(key for key in list(self.kept) if key.startswith(prefix))
-        return iter([(key, value) for key in names if (value := self.get(key)) is not None])
+    def put(self, responses: Sequence[StoredResponse]) -> list[StoredResponse]:
+        with self._lock:
+            now_us = to_microseconds(self._clock.now())
+            last_us = {each.key: known.last_us for each in responses if (known := self.kept.get(each.key)) and known.last_us <= now_us}
+            alive = [each for each in responses if each.generation == self.begun.get(each.source_id)]
+            kept = [each for each in alive if each.last_us >= last_us.get(each.key, 0)]
+            for each in kept:
+                for order in (self.kept, self._listed):
+                    order.pop(each.key, None)
+                self.kept[each.key], self._listed[each.key] = each, None
+            self.kept = {key: each for key, each in self.kept.items() if self._is_alive(each)}
+            for key in list(self.kept)[: max(0, len(self.kept) - self._most)]:
+                del self.kept[key]
+            return kept
+
+    def invalidate(self, source_id: SourceId | None = None) -> int:
+        with self._lock:
+            self._begin(list(self._newest) if source_id is None else [source_id])
+            gone = [key for key, each in self.kept.items() if source_id in (None, each.source_id)]
+            return len([self.kept.pop(key) for key in gone])
+
+    def touch(self, keys: Sequence[bytes]) -> None:
+        with self._lock:
+            for key in keys:
+                if key in self.kept:
+                    self.kept[key] = self.kept.pop(key)
+
+    def counts(self) -> Counter[CacheTier]:
+        with self._lock:
+            return Counter(each.tier for each in self.kept.values() if self._is_alive(each))
 
     def close(self) -> None:
         self.kept.clear()
+
+    def _begin(self, sources: Sequence[SourceId]) -> None:
+        for source in sources:
+            self._newest[source] = max(to_microseconds(self._clock.now()), self._newest.get(source, 0) + 1)
+            self.begun[source] = self._newest[source]
+
+    def _is_alive(self, each: StoredResponse) -> bool:
+        return each.expires_us is None or each.expires_us > to_microseconds(self._clock.now())
 
 
 class CacheBench:
@@ -80,20 +128,20 @@ class CacheBench:
         self.clock = SetClock()
         self.settings = settings
         self._directory = directory
-        self._embedded: list[EmbeddedKeyValues] = []
-        self._dict = DictStore(self.clock)
+        self._embedded: list[EmbeddedResponses] = []
+        self.dict = DictResponses(self.clock, most_entries=settings.most_entries)
         self.cache = self.another()
 
     @property
-    def kept(self) -> dict[str, tuple[bytes, datetime | None]]:
-        """Return the rows of a store that is a dict, to be tampered with."""
+    def kept(self) -> dict[bytes, StoredResponse]:
+        """Return the responses of a store that is a dict, to be tampered with."""
         assert self._directory is None
-        return self._dict.kept
+        return self.dict.kept
 
     @property
-    def store(self) -> KeyValueStore:
+    def store(self) -> ResponseStore:
         """Return the store as the first process has it."""
-        return self._dict if self._directory is None else self._embedded[0]
+        return self.dict if self._directory is None else self._embedded[0]
 
     def another(self, *, intake: str = "") -> CandidateCache:
         """Return the cache as another process has it: the same store, and nothing in memory."""
@@ -104,10 +152,11 @@ class CacheBench:
         for store in self._embedded:
             store.close()
 
-    def _connected(self) -> KeyValueStore:
+    def _connected(self) -> ResponseStore:
         if self._directory is None:
-            return self._dict
-        self._embedded.append(EmbeddedKeyValues(self._directory / "runtime.sqlite", clock=self.clock))
+            return self.dict
+        path = self._directory / "responses.db"
+        self._embedded.append(EmbeddedResponses(path, clock=self.clock, most_entries=self.settings.most_entries))
         return self._embedded[-1]
 
     def asked(
@@ -142,7 +191,7 @@ class CacheBench:
                 time_window=time_window,
             ),
             fingerprint=fingerprint_of(principal.principal_id if fingerprint is None else fingerprint),
-            generation=self.cache.generation(descriptor.source_id),
+            generation=self.cache.generations([descriptor.source_id])[descriptor.source_id],
             vector=vector,
             vector_space=space if vector is not None else "",
             max_staleness_ms=max_staleness_ms,
@@ -151,7 +200,7 @@ class CacheBench:
     def keep(self, asked: CacheKey, *contents: str, precomputed: bool = False) -> tuple[ExternalCandidate, ...]:
         """Keep an answer that came now."""
         candidates = answer(*contents, source=asked.source_id, at=self.clock.now(), query=asked.ask.query.text)
-        self.cache.put(asked, candidates, retrieved_at=self.clock.now(), precomputed=precomputed)
+        self.cache.for_request().put_all([(asked, candidates, self.clock.now())], precomputed=precomputed)
         return candidates
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from engine.cached_answers import DictStore
+from engine.cached_answers import DictResponses
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.documents import ChangeSet
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.documents import PreparedDocument
     from evidentia.contracts.evidence import EvidenceResponse, StreamEvent
-    from evidentia.contracts.ports import BlockingRetriever, Encoder, KeyValueStore, Retriever
+    from evidentia.contracts.ports import BlockingRetriever, Encoder, ResponseStore, Retriever
     from evidentia.contracts.telemetry import RequestTrace
 
 OWNER = local_owner()
@@ -91,11 +91,11 @@ class FederatedBase:
         cache: CacheSettings | None = None,
         sources: SourceSettings | None = None,
         fanout: FanoutSettings | None = None,
-        store: KeyValueStore | None = None,
+        store: ResponseStore | None = None,
     ) -> Asking:
         """Return an engine that has asked nobody yet."""
         limits = sources or SourceSettings()
-        kept = store if store is not None else DictStore(self.clock)  # type: ignore[arg-type]  # any clock will do
+        kept = store if store is not None else DictResponses(self.clock)
         traces = ListedTraces()
         federation = Federation(
             self.parts.sources,

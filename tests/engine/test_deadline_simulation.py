@@ -86,7 +86,7 @@ class Simulation:
 
     def new_engine(self) -> Asking:
         """Return an engine that knows nothing, and forget what the sources did to the one before."""
-        asking = self.base.asking(sources=LIMITS, fanout=FANOUT, store=self.base.parts.runtime if self._is_stored else None)
+        asking = self.base.asking(sources=LIMITS, fanout=FANOUT, store=self.base.parts.responses if self._is_stored else None)
         asking.federation.changed()
         for source in self.sources.values():
             source.calls.clear()

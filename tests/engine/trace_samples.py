@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.access import AccessRule, Principal
-from evidentia.contracts.errors import BaseFullError
 from evidentia.contracts.evidence import (
     SCORE_ONE,
     CoverageReport,
@@ -39,7 +37,7 @@ from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 from evidentia.contracts.vocabulary import AuthorityTier, CacheTier, CoverageState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evidentia.contracts.evidence import Decision
 
@@ -255,39 +253,3 @@ def _source(
     if tier:
         attributes["tier"] = tier
     return TraceSpan(name=name, kind="source", start_ms=start_ms, duration_ms=duration_ms, note=note, state=state, attributes=attributes)
-
-
-class DictStore:
-    """Keeps bytes in memory; says when something was put, and fails on demand."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, bytes] = {}
-        self.was_put = threading.Event()
-        self.is_full = False
-        self.deletions = 0
-
-    def get(self, key: str) -> bytes | None:
-        return self.kept.get(key)
-
-    def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
-        assert expires_at is None
-        if self.is_full:
-            raise BaseFullError("somewhere")
-        self.kept[key] = value
-        self.was_put.set()
-
-    def delete(self, prefix: str) -> int:
-        self.deletions += 1
-        gone = [key for key in self.kept if key.startswith(prefix)]
-        for key in gone:
-            del self.kept[key]
-        return len(gone)
-
-    def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
-        yield from sorted(each for each in self.kept.items() if each[0].startswith(prefix))
-
-    def names(self, prefix: str) -> Iterator[str]:
-        yield from sorted(key for key in self.kept if key.startswith(prefix))
-
-    def close(self) -> None:
-        self.kept.clear()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -70,9 +72,13 @@ class ChangingSource:
             assert (f"state {self.state}",) == contents(hit.candidates)
 
     def lose(self) -> None:
-        names = [name for name, _ in self.bench.store.items("")]
-        if names and self.draw.random() < 0.3:
-            self.bench.store.delete(self.draw.choice(names))
+        kept, begun = self.bench.dict.kept, self.bench.dict.begun
+        if (kept or begun) and self.draw.random() < 0.3:
+            place = self.draw.randrange(len(kept) + len(begun))
+            if place < len(kept):
+                del kept[list(kept)[place]]
+            else:
+                del begun[list(begun)[place - len(kept)]]
 
     def keep(self, asked: CacheKey, said: str) -> None:
         self.bench.cache = self.process()
@@ -142,9 +148,8 @@ def test_what_is_in_memory_is_forgotten_too() -> None:
 def test_a_keep_that_a_forget_overtakes_halfway_does_not_bring_the_old_state_back() -> None:
     bench = CacheBench(CacheSettings())
     asked = bench.asked()
-    before = dict(bench.kept)
     bench.keep(asked, "old")
-    written = {name: row for name, row in bench.kept.items() if name not in before}
+    written = dict(bench.kept)
     bench.another().invalidate(WIKI.source_id)
     bench.kept.update(written)
 
@@ -155,22 +160,40 @@ def test_a_keep_that_a_forget_overtakes_halfway_does_not_bring_the_old_state_bac
 def test_a_generation_that_the_store_lost_is_followed_by_a_later_one() -> None:
     bench = CacheBench(CacheSettings())
     asked = bench.asked()
-    bench.store.delete("cache/generation/")
+    bench.dict.begun.clear()
     bench.keep(asked, "old")
 
     assert bench.asked().generation > asked.generation
     assert bench.cache.get(bench.asked()) is None
-    bench.store.delete("cache/generation/")
+    bench.dict.begun.clear()
     bench.clock.move(microseconds=2)
-    assert bench.another().generation(WIKI.source_id) > asked.generation
+    assert bench.another().generations([WIKI.source_id])[WIKI.source_id] > asked.generation
 
 
-@pytest.mark.parametrize("garbage", [b"", b"1", b"\x00" * 8, b"\xff" * 8, b"\x00" * 9])
-def test_a_generation_that_cannot_be_read_counts_as_lost(garbage: bytes) -> None:
-    bench = CacheBench(CacheSettings())
+@pytest.mark.parametrize("garbage", [0, -1, 1 << 62])
+def test_a_generation_that_cannot_be_one_counts_as_lost(tmp_path: Path, garbage: int) -> None:
+    bench = CacheBench(CacheSettings(), directory=tmp_path)
     first = bench.asked().generation
-    bench.store.put("cache/generation/wiki", garbage)
+    change(tmp_path, "UPDATE sources SET generation = ?", garbage)
     second = bench.asked().generation
     bench.cache.invalidate()
 
     assert first < second < bench.asked().generation
+    bench.close()
+
+
+def test_nor_after_rows_were_lost_from_the_embedded_store(tmp_path: Path) -> None:
+    bench = CacheBench(CacheSettings(), directory=tmp_path)
+    asked = bench.asked()
+    bench.keep(asked, "old")
+    change(tmp_path, "DELETE FROM sources WHERE generation > ?", 0)
+
+    assert bench.asked().generation > asked.generation
+    assert bench.another().get(bench.asked()) is None
+    bench.close()
+
+
+def change(directory: Path, statement: str, value: int) -> None:
+    """Change the file as something else would."""
+    with closing(sqlite3.connect(directory / "responses.db", isolation_level=None)) as database:
+        database.execute(statement, (value,))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,19 +15,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.cached_answers import CacheBench, contents, unit
+from evidentia.contracts.ids import SourceId
+from evidentia.contracts.retrieval import StoredResponse
 from evidentia.contracts.settings import CacheSettings
 from evidentia.contracts.vectors import LARGEST_COMPONENT
 from evidentia.contracts.vocabulary import CacheTier
 from evidentia.federation.semantic_cache import (
     BUCKET_MEMBERS,
     MAX_LEADERS,
-    Neighbourhood,
     bucket_of,
-    decode_neighbourhood,
-    encode_neighbourhood,
     is_alike,
+    nearest,
     read_vector,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
 ENABLE, DISABLE, ELSEWHERE = unit(100, 10, 1), unit(100, 14, 1), unit(1, 10, 100)
@@ -57,7 +63,7 @@ def test_it_is_off_unless_the_settings_say_so() -> None:
     bench.keep(bench.asked("enable it", session="s", vector=ENABLE), "enabling")
 
     assert bench.cache.get(bench.asked("disable it", session="s", vector=DISABLE)) is None
-    assert not any("/near/" in name for name in bench.kept)
+    assert all(stored.group is None for stored in bench.kept.values())
 
 
 @pytest.mark.parametrize("vector", [None, b"", b"123", b"\x00" * 12, b"\xff\xff\xff\x7f" * 3, b"\x01\x00\x00\x00" * 8_193])
@@ -129,7 +135,7 @@ def test_a_question_near_a_leader_joins_it_and_takes_its_place_when_it_is_past_i
     led = bench.cache.get(bench.asked("toggle it", vector=unit(100, 12, 1)))
 
     assert [("enabling",), ("disabling again",)] == [contents(hit.candidates) for hit in (joined, led) if hit]
-    assert 1 == len(listed_in(bench).entries)
+    assert bench.cache.get_stale(bench.asked("enable it")) is not None
 
 
 def test_a_leader_that_was_asked_again_leads_for_longer() -> None:
@@ -142,35 +148,33 @@ def test_a_leader_that_was_asked_again_leads_for_longer() -> None:
     assert bench.cache.get(bench.asked("disable it", vector=DISABLE)) is not None
 
 
-def listed_in(bench: CacheBench) -> Neighbourhood:
-    name = next(name for name in bench.kept if "/near/" in name)
-    return decode_neighbourhood(bench.store.get(name), name=name)
-
-
 @pytest.mark.parametrize(("session", "most"), [(None, MAX_LEADERS), ("s", BUCKET_MEMBERS)])
 def test_there_are_never_more_than_so_many_to_compare_with(session: str | None, most: int) -> None:
     bench = similar(similarity_milli=1_000)
     for number in range(most + 10):
         bench.keep(bench.asked(f"question {number}", session=session, vector=unit(1_000, number, 1)), f"answer {number}")
 
-    assert most == len(listed_in(bench).entries)
     newest = bench.cache.get(bench.asked("new", session=session, vector=unit(1_000, most + 9, 1)))
     assert newest is not None
-    assert bench.cache.get(bench.asked("new", session=session, vector=unit(1_000, 0, 1))) is None
+    found = [bench.cache.get(bench.asked("new", session=session, vector=unit(1_000, number, 1))) for number in range(most + 10)]
+    assert [False] * 10 + [True] * most == [hit is not None for hit in found]
 
 
 @given(ROWS, st.lists(ROWS, min_size=1, max_size=6), st.integers(0, 1_000))
 def test_likeness_is_the_exact_cosine(own: list[int], rows: list[list[int]], similarity_milli: int) -> None:
-    listed = Neighbourhood()
-    for number, row in enumerate(rows):
-        listed = listed.joined(f"e{number}", np.array(row, dtype=np.int64), most=10)
-    found = listed.nearest(np.array(own, dtype=np.int64), similarity_milli=similarity_milli)
+    listed = [stored(f"e{number}", row) for number, row in enumerate(rows)]
+    found = [each.key.decode() for each in nearest(np.array(own, dtype=np.int64), listed, similarity_milli=similarity_milli)]
     squares = {f"e{number}": signed_square(own, row) for number, row in enumerate(rows)}
     wanted = {name for name, square in squares.items() if square >= Fraction(similarity_milli, 1_000) ** 2}
 
     assert wanted == set(found)
     rounded = {name: square * (1 << 40) // 1 for name, square in squares.items()}
     assert sorted(found, key=lambda name: (-rounded[name], name)) == found
+
+
+def stored(key: str, row: Sequence[int] | NDArray[np.int64]) -> StoredResponse:
+    vector = np.array(row, dtype="<i4").tobytes()
+    return StoredResponse(key.encode(), SourceId("wiki"), CacheTier.GLOBAL, 1, 0, 0, None, b"", b"group", vector)
 
 
 def signed_square(first: list[int], second: list[int]) -> Fraction:
@@ -180,9 +184,9 @@ def signed_square(first: list[int], second: list[int]) -> Fraction:
 
 def test_the_largest_vectors_do_not_overflow() -> None:
     largest = np.full(8_192, LARGEST_COMPONENT, dtype=np.int64)
-    listed = Neighbourhood().joined("same", largest, most=10).joined("opposite", -largest, most=10)
+    same, opposite = stored("same", largest), stored("opposite", -largest)
 
-    assert ["same"] == listed.nearest(largest, similarity_milli=1_000)
+    assert [same] == nearest(largest, [same, opposite], similarity_milli=1_000)
     assert 0 <= bucket_of(largest) < 16
 
 
@@ -201,15 +205,6 @@ def test_questions_spread_over_the_buckets() -> None:
     drawn = np.random.default_rng(5).integers(-1_000, 1_000, size=(400, 384))
 
     assert set(range(16)) == {bucket_of(row) for row in drawn}
-
-
-def test_a_list_survives_its_bytes_and_broken_bytes_are_an_empty_one() -> None:
-    listed = Neighbourhood().joined("one", np.array([1, 2, 3]), most=4).joined("two", np.array([4, 5, 6]), most=4)
-    content = encode_neighbourhood(listed, name="n")
-
-    assert listed == decode_neighbourhood(content, name="n")
-    assert [Neighbourhood()] * 3 == [decode_neighbourhood(broken, name="n") for broken in (None, content[:-1], content[:20] + b"x")]
-    assert Neighbourhood() == decode_neighbourhood(content, name="another")
 
 
 def test_a_vector_is_read_as_it_was_written() -> None:
@@ -234,8 +229,8 @@ for step in range(300):
     if hit is None:
         bench.keep(asked, f"answer {step}")
     bench.clock.move(seconds=1)
-for name, (value, _) in sorted(bench.kept.items()):
-    print(name, value.hex())
+for key, stored in sorted(bench.kept.items()):
+    print(key.hex(), stored)
 """
 
 

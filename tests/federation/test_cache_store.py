@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
@@ -13,14 +17,15 @@ from hypothesis import strategies as st
 from engine.cached_answers import ALICE, WIKI, CacheBench, candidate, contents, unit
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.settings import CacheSettings
-from evidentia.federation.cache_entries import decode_entry, encode_entry, entry_of
-from evidentia.federation.cache_keys import tier_of
 
 VECTOR = unit(3, 2, 1)
+COLUMNS = ("key", "source", "tier", "generation", "first_us", "last_us", "expires_us", "payload", "near", "vector")
+WORDS = {"source", "tier"}
+BLOBS = {"key", "payload", "near", "vector"}
 
 
-def filled(settings: CacheSettings | None = None) -> CacheBench:
-    bench = CacheBench(settings or CacheSettings(semantic=True))
+def filled(*, directory: Path | None = None) -> CacheBench:
+    bench = CacheBench(CacheSettings(semantic=True), directory=directory)
     bench.keep(bench.asked("one", session="s", vector=VECTOR), "said")
     bench.keep(bench.asked("one", vector=VECTOR), "said")
     bench.keep(bench.asked("ahead", vector=VECTOR), "said", precomputed=True)
@@ -28,60 +33,73 @@ def filled(settings: CacheSettings | None = None) -> CacheBench:
 
 
 @given(st.data())
-def test_changed_bytes_are_a_miss_and_never_an_error(data: st.DataObject) -> None:
-    bench = filled()
-    for name, (value, expires_at) in sorted(bench.kept.items()):
-        if name.startswith("cache/generation/"):
-            continue
-        damage = data.draw(st.sampled_from(("flip", "cut", "longer", "other")))
-        place = data.draw(st.integers(0, len(value) - 1))
-        changed = {
-            "flip": value[:place] + bytes([value[place] ^ (1 << place % 8)]) + value[place + 1 :],
-            "cut": value[:place],
-            "longer": value + b"\x00",
-            "other": data.draw(st.binary(max_size=60)),
-        }[damage]
-        bench.store.put(name, changed, expires_at=expires_at)
-    process = bench.another()
-    for session in (None, "s"):
-        for text in ("one", "two", "ahead"):
-            asked = bench.asked(text, session=session, vector=VECTOR)
+def test_changed_rows_are_a_miss_and_never_an_error(data: st.DataObject) -> None:
+    """Whatever column of whatever row becomes something else, that row is not there."""
+    with TemporaryDirectory() as folder:
+        bench = filled(directory=Path(folder))
+        with closing(sqlite3.connect(Path(folder) / "responses.db", isolation_level=None)) as database:
+            for row in database.execute("SELECT rowid, * FROM responses").fetchall():
+                column = data.draw(st.sampled_from(COLUMNS))
+                old = row[1 + COLUMNS.index(column)]
+                value = damaged(old or b"", data) if column in BLOBS else f"{old}x" if column in WORDS else (old or 0) + 1
+                database.execute(f"UPDATE OR REPLACE responses SET {column} = ? WHERE rowid = ?", (value, row[0]))
+        process = bench.another()
+        for session in (None, "s"):
+            for text in ("one", "two", "ahead"):
+                asked = bench.asked(text, session=session, vector=VECTOR)
 
-            assert process.get(asked) is None
-            assert process.get_stale(asked) is None
-    bench.keep(bench.asked("two", session="s", vector=VECTOR), "said")
-    assert process.stats().entries >= 1
+                assert process.get(asked) is None
+                assert process.get_stale(asked) is None
+        bench.keep(bench.asked("two", session="s", vector=VECTOR), "said")
+        assert process.stats().entries >= 1
+        bench.close()
 
 
-def test_an_entry_under_another_name_is_a_miss() -> None:
-    bench = filled()
+def damaged(value: bytes, data: st.DataObject) -> bytes:
+    place = data.draw(st.integers(0, max(0, len(value) - 1)))
+    changed = [value[:place], value + b"\x00"]
+    if value:
+        changed.append(value[:place] + bytes([value[place] ^ (1 << place % 8)]) + value[place + 1 :])
+    return data.draw(st.sampled_from([each for each in changed if each != value]))
+
+
+def test_a_response_under_another_key_is_a_miss(tmp_path: Path) -> None:
+    bench = filled(directory=tmp_path)
     bench.keep(bench.asked("two"), "of another question")
-    names = sorted(name for name in bench.kept if "/entry/" in name)
-    rows = [bench.kept[name] for name in names]
-    bench.kept.update(zip(names, [*rows[1:], rows[0]], strict=True))
+    with closing(sqlite3.connect(tmp_path / "responses.db", isolation_level=None)) as database:
+        keys = [key for (key,) in database.execute("SELECT key FROM responses ORDER BY key")]
+        database.executemany("UPDATE responses SET key = ? WHERE key = ?", [(b"moved" + key, key) for key in keys])
+        database.executemany(
+            "UPDATE responses SET key = ? WHERE key = ?", zip([*keys[1:], keys[0]], [b"moved" + key for key in keys], strict=True)
+        )
 
     assert not any(bench.another().get(bench.asked(text, session="s")) for text in ("one", "two", "ahead"))
+    bench.close()
 
 
-@given(st.sampled_from(("entry", "used", "near", "generation")))
-def test_rows_of_any_kind_may_be_lost(kind: str) -> None:
-    bench = filled()
-    bench.store.delete(f"cache/{kind}/")
+@pytest.mark.parametrize("kind", ["responses", "sources"])
+def test_rows_of_any_kind_may_be_lost(kind: str, tmp_path: Path) -> None:
+    bench = filled(directory=tmp_path)
+    with closing(sqlite3.connect(tmp_path / "responses.db", isolation_level=None)) as database:
+        database.execute(f"DELETE FROM {kind}")
     process = bench.another()
-    hits = [process.get(bench.asked(text, session="s", vector=VECTOR)) for text in ("one", "ahead", "two")]
 
-    assert all(("said",) == contents(hit.candidates) for hit in hits if hit is not None)
-    assert (kind in {"used", "near"}) == (hits[0] is not None)
+    assert not any(process.get(bench.asked(text, session="s", vector=VECTOR)) for text in ("one", "ahead", "two"))
     bench.cache = process
     bench.keep(bench.asked("one", session="s", vector=VECTOR), "again")
     hit = process.get(bench.asked("one", session="s"))
     assert hit is not None
     assert ("again",) == contents(hit.candidates)
+    bench.close()
 
 
 @given(st.binary(max_size=200))
 def test_bytes_of_others_are_no_entry(content: bytes) -> None:
-    assert decode_entry(content, name="cache/entry/wiki/global/00") is None
+    bench = filled()
+    for key, stored in bench.kept.items():
+        bench.kept[key] = stored._replace(payload=b"\xc1" + content)
+
+    assert bench.another().get(bench.asked("one", session="s", vector=VECTOR)) is None
 
 
 def test_an_entry_comes_back_as_it_was_kept() -> None:
@@ -89,11 +107,12 @@ def test_an_entry_comes_back_as_it_was_kept() -> None:
     rich = msgspec.structs.replace(
         candidate("text \N{SNOWMAN}\x00", rank=1), metadata={"b": "1", "a": "2"}, flags=("cut",), updated_at=bench.clock.now()
     )
-    entry = entry_of((rich, candidate("", rank=2)), retrieved_at=bench.clock.now())
-    content = encode_entry(entry, name="cache/entry/wiki/global/00")
+    said = (rich, candidate("", rank=2))
+    bench.cache.for_request().put_all([(bench.asked(), said, bench.clock.now())])
+    hit = bench.another().get(bench.asked())
 
-    assert content is not None
-    assert entry == decode_entry(content, name="cache/entry/wiki/global/00")
+    assert hit is not None
+    assert said == hit.candidates
 
 
 @pytest.mark.parametrize("place", ["text", "data_version", "session", "attribute"])
@@ -112,7 +131,7 @@ def test_text_without_bytes_is_neither_kept_nor_found(place: str) -> None:
 def test_a_candidate_without_bytes_is_not_kept() -> None:
     bench = CacheBench(CacheSettings())
     broken = msgspec.structs.replace(candidate("said", rank=1), title="\ud800")
-    bench.cache.put(bench.asked(), [broken], retrieved_at=bench.clock.now())
+    bench.cache.for_request().put_all([(bench.asked(), [broken], bench.clock.now())])
 
     assert bench.cache.get(bench.asked()) is None
 
@@ -131,21 +150,21 @@ def test_a_source_may_have_any_name() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 40])
-def test_no_more_is_kept_than_the_settings_allow(most: int) -> None:
-    bench = CacheBench(CacheSettings(most_entries=most))
+def test_no_more_is_kept_than_the_settings_allow(most: int, tmp_path: Path) -> None:
+    bench = CacheBench(CacheSettings(most_entries=most), directory=tmp_path)
     for number in range(3 * most + 5):
         bench.clock.move(seconds=1)
         bench.keep(bench.asked(f"question {number}"), "said")
-        entries = [name for name in bench.kept if name.startswith("cache/entry/")]
+        entries = bench.cache.stats().entries
 
-        assert len(entries) <= most
-        assert len(entries) == bench.cache.stats().entries
+        assert entries <= most
         assert bench.cache.get(bench.asked(f"question {number}")) is not None
-    assert len(entries) >= max(1, most - most // 16)
+    assert most == entries
+    bench.close()
 
 
-def test_what_was_not_used_for_longest_goes_first() -> None:
-    bench = CacheBench(CacheSettings(most_entries=3))
+def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
+    bench = CacheBench(CacheSettings(most_entries=3), directory=tmp_path)
     for text in ("one", "two", "three"):
         bench.clock.move(seconds=1)
         bench.keep(bench.asked(text), "said")
@@ -158,8 +177,8 @@ def test_what_was_not_used_for_longest_goes_first() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 3, 40])
-def test_room_is_made_in_the_order_of_last_use(most: int) -> None:
-    bench, draw = CacheBench(CacheSettings(most_entries=most)), random.Random(most)
+def test_room_is_made_in_the_order_of_last_use(most: int, tmp_path: Path) -> None:
+    bench, draw = CacheBench(CacheSettings(most_entries=most), directory=tmp_path), random.Random(most)
     expected: dict[str, None] = {}
     for _ in range(600):
         bench.clock.move(seconds=1)
@@ -177,8 +196,8 @@ def test_room_is_made_in_the_order_of_last_use(most: int) -> None:
             del expected[next(iter(expected))]
 
 
-def test_a_use_in_one_process_counts_in_another_after_a_minute() -> None:
-    bench = CacheBench(CacheSettings(most_entries=2))
+def test_a_use_in_one_process_counts_in_another_after_a_minute(tmp_path: Path) -> None:
+    bench = CacheBench(CacheSettings(most_entries=2), directory=tmp_path)
     bench.keep(bench.asked("one"), "said")
     bench.clock.move(seconds=1)
     bench.keep(bench.asked("two"), "said")
@@ -194,7 +213,7 @@ def test_much_text_is_not_all_held_in_memory() -> None:
     bench = CacheBench(CacheSettings())
     for number in range(40):
         bench.keep(bench.asked(f"question {number}"), "x" * 1_000_000)
-    bench.store.delete("cache/entry/")
+    bench.kept.clear()
 
     found = [number for number in range(40) if bench.cache.get(bench.asked(f"question {number}")) is not None]
     assert list(range(40 - len(found), 40)) == found
@@ -208,10 +227,6 @@ def test_lifetimes_longer_than_the_calendar_are_cut() -> None:
 
     assert bench.another().get(bench.asked(session="s")) is not None
     assert bench.another().get(bench.asked()) is not None
-
-
-def test_names_of_others_are_of_no_tier() -> None:
-    assert [None, None, None] == [tier_of(name) for name in ("cache/used/", "cache/used/wiki", "cache/used/wiki/shelf/00")]
 
 
 def test_threads_may_share_a_cache() -> None:

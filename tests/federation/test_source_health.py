@@ -18,7 +18,7 @@ from evidentia.contracts.vocabulary import BreakerState, CoverageState
 from evidentia.federation.source_health import MAX_DURATION_US, HealthBook, Latencies, freshness_report, latency_bucket, upper_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WIKI, LOGS = SourceId("wiki"), SourceId("logs")
@@ -51,22 +51,12 @@ class FailingStore:
         self._check()
         return self.kept.get(key)
 
-    def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
+    def put(self, key: str, value: bytes) -> None:
         self._check()
-        assert expires_at is None
         if self.during_put:
             self.during_put()
         self.writes += 1
         self.kept[key] = value
-
-    def delete(self, prefix: str) -> int:
-        names = [name for name in self.kept if name.startswith(prefix)]
-        for name in names:
-            del self.kept[name]
-        return len(names)
-
-    def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
-        yield from sorted((name, value) for name, value in self.kept.items() if name.startswith(prefix))
 
     def close(self) -> None:
         self.kept.clear()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -98,6 +99,26 @@ class SourceReply(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the candidates were found for another, similar question, so that their order means nothing."""
     asked_ms: float = 0.0
     """When it was asked, in milliseconds since the request began."""
+
+
+class StoredResponse(NamedTuple):
+    """What one source said to one question, as the cache stores it. Moments are microseconds since 1970."""
+
+    key: bytes
+    """Names the question, its terms and the tier."""
+    source_id: SourceId
+    tier: CacheTier
+    generation: int
+    """The source's generation when it was asked."""
+    first_us: int
+    last_us: int
+    """The source gave its candidates between these two."""
+    expires_us: int | None
+    payload: bytes
+    group: bytes | None = None
+    """The group of questions on the same terms that it may be compared with; None for none."""
+    vector: bytes | None = None
+    """The question's vector: little-endian 32-bit integers."""
 
 
 class Rewriting(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,34 +11,28 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evidentia.contracts.retrieval import StoredResponse
 from evidentia.contracts.vocabulary import CacheTier
-from evidentia.federation.cache_entries import MAX_DURATION_US, SECOND_US, Demand, Entry, EntryStore, moment_at
-from evidentia.federation.semantic_cache import (
-    BUCKET_MEMBERS,
-    MAX_LEADERS,
-    bucket_of,
-    decode_neighbourhood,
-    encode_neighbourhood,
-    read_vector,
-)
+from evidentia.federation.cache_entries import Demand, Entry, EntryCache, decode_entry, encode_candidates
+from evidentia.federation.semantic_cache import BUCKET_MEMBERS, MAX_LEADERS, bucket_of, nearest, read_vector
 from evidentia.foundation.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from evidentia.contracts.ports import KeyValueStore
+    from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.ports import ResponseStore
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.settings import CacheSettings
     from evidentia.contracts.sources import SourceDescriptor
-    from evidentia.federation.cache_keys import CacheKey, EntryNames
-    from evidentia.federation.semantic_cache import Neighbourhood
+    from evidentia.federation.cache_keys import CacheKey, EntryKeys
 
-
-_ANY_SESSION: Final = (CacheTier.PRECOMPUTED, CacheTier.GLOBAL)
-_IN_SESSION: Final = (CacheTier.SESSION, *_ANY_SESSION)
+SECOND_US: Final = 1_000_000
+MAX_DURATION_US: Final = 100 * 366 * 86_400 * SECOND_US
+"""A time to live longer than a century counts as one, so that every end of it is a date."""
 
 
 class CacheHit(NamedTuple):
@@ -61,114 +55,140 @@ class Lifetimes(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """A question with its names and its demand."""
+    """A question with its keys and its demand."""
 
     key: CacheKey
-    names: EntryNames
+    keys: EntryKeys
     demand: Demand
 
-    @property
-    def tiers(self) -> tuple[CacheTier, ...]:
-        """Return the tiers that may hold an answer, in the order in which they are looked in."""
-        return tiers_of(self.names)
+    def hit(self, tier: CacheTier, entry: Entry, *, is_reused: bool = False, is_stale: bool = False) -> CacheHit:
+        """Return what answers the question."""
+        return CacheHit(entry.candidates, tier, self.demand.age_ms(entry), is_reused=is_reused, is_stale=is_stale)
 
 
 class Tiers:
     """Finds and keeps entries, each in its tier. Thread safe."""
 
-    def __init__(self, store: KeyValueStore, *, entries: EntryStore, waiting: WriteBehind, settings: CacheSettings) -> None:
+    def __init__(self, store: ResponseStore, *, settings: CacheSettings) -> None:
         self._store = store
-        self._entries = entries
-        self._waiting = waiting
         self._settings = settings
+        self._entries = EntryCache(store, most_entries=settings.most_entries)
+        self.waiting = WriteBehind(self._write)
         self._ttl_s = {CacheTier.SESSION: settings.session_ttl_s, CacheTier.GLOBAL: settings.global_ttl_s}
 
-    def get(self, lookup: Lookup, *, is_stale: bool) -> CacheHit | None:
-        """Return the best of what is kept and good; with `is_stale` of what is past its time."""
-        for tier in lookup.tiers:
-            entry = self._read(lookup, tier, lookup.names.entry(tier), is_stale=is_stale)
-            if entry is not None:
-                return _hit(lookup, tier, entry, is_stale=is_stale)
-        for tier, name in self._alike(lookup):
-            entry = self._read(lookup, tier, name, is_stale=is_stale)
-            if entry is not None:
-                return _hit(lookup, tier, entry, is_stale=is_stale, is_reused=True)
-        return None
+    def get(self, lookups: Sequence[Lookup], *, is_stale: bool = False) -> list[CacheHit | None]:
+        """Return the best of what is kept and good for each question; with `is_stale` of what is past its time."""
+        wanted: list[bytes] = []
+        held: dict[bytes, Entry] = {}
+        for lookup in lookups:
+            for tier, key in lookup.keys.entries.items():
+                entry = self._held(lookup, tier, key, is_stale=is_stale)
+                if entry is not None:
+                    held[key] = entry
+                    break
+                wanted.append(key)
+        known = {**self._entries.read(wanted, now_us=lookups[0].demand.now_us), **held} if wanted else held
+        hits = [self._exact(lookup, known, is_stale=is_stale) for lookup in lookups]
+        if not self._settings.semantic:
+            return hits
+        return [hit or self._alike(lookup, is_stale=is_stale) for hit, lookup in zip(hits, lookups, strict=True)]
 
     def put(self, lookup: Lookup, entry: Entry, *, is_precomputed: bool) -> None:
         """Keep what was found ahead of time, in a session, or else for everybody on the same terms; it waits to be written."""
-        found_in = CacheTier.GLOBAL if lookup.names.session is None else CacheTier.SESSION
+        found_in = CacheTier.SESSION if CacheTier.SESSION in lookup.keys.entries else CacheTier.GLOBAL
         tier = CacheTier.PRECOMPUTED if is_precomputed and found_in is CacheTier.GLOBAL else found_in
         if self._lifetimes(tier, lookup.key.descriptor).kept_us != 0:
             chars = sum([len(candidate.content) for candidate in entry.candidates])
-            self._waiting.add(lookup.names.entry(tier), PendingWrite(lookup, tier, entry, chars))
+            self.waiting.add(lookup.keys.entries[tier], PendingWrite(lookup, tier, entry, chars))
 
-    def write(self, name: str, waiting: PendingWrite, *, now_us: int) -> None:
-        """Write what waits, unless something newer was written under its name meanwhile."""
-        lookup, tier, entry, _ = waiting
-        kept_us = self._lifetimes(tier, lookup.key.descriptor).kept_us
-        if self._entries.is_superseded(name, entry, now_us=now_us):
-            return
-        if self._entries.write(name, entry, now_us=lookup.demand.now_us, kept_us=kept_us):
-            self._join(lookup, tier, name, entry)
+    def invalidate(self, source_id: SourceId | None) -> int:
+        """Drop everything of one source, or of all, and return how many answers there were."""
+        self.waiting.flush()  # so that those that wait are counted too
+        with self.waiting.invalidating(source_id):
+            count = self._store.invalidate(source_id)
+            self._entries.invalidate(source_id)
+            return count
 
-    def _read(self, lookup: Lookup, tier: CacheTier, name: str, *, is_stale: bool) -> Entry | None:
-        fresh_us, kept_us = self._lifetimes(tier, lookup.key.descriptor)
-        lifetime_us = kept_us if is_stale else fresh_us
-        waiting = self._waiting.get(name)
+    def _exact(self, lookup: Lookup, known: Mapping[bytes, Entry], *, is_stale: bool) -> CacheHit | None:
+        for tier, key in lookup.keys.entries.items():
+            entry = known.get(key)
+            if entry is not None and lookup.demand.admits(entry, lifetime_us=self._lifetime_us(lookup, tier, is_stale=is_stale)):
+                self._store.touch([key])
+                return lookup.hit(tier, entry, is_stale=is_stale)
+        return None
+
+    def _held(self, lookup: Lookup, tier: CacheTier, key: bytes, *, is_stale: bool) -> Entry | None:
+        """Return what is in memory and good: what waits to be written before what was."""
+        lifetime_us = self._lifetime_us(lookup, tier, is_stale=is_stale)
+        waiting = self.waiting.get(key)
         if waiting is not None and lookup.demand.admits(waiting.entry, lifetime_us=lifetime_us):
             return waiting.entry
-        return self._entries.read(name, lookup.demand, lifetime_us=lifetime_us, kept_us=kept_us)
+        return self._entries.get(key, lookup.demand, lifetime_us=lifetime_us)
+
+    def _lifetime_us(self, lookup: Lookup, tier: CacheTier, *, is_stale: bool) -> int | None:
+        return self._lifetimes(tier, lookup.key.descriptor)[is_stale]
 
     def _lifetimes(self, tier: CacheTier, descriptor: SourceDescriptor) -> Lifetimes:
         return lifetimes_of(promised_s=descriptor.freshness_sla_s, ttl_s=self._ttl_s.get(tier), stale_ttl_s=self._settings.stale_ttl_s)
 
-    def _alike(self, lookup: Lookup) -> Iterator[tuple[CacheTier, str]]:
-        """Yield the entries of similar questions, the session's first, most alike first."""
+    def _write(self, some: Sequence[tuple[bytes, PendingWrite]]) -> None:
+        """Write answers in one transaction; where similar ones are looked for, one by one: the next may be alike to the last."""
+        for batch in [[each] for each in some] if self._settings.semantic else [some]:
+            entries = {key: waiting.entry for key, waiting in batch}
+            rows = [row for key, waiting in batch if (row := self._row(key, waiting)) is not None]
+            for kept in self._store.put(rows):
+                self._entries.hold(kept, entries[kept.key], now_us=batch[0][1].lookup.demand.now_us)
+
+    def _row(self, key: bytes, waiting: PendingWrite) -> StoredResponse | None:
+        lookup, tier, entry, _ = waiting
+        payload = encode_candidates(entry.candidates)
+        if payload is None:
+            return None
+        kept_us, group = self._lifetimes(tier, lookup.key.descriptor).kept_us, self._group(lookup, tier, key)
+        expires_us = None if kept_us is None else entry.first_us + kept_us
+        source, generation, vector = lookup.key.source_id, lookup.key.generation, None if group is None else lookup.key.vector
+        return StoredResponse(key, source, tier, generation, entry.first_us, entry.last_us, expires_us, payload, group, vector)
+
+    def _alike(self, lookup: Lookup, *, is_stale: bool) -> CacheHit | None:
+        """Return what answers a similar question, the session's first, the most alike first."""
         vector = self._vector(lookup)
         if vector is None:
-            return
-        self._waiting.flush()  # questions are listed among those they are alike to when they are written
-        for tier in lookup.tiers:
-            if tier is CacheTier.PRECOMPUTED:
-                continue
-            _, neighbourhood = self._neighbourhood(lookup, tier, vector)
-            for name in neighbourhood.nearest(vector, similarity_milli=self._settings.similarity_milli):
-                yield tier, name
+            return None
+        self.waiting.flush()  # questions are found by those they are alike to once they are written
+        for tier in lookup.keys.entries:
+            lifetime_us = self._lifetime_us(lookup, tier, is_stale=is_stale)
+            for stored in nearest(vector, self._neighbours(lookup, tier, vector), similarity_milli=self._settings.similarity_milli):
+                entry = decode_entry(stored) if lookup.demand.admits(stored, lifetime_us=lifetime_us) else None
+                if entry is not None:
+                    self._store.touch([stored.key])
+                    return lookup.hit(tier, entry, is_reused=True, is_stale=is_stale)
+        return None
 
-    def _join(self, lookup: Lookup, tier: CacheTier, entry_name: str, entry: Entry) -> None:
-        """List a question that was kept among those it may be alike to."""
+    def _group(self, lookup: Lookup, tier: CacheTier, key: bytes) -> bytes | None:
+        """Return the group in which similar questions find one; a question near a leader that is good is found through that."""
         vector = self._vector(lookup)
         if vector is None or tier is CacheTier.PRECOMPUTED:
-            return
-        name, known = self._neighbourhood(lookup, tier, vector)
-        replaced = ""
-        if tier is CacheTier.GLOBAL and entry_name not in known.entries:
-            nearest = known.nearest(vector, similarity_milli=self._settings.similarity_milli)
-            if nearest and self._read(lookup, tier, nearest[0], is_stale=False) is not None:
-                return
-            replaced = nearest[0] if nearest else ""
-        most = BUCKET_MEMBERS if tier is CacheTier.SESSION else MAX_LEADERS
-        joined = known.joined(entry_name, vector, most=most, instead_of=replaced)
-        kept_us = self._lifetimes(tier, lookup.key.descriptor).kept_us or 0
-        self._store.put(name, encode_neighbourhood(joined, name=name), expires_at=moment_at(entry.first_us + kept_us))
+            return None
+        if tier is CacheTier.GLOBAL:
+            leaders = self._neighbours(lookup, tier, vector)
+            fresh_us = self._lifetime_us(lookup, tier, is_stale=False)
+            near = nearest(vector, leaders, similarity_milli=self._settings.similarity_milli)
+            is_led = any(lookup.demand.admits(leader, lifetime_us=fresh_us) for leader in near)
+            if is_led and key not in [leader.key for leader in leaders]:
+                return None
+        return _group_of(lookup, tier, vector)
 
-    def _neighbourhood(self, lookup: Lookup, tier: CacheTier, vector: NDArray[np.int64]) -> tuple[str, Neighbourhood]:
-        name = lookup.names.bucket(bucket_of(vector)) if tier is CacheTier.SESSION else lookup.names.leaders()
-        return name, decode_neighbourhood(self._store.get(name), name=name)
+    def _neighbours(self, lookup: Lookup, tier: CacheTier, vector: NDArray[np.int64]) -> Sequence[StoredResponse]:
+        if tier is CacheTier.PRECOMPUTED:
+            return ()
+        return self._store.neighbours(_group_of(lookup, tier, vector), limit=BUCKET_MEMBERS if tier is CacheTier.SESSION else MAX_LEADERS)
 
     def _vector(self, lookup: Lookup) -> NDArray[np.int64] | None:
-        is_wanted = self._settings.semantic and bool(lookup.names.space)
-        return read_vector(lookup.key.vector) if is_wanted else None
+        return read_vector(lookup.key.vector) if self._settings.semantic and lookup.keys.space else None
 
 
-def tiers_of(names: EntryNames) -> tuple[CacheTier, ...]:
-    """Return the tiers that may hold an answer, in the order in which they are looked in."""
-    return _ANY_SESSION if names.session is None else _IN_SESSION
-
-
-def _hit(lookup: Lookup, tier: CacheTier, entry: Entry, *, is_stale: bool, is_reused: bool = False) -> CacheHit:
-    return CacheHit(entry.candidates, tier, lookup.demand.age_ms(entry), is_reused=is_reused, is_stale=is_stale)
+def _group_of(lookup: Lookup, tier: CacheTier, vector: NDArray[np.int64]) -> bytes:
+    return lookup.keys.bucket(bucket_of(vector)) if tier is CacheTier.SESSION else lookup.keys.leaders()
 
 
 @lru_cache(maxsize=256)
@@ -209,25 +229,25 @@ class WriteBehind:
     `write` is given some of it at a time, never twice at once; when it raises, those are lost.
     """
 
-    def __init__(self, write: Callable[[Sequence[tuple[str, PendingWrite]]], None]) -> None:
+    def __init__(self, write: Callable[[Sequence[tuple[bytes, PendingWrite]]], None]) -> None:
         self._write = write
         self._lock = threading.Lock()
-        self._waiting: dict[str, PendingWrite] = {}
+        self._waiting: dict[bytes, PendingWrite] = {}
         self._chars = 0
         self._writer = BackgroundWriter(self._write_some, name="evidentia-cache", pause_s=PAUSE_S)
 
-    def add(self, name: str, waiting: PendingWrite) -> None:
-        """Keep an answer, in place of what waits under its name."""
+    def add(self, key: bytes, waiting: PendingWrite) -> None:
+        """Keep an answer, in place of what waits under its key."""
         with self._lock:
-            self._drop(name)
-            self._waiting[name] = waiting
+            self._drop(key)
+            self._waiting[key] = waiting
             self._chars += waiting.chars
             while len(self._waiting) > MAX_WAITING or self._chars > MAX_CHARS:
                 self._drop(next(iter(self._waiting)))
 
-    def get(self, name: str) -> PendingWrite | None:
-        """Return what waits under a name."""
-        return self._waiting.get(name)
+    def get(self, key: bytes) -> PendingWrite | None:
+        """Return what waits under a key."""
+        return self._waiting.get(key)
 
     def start(self) -> None:
         """Have what waits written soon; after `close` at once."""
@@ -242,12 +262,13 @@ class WriteBehind:
             self._writer.flush()
 
     @contextmanager
-    def invalidating(self, prefix: str) -> Iterator[None]:
-        """Drop what waits under names that begin so; within the context nothing is written."""
+    def invalidating(self, source_id: SourceId | None) -> Iterator[None]:
+        """Drop what waits of a source, or of all; within the context nothing is written."""
         with self._writer.writing:
             with self._lock:
-                for name in [name for name in self._waiting if name.startswith(prefix)]:
-                    self._drop(name)
+                for key, waiting in list(self._waiting.items()):
+                    if source_id in (None, waiting.lookup.key.source_id):
+                        self._drop(key)
             yield
 
     def close(self) -> None:
@@ -265,13 +286,13 @@ class WriteBehind:
             self._write(some)
         finally:
             with self._lock:
-                for name, written in some:
-                    if self._waiting.get(name) is written:  # else another answer came meanwhile
-                        self._drop(name)
+                for key, written in some:
+                    if self._waiting.get(key) is written:  # else another answer came meanwhile
+                        self._drop(key)
             if self._waiting:
                 self._writer.notify(hurry=True)
 
-    def _drop(self, name: str) -> None:
-        dropped = self._waiting.pop(name, None)
+    def _drop(self, key: bytes) -> None:
+        dropped = self._waiting.pop(key, None)
         if dropped is not None:
             self._chars -= dropped.chars

@@ -149,28 +149,22 @@ class Federation:
         not_planned = _not_planned(question)
         if not question.plan.calls and not not_planned:
             return None
-        with self.cache.batch_reads():
-            return self._prepare(question, not_planned, prefetch=prefetch)
-
-    def _prepare(
-        self, question: SourceQuestion, not_planned: Sequence[tuple[SourceDescriptor, CoverageReport]], *, prefetch: bool
-    ) -> PreparedRound:
         cache = self.cache.for_request()
         known = [self._not_asked(question, descriptor, report, cache) for descriptor, report in not_planned]
         calls: list[PreparedCall] = []
         repeats: list[tuple[PreparedCall, int]] = []
         parts: dict[tuple[SourceId, str, tuple[QueryCapability, ...]], int] = {}
         access = CandidateAccess(question.scope)
-        prepared = [self._prepared(question, planned, access) for planned in question.plan.calls]
-        if len(prepared) > 1 and not prefetch:
-            cache.look_up([each.key for each in prepared])
-        for each in prepared:
+        generations = self.cache.generations([planned.source_id for planned in question.plan.calls])
+        prepared = [self._prepared(question, planned, access, generations) for planned in question.plan.calls]
+        hits = [None] * len(prepared) if prefetch else cache.get_all([each.key for each in prepared])
+        for each, hit in zip(prepared, hits, strict=True):
             query = each.call.ask.query
             same = (each.call.descriptor.source_id, query.text, query.required_capabilities)
             if same in parts:
                 repeats.append((each, parts[same]))
                 continue
-            found = (None if prefetch else self._cached_reply(each, cache.get(each.key))) or self._refused(each)
+            found = self._cached_reply(each, hit) or self._refused(each)
             if found is None:
                 parts[same] = each.call.part
                 calls.append(each)
@@ -266,14 +260,16 @@ class Federation:
             age_s=outlook.age_s,
         )
 
-    def _prepared(self, question: SourceQuestion, planned: PlannedCall, access: CandidateAccess) -> PreparedCall:
+    def _prepared(
+        self, question: SourceQuestion, planned: PlannedCall, access: CandidateAccess, generations: Mapping[SourceId, int]
+    ) -> PreparedCall:
         descriptor = question.descriptors[planned.source_id]
         retriever = self._directory.retriever(descriptor)
         if retriever is None:
             raise AssertionError  # only what is attached is planned
         part = question.plan.parts[planned.part]
         ask = self._source_ask(question, part_number=planned.part, wait_ms=planned.wait_ms)
-        key = self._cache_key(question, descriptor, ask, retriever)
+        key = self._cache_key(question, descriptor, ask, retriever, generation=generations[planned.source_id])
         call = SourceCall(
             descriptor=descriptor,
             retriever=retriever,
@@ -302,7 +298,13 @@ class Federation:
         )
 
     def _cache_key(
-        self, question: SourceQuestion, descriptor: SourceDescriptor, ask: SourceAsk, retriever: Retriever | BlockingRetriever | None
+        self,
+        question: SourceQuestion,
+        descriptor: SourceDescriptor,
+        ask: SourceAsk,
+        retriever: Retriever | BlockingRetriever | None,
+        *,
+        generation: int,
     ) -> CacheKey:
         vector = question.vector if ask.query.text == question.whole else None
         return CacheKey(
@@ -313,7 +315,7 @@ class Federation:
             vector=vector.vector if vector else None,
             vector_space=f"{vector.identity.name} {vector.identity.model}" if vector else "",
             max_staleness_ms=question.request.max_staleness_ms,
-            generation=self.cache.generation(descriptor.source_id),
+            generation=generation,
         )
 
     def _refused(self, prepared: PreparedCall) -> SourceReply | None:
@@ -350,8 +352,10 @@ class Federation:
         retriever = self._directory.retriever(descriptor)
         if retriever is None:
             return reply
+        source = descriptor.source_id
+        key = self._cache_key(question, descriptor, ask, retriever, generation=self.cache.generations([source])[source])
         call = SourceCall(descriptor=descriptor, retriever=retriever, ask=ask, wait_ms=1)
-        return self._stale_reply(PreparedCall(call, self._cache_key(question, descriptor, ask, retriever)), reply, cache)
+        return self._stale_reply(PreparedCall(call, key), reply, cache)
 
     def _heard(self, prepared: PreparedCall, reply: SourceReply) -> CacheableReply:
         """Return what a source said with the moment at which it did, and take note of how new it is."""
@@ -382,7 +386,7 @@ class Federation:
         """Keep an answer that came after its caller had left."""
         if not isinstance(call.token, CacheKey) or reply.report.state is not CoverageState.SEARCHED:
             return
-        self.cache.put(call.token, reply.candidates, retrieved_at=self._clock.now(), is_soon=self.writes_behind)
+        self.cache.for_request().put_all([(call.token, reply.candidates, self._clock.now())], is_soon=self.writes_behind)
 
 
 class EarlyStop:

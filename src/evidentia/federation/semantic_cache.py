@@ -11,14 +11,16 @@ from functools import lru_cache
 from hashlib import shake_256
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import numpy as np
 
 from evidentia.contracts.vectors import LARGEST_COMPONENT
-from evidentia.federation.cache_entries import seal, unseal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    from evidentia.contracts.retrieval import StoredResponse
 
 BUCKET_BITS: Final = 4
 BUCKET_MEMBERS: Final = 16
@@ -30,60 +32,21 @@ _COMPONENT_BYTES: Final = 4
 _CLOSENESS_BITS: Final = 40
 _MILLI_SQUARED: Final = 1_000_000
 
-_encoder: Final = msgspec.msgpack.Encoder()
 
-
-class Neighbourhood(msgspec.Struct, frozen=True, array_like=True):
-    """Questions by the names of their entries, the one that came last at the end, with their vectors one after the other."""
-
-    entries: tuple[str, ...] = ()
-    vectors: bytes = b""
-
-    def nearest(self, vector: NDArray[np.int64], *, similarity_milli: int) -> list[str]:
-        """Return the questions that are alike, most alike first, equally alike ones by name."""
-        if len(self.vectors) != len(self.entries) * vector.size * _COMPONENT_BYTES or not self.entries:
-            return []
-        rows = np.frombuffer(self.vectors, dtype="<i4").reshape(len(self.entries), vector.size).astype(np.int64)
-        if int(np.abs(rows).max()) > LARGEST_COMPONENT:
-            return []
-        own = int(vector @ vector)
-        # Components are at most 2^22 and rows at most 2^13 long, so that no sum leaves 63 bits.
-        products, norms = (rows @ vector).tolist(), np.einsum("ij,ij->i", rows, rows).tolist()
-        ranked = [
-            (-closeness(product, own * norm), entry)
-            for product, norm, entry in zip(products, norms, self.entries, strict=True)
-            if is_alike(product, own * norm, similarity_milli=similarity_milli)
-        ]
-        return [entry for _, entry in sorted(ranked)]
-
-    def joined(self, entry: str, vector: NDArray[np.int64], *, most: int, instead_of: str = "") -> Neighbourhood:
-        """Return the neighbourhood with a question at its end; the first ones give way when there are too many."""
-        width = vector.size * _COMPONENT_BYTES
-        row = vector.astype("<i4").tobytes()
-        if len(self.vectors) != len(self.entries) * width:
-            return Neighbourhood((entry,), row)
-        kept = [index for index, known in enumerate(self.entries) if known not in (entry, instead_of)][-(most - 1) :]
-        rows = [self.vectors[index * width : (index + 1) * width] for index in kept]
-        return Neighbourhood((*(self.entries[index] for index in kept), entry), b"".join([*rows, row]))
-
-
-_decoder: Final = msgspec.msgpack.Decoder(Neighbourhood)
-
-
-def encode_neighbourhood(neighbourhood: Neighbourhood, *, name: str) -> bytes:
-    """Return the bytes to keep under a name."""
-    return seal(_encoder.encode(neighbourhood), name=name)
-
-
-def decode_neighbourhood(kept: bytes | None, *, name: str) -> Neighbourhood:
-    """Return the neighbourhood that bytes under a name hold; an empty one when they hold none."""
-    content = unseal(kept, name=name)
-    if content is None:
-        return Neighbourhood()
-    try:
-        return _decoder.decode(content)
-    except (msgspec.MsgspecError, ValueError):
-        return Neighbourhood()
+def nearest(vector: NDArray[np.int64], stored: Sequence[StoredResponse], *, similarity_milli: int) -> list[StoredResponse]:
+    """Return the responses to questions that are alike, most alike first, equally alike ones by key."""
+    known = [(each, row) for each in stored if (row := read_vector(each.vector)) is not None and row.size == vector.size]
+    if not known:
+        return []
+    rows, own = np.stack([row for _, row in known]), int(vector @ vector)
+    # Components are at most 2^22 and rows at most 2^13 long, so that no sum leaves 63 bits.
+    products, norms = (rows @ vector).tolist(), np.einsum("ij,ij->i", rows, rows).tolist()
+    ranked = [
+        (-closeness(product, own * norm), each.key, each)
+        for product, norm, (each, _) in zip(products, norms, known, strict=True)
+        if is_alike(product, own * norm, similarity_milli=similarity_milli)
+    ]
+    return [each for _, _, each in sorted(ranked)]
 
 
 def read_vector(raw: bytes | None) -> NDArray[np.int64] | None:

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from evidentia.contracts.errors import BaseDamagedError, BaseVersionError
 from evidentia.foundation.disk import BUSY_TIMEOUT_MS, disk_errors, sync_directory
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+Answer = TypeVar("Answer")
+
+CACHE_WAIT_MS: Final = 500
+"""How long another process may be writing before a change to a `CacheFile` is given up: nobody waits long for what may be lost."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _TRANSIENT: Final = (
@@ -170,3 +174,106 @@ class SqliteFile:
             raise BaseVersionError(version, known=self._version)
         if not version:
             raise BaseDamagedError(self._path.name, "the file was made by something else")
+
+
+class CacheFile:
+    """A database of one file that may be lost: nothing that goes wrong with it is ever raised. Thread safe; made with the first change.
+
+    Several processes may share it. A file that cannot be read is set aside for a new one; one of an older format is deleted for it.
+    """
+
+    def __init__(self, path: Path, *, tables: Sequence[str], version: int, wait_ms: int = CACHE_WAIT_MS) -> None:
+        self._path = path
+        self._tables = tables
+        self._version = version
+        self._wait_ms = wait_ms
+        # Reentrant: whoever keeps something in memory beside the file holds it around several calls.
+        self.lock = threading.RLock()
+        self._database: sqlite3.Connection | None = None
+        self._opened_as: tuple[int, int] | None = None
+
+    def read(self, query: Callable[[sqlite3.Connection], Answer], *, otherwise: Answer) -> Answer:
+        """Return what a query finds; something else where there is no file, or none that can be read."""
+        with self.lock:
+            try:
+                database = self._database if self._database is not None or not self._path.exists() else self._open()
+                return otherwise if database is None else query(database)
+            except _FAILURES as error:
+                self.recover(error)
+                return otherwise
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """Return the rows that a statement finds; none where there is no file, or none that can be read."""
+        return self.read(lambda database: database.execute(statement, values).fetchall(), otherwise=[])
+
+    def write(self, change: Callable[[sqlite3.Connection], Answer]) -> Answer | None:
+        """Make a change in one transaction and return what it returns; None when it cannot be made."""
+        with self.lock:
+            for _ in range(2):  # a damaged file is set aside after the first attempt
+                try:
+                    database = self._database or self._open()
+                    # IMMEDIATE: as above, a change that began by reading could not wait.
+                    database.execute("BEGIN IMMEDIATE")
+                    changed = change(database)
+                    database.execute("COMMIT")
+                except _FAILURES as error:
+                    if not self.recover(error):
+                        return None
+                else:
+                    return changed
+            return None
+
+    def recover(self, error: Exception) -> bool:
+        """Undo what was begun before a failure, and set a damaged file aside; tell whether another attempt is worth while."""
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.execute("ROLLBACK")
+        if is_transient(error):
+            return False
+        opened_as = self._opened_as
+        self.close()
+        with suppress(OSError):
+            if opened_as in (None, self._identity()):  # else another process has set it aside already
+                for ending in ("-wal", "-shm"):
+                    self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+                if isinstance(error, _OlderFormatError):
+                    self._path.unlink()
+                else:
+                    self._path.replace(self._path.with_name(f"{self._path.name}.damaged"))
+        return True
+
+    def close(self) -> None:
+        """Give back what is held."""
+        with self.lock:
+            if self._database is not None:
+                with suppress(sqlite3.Error):
+                    self._database.close()
+            self._database = self._opened_as = None
+
+    def _open(self) -> sqlite3.Connection:
+        database = connect(self._path, wait_ms=self._wait_ms)
+        try:
+            database.execute("PRAGMA synchronous = OFF")  # what a crash takes away may be lost
+            self._check(make_tables(database, self._tables, version=self._version))
+            self._database, self._opened_as = database, self._identity()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _check(self, version: int) -> None:
+        if 0 < version < self._version:
+            raise _OlderFormatError
+        if version != self._version:
+            raise sqlite3.DatabaseError("the file was made by something else")
+
+    def _identity(self) -> tuple[int, int]:
+        stat = self._path.stat()
+        return stat.st_dev, stat.st_ino
+
+
+class _OlderFormatError(sqlite3.DatabaseError):
+    """A file that an older release made: nothing in it is of use any more."""
+
+
+_FAILURES: Final = (sqlite3.Error, OSError, OverflowError)

@@ -21,6 +21,7 @@ from evidentia.backends.embedded.records.document_list import LiveCounts
 from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
 from evidentia.backends.embedded.records.note_store import EmbeddedNotes
 from evidentia.backends.embedded.records.reader import EmbeddedReader
+from evidentia.backends.embedded.records.responses import EmbeddedResponses
 from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry
 from evidentia.backends.embedded.records.version_history import EmbeddedHistory
 from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 
 NOTES_NAME = "notes.db"
 RUNTIME_NAME = "runtime.db"
+RESPONSES_NAME = "responses.db"
 TRACES_NAME = "traces.db"
 INBOX_NAME = "inbox"
 """Where documents that were sent wait while they are taken in."""
@@ -77,7 +79,7 @@ BASE_FILES = BaseFiles(
     settings=SETTINGS_NAME,
     synonyms=SYNONYMS_NAME,
     databases=(GOVERNANCE_NAME, NOTES_NAME),
-    rebuilt=(RUNTIME_NAME, TRACES_NAME, USAGE_NAME, INBOX_NAME),
+    rebuilt=(RUNTIME_NAME, RESPONSES_NAME, TRACES_NAME, USAGE_NAME, INBOX_NAME),
 )
 
 
@@ -230,8 +232,14 @@ class EmbeddedComponents:
 
     @cached_property
     def runtime(self) -> EmbeddedKeyValues:
-        """Return what keeps what was measured and can be fetched again."""
-        return EmbeddedKeyValues(self.directory / RUNTIME_NAME, clock=self.clock, wait_ms=RUNTIME_WAIT_MS)
+        """Return what keeps what was measured."""
+        return EmbeddedKeyValues(self.directory / RUNTIME_NAME, wait_ms=RUNTIME_WAIT_MS)
+
+    @cached_property
+    def responses(self) -> EmbeddedResponses:
+        """Return what keeps responses of sources outside the base."""
+        most = self.settings.cache.most_entries
+        return EmbeddedResponses(self.directory / RESPONSES_NAME, clock=self.clock, most_entries=most, wait_ms=RUNTIME_WAIT_MS)
 
     @cached_property
     def sources(self) -> Directory:
@@ -241,11 +249,7 @@ class EmbeddedComponents:
     @cached_property
     def traces(self) -> TraceHub:
         """Return those who are told of every request."""
-        return TraceHub(sinks_of(self.settings.telemetry, store=self._trace_store, clock=self.clock))
-
-    @cached_property
-    def _trace_store(self) -> EmbeddedKeyValues:
-        return EmbeddedKeyValues(self.directory / TRACES_NAME, clock=self.clock)
+        return TraceHub(sinks_of(self.settings.telemetry, path=self.directory / TRACES_NAME))
 
     def recent_traces(self, limit: int) -> list[RequestTrace]:
         """Return the newest requests, newest first."""
@@ -277,7 +281,7 @@ class EmbeddedComponents:
         return Federation(
             self.sources,
             cache=CandidateCache(
-                self.runtime, settings=self.settings.cache, clock=self.clock, intake=intake_identity(self.settings.sources)
+                self.responses, settings=self.settings.cache, clock=self.clock, intake=intake_identity(self.settings.sources)
             ),
             health=HealthBook(self.runtime, clock=self.clock),
             clock=self.clock,
@@ -400,7 +404,7 @@ class EmbeddedComponents:
 
     def close(self) -> None:
         """Give back what is held."""
-        for made in ("traces", "_trace_store", "notes", "runtime", "tables"):
+        for made in ("traces", "notes", "runtime", "responses", "tables"):
             if made in self.__dict__:
                 getattr(self, made).close()
         for control in self._controls.values():

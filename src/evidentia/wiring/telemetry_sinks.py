@@ -7,12 +7,13 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from evidentia.backends.embedded.logs.trace_log import EmbeddedTraces, TraceStore
-from evidentia.contracts.ports import Clock, TraceSink
+from evidentia.backends.embedded.logs.trace_log import EmbeddedTraces
+from evidentia.contracts.ports import TraceSink
 from evidentia.foundation.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from evidentia.contracts.settings import TelemetrySettings
     from evidentia.contracts.telemetry import RequestTrace
@@ -36,14 +37,14 @@ class SupportsClosing(Protocol):
         ...
 
 
-def sinks_of(settings: TelemetrySettings, *, store: TraceStore, clock: Clock) -> Sequence[TraceSink]:
-    """Return who is told of requests; a package that is missing is named here, before the first request.
+def sinks_of(settings: TelemetrySettings, *, path: Path) -> Sequence[TraceSink]:
+    """Return who is told of requests, a base's own file among them; a package that is missing is named here, before the first request.
 
     What a base remembers is put down on the answering thread, which takes microseconds; all others are told behind its back.
     """
     sinks: list[TraceSink] = []
     if settings.traces:
-        sinks.append(EmbeddedTraces(store, keep=settings.traces, clock=clock))
+        sinks.append(EmbeddedTraces(path, keep=settings.traces))
     if slow := _slow_sinks(settings):
         sinks.append(DeferredSink(TraceHub(slow)))
     return tuple(sinks)

@@ -8,7 +8,6 @@ from evidentia.contracts.ports.search import SupportsSources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from datetime import datetime
 
     import numpy as np
@@ -29,10 +28,12 @@ if TYPE_CHECKING:
     from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.reports import GcReport
+    from evidentia.contracts.retrieval import StoredResponse
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.sources import Note, SourceDescriptor
     from evidentia.contracts.tables import OpenTable, TableCard, TableId
     from evidentia.contracts.vectors import EmbeddingState, PendingChunk, StoredVector, VectorIdentity
+    from evidentia.contracts.vocabulary import CacheTier
 
 
 class EvidenceWriter(Protocol):
@@ -256,22 +257,14 @@ class VersionHistory(Protocol):
 
 
 class KeyValueStore(Protocol):
-    """Keeps bytes under names for a while; what was measured or can be fetched again lives here, and may be lost."""
+    """Keeps bytes under names; what was measured lives here, and may be lost."""
 
     def get(self, key: str) -> bytes | None:
-        """Return what is kept under a name and has not expired."""
+        """Return what is kept under a name."""
         ...
 
-    def put(self, key: str, value: bytes, *, expires_at: datetime | None = None) -> None:
+    def put(self, key: str, value: bytes) -> None:
         """Keep a value under a name, in place of what was there."""
-        ...
-
-    def delete(self, prefix: str) -> int:
-        """Forget every name that begins so, and return how many there were."""
-        ...
-
-    def items(self, prefix: str) -> Iterator[tuple[str, bytes]]:
-        """Yield every name that begins so, with its value, ordered by name."""
         ...
 
     def close(self) -> None:
@@ -279,33 +272,43 @@ class KeyValueStore(Protocol):
         ...
 
 
-@runtime_checkable
-class SupportsTransactions(Protocol):
-    """Writes several values as cheaply as one."""
+class ResponseUsage(Protocol):
+    """Knows which stored responses there are and when they were used."""
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Return a context: what this thread changes within it is written when it ends, all or nothing."""
+    def touch(self, keys: Sequence[bytes]) -> None:
+        """Count a use of responses; those not used for longest make room for new ones."""
+        ...
+
+    def counts(self) -> Mapping[CacheTier, int]:
+        """Return how many responses each tier has."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held."""
         ...
 
 
-@runtime_checkable
-class SupportsBatchReads(Protocol):
-    """Reads several values more cheaply than one by one."""
+class ResponseStore(ResponseUsage, Protocol):
+    """Keeps responses of sources outside the base until they expire, are invalidated or make room, and may lose any."""
 
-    def batch_reads(self) -> AbstractContextManager[None]:
-        """Return a context: what this thread reads within it is at least as new as the beginning of it."""
+    def generations(self, source_ids: Sequence[SourceId]) -> Mapping[SourceId, int]:
+        """Return the generation of each source, which is a higher one after every invalidation; one that is not known begins now."""
         ...
 
-    def preload(self, keys: Sequence[str]) -> None:
-        """Read several values in one go, which this thread is about to ask for within the context."""
+    def get(self, keys: Sequence[bytes]) -> Mapping[bytes, StoredResponse]:
+        """Return those of the responses that are there, whole and not expired."""
         ...
 
+    def neighbours(self, group: bytes, *, limit: int) -> Sequence[StoredResponse]:
+        """Return the responses of a group that came last, the newest first."""
+        ...
 
-class SupportsKeyScan(Protocol):
-    """Says what is kept without reading it."""
+    def put(self, responses: Sequence[StoredResponse]) -> Sequence[StoredResponse]:
+        """Keep responses and return those that were kept: not what is older than what is there, or of an older generation."""
+        ...
 
-    def names(self, prefix: str) -> Iterator[str]:
-        """Yield every name that begins so, in order."""
+    def invalidate(self, source_id: SourceId | None = None) -> int:
+        """Begin a new generation of one source, or of all, drop their responses, and return how many there were."""
         ...
 
 
