@@ -24,6 +24,7 @@ from evidentia.contracts.ports.inference import (
     QueryRewriter,
     Reranker,
     SupportsBatches,
+    SupportsOpening,
     TableEngine,
     TablePlanner,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "SupportsKeyScan",
     "SupportsLayouts",
     "SupportsLexicon",
+    "SupportsOpening",
     "SupportsProofs",
     "SupportsScoring",
     "SupportsSources",
