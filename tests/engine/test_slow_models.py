@@ -258,6 +258,8 @@ def test_words_answer_for_an_endpoint(folder: Path, reply: FakeReply, monkeypatc
         encoder.close()
     assert all(each.fragments for each in answers)
     assert [["dense"], ["dense"]] == [stages(each) for each in answers]
+    if reply.status == 503:  # noqa: PLR2004 - RFC 9110, 15.6.4
+        assert "503" in str(answers[1].degraded), "there is no time for another attempt, and so no wait for one"
 
 
 def test_a_hybrid_request_after_a_lexical_one_waits_for_the_model_outside_its_time(folder: Path) -> None:

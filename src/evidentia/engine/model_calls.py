@@ -103,7 +103,7 @@ class _Call(Generic[Answer]):
 
     def __init__(self, model: str, work: Callable[[], Answer], *, wait_ms: float, lane: _Lane, ticket: int, clock: Clock) -> None:
         self._model = model
-        self._work = partial(contextvars.copy_context().run, work)
+        self._work = partial(contextvars.copy_context().run, _within, work, wait_ms / _MS_PER_S)
         self._wait_ms = wait_ms
         self._lane = lane
         self._ticket = ticket
@@ -121,9 +121,7 @@ class _Call(Generic[Answer]):
         self.begun.set()
         breaker = self._lane.breaker
         try:
-            # Once nobody waits, an endpoint is not asked again.
-            with outbound_deadline(self._wait_ms / _MS_PER_S):
-                self._answer = _heard(self._model, self._work)
+            self._answer = _heard(self._model, self._work)
         except ModelMissingError as problem:
             self._problem = problem
         with self._lock:
@@ -147,6 +145,12 @@ class _Call(Generic[Answer]):
 
     def _elapsed_ms(self) -> float:
         return (self._clock.elapsed_ns() - self._started_ns) / _NS_PER_MS
+
+
+def _within(work: Callable[[], Answer], seconds: float) -> Answer:
+    """Do the work in a context in which an endpoint is not asked again once nobody waits."""
+    with outbound_deadline(seconds):
+        return work()
 
 
 def _heard(model: str, work: Callable[[], Answer]) -> Answer:

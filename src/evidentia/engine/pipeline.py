@@ -498,8 +498,9 @@ class Engine:
     def _read(self, text: str, passages: Sequence[str], *, log: StageLog, reranker: Reranker) -> tuple[int, ...]:
         """Have the reranker read passages; nothing where it is late or fails, which a replay is told as well."""
         stages = Stages(log.deadline_ms)
-        wait_ms = log.left_until_ms(stages.ends_ms("rerank"))
-        budget_ms = max(1, min(stages.share_ms("rerank"), int(wait_ms)))
+        left_ms = log.left_until_ms(stages.ends_ms("rerank"))
+        budget_ms = max(1, min(stages.share_ms("rerank"), int(left_ms)))
+        wait_ms = min(left_ms, 1.5 * budget_ms)  # it may have begun with a passage just before its time was over
         try:
             return self._calls.begin("reranker", partial(_reranked, reranker, text, passages, budget_ms=budget_ms), wait_ms=wait_ms)()
         except ModelMissingError as error:
