@@ -258,7 +258,7 @@ def test_words_answer_for_an_endpoint(folder: Path, reply: FakeReply, monkeypatc
         encoder.close()
     assert all(each.fragments for each in answers)
     assert [["dense"], ["dense"]] == [stages(each) for each in answers]
-    if reply.status == 503:  # noqa: PLR2004 - RFC 9110, 15.6.4
+    if reply.status == 503:
         assert "503" in str(answers[1].degraded), "there is no time for another attempt, and so no wait for one"
 
 

@@ -300,12 +300,13 @@ class Engine:
         Where there is no plan yet it names no source, since those that the caller may see would have to be looked up. It has no
         receipt: a replay would find more.
         """
-        checked = self._check_request(request, principal=principal, log=log)
-        if checked.principal is None or self._opened is None:
+        checked = check_request(request, search=self._config.search, now=self.clock.now())
+        asking = normalised(checked.principal or principal)
+        if self._opened is None:
             raise AssertionError  # a base is opened before its first request, however long that takes
         question = Question(
-            request=msgspec.structs.replace(checked, receipt=False),
-            scope=access_scope(checked.principal, acl_scope=checked.source_policy.acl_scope, rules=self._config.access.rules),
+            request=msgspec.structs.replace(checked, principal=asking, receipt=False),
+            scope=access_scope(asking, acl_scope=checked.source_policy.acl_scope, rules=self._config.access.rules),
             snapshot=self._opened,
             parts=(Part(text=checked.query.text, words=LexicalQuery(terms={}), vector=None, weight=WHOLE_WEIGHT),),
             steps=(),
@@ -317,7 +318,7 @@ class Engine:
         )
         log.degrade(UNSEARCHED)
         fitted, governed = Fitted(fragments=(), withheld=(), tokens_used=0), Governed(())
-        response = self._seal_provenance(question, NO_CANDIDATES, NONE_ADMITTED, fitted, governed, conflicts=(), log=log)
+        response = self._sealed(question, NO_CANDIDATES, NONE_ADMITTED, fitted, governed, conflicts=(), log=log)
         return Answered(question, NO_CANDIDATES, [], [], governed, response)
 
     def confidences(self, own: OwnSearch) -> list[float]:
@@ -574,6 +575,21 @@ class Engine:
         conflicts: tuple[Conflict, ...],
         log: StageLog,
     ) -> EvidenceResponse:
+        response = self._sealed(question, found, admitted, fitted, governed, conflicts=conflicts, log=log)
+        log.mark("seal", "custody and proofs attached", remaining=len(governed.fragments))
+        return msgspec.structs.replace(response, decisions=tuple(log.decisions))
+
+    def _sealed(
+        self,
+        question: Question,
+        found: CandidateSet,
+        admitted: Admitted,
+        fitted: Fitted,
+        governed: Governed,
+        *,
+        conflicts: tuple[Conflict, ...],
+        log: StageLog,
+    ) -> EvidenceResponse:
         request, version = question.request, question.snapshot.version
         coverage = _coverage(question, found, elapsed_ms=log.latencies_ms.get("search", 0.0))
         withheld = (*fitted.withheld, *admitted.withheld, *governed.withheld)
@@ -591,7 +607,6 @@ class Engine:
             facets=found.counts.facets,
             truncation_applied=fitted.is_truncated,
         )
-        log.mark("seal", "custody and proofs attached", remaining=len(governed.fragments))
         return EvidenceResponse(
             request_id=RequestId(self._entropy.take(_REQUEST_ID_BYTES).hex()),
             fragments=governed.fragments,

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from evidentia.engine.question import Question
 
 RECEIPT_IS_LATE: Final = "receipt: it was not on disk when the time was up, so the answer goes without one"
+GRACE_MS: Final = 10
+"""How long an answer that is being put together is waited for when the deadline is over."""
 MAX_CANDIDATES: Final = 200
 MAX_CHARS: Final = 100_000
 """What sources said is only taken to its answer on the event loop when it is no more than this: others wait there for their turn."""
@@ -122,10 +124,10 @@ class RetrievalTask:
         return self._handed_out(asked.log, is_done=is_done)
 
     def _asked(self, request: EvidenceRequest, principal: Principal) -> _Asked:
-        is_patient = self._no_deadline or request.on_timeout == OnTimeout.WAIT
+        no_deadline = self._no_deadline or request.on_timeout == OnTimeout.WAIT
         # A deadline that is no number is refused by the first step.
-        has_deadline = not (is_patient or not isinstance(request.latency_deadline_ms, int))
-        log = StageLog(self._engine.clock, deadline_ms=request.latency_deadline_ms, is_patient=is_patient)
+        has_deadline = not (no_deadline or not isinstance(request.latency_deadline_ms, int))
+        log = StageLog(self._engine.clock, deadline_ms=request.latency_deadline_ms, no_deadline=no_deadline)
         return _Asked(request, principal, log, has_deadline=has_deadline)
 
     async def _go_on_beside(self, asked: _Asked, work: futures.Future[None]) -> bool:
@@ -152,6 +154,8 @@ class RetrievalTask:
         if self._is_given_up():
             work = await self._answer_here(asked)
         await _wait(work, asked.left_ms(asked.log.deadline_ms))
+        if self._answer is None and not work.done():  # evidence that is being put together is worth a moment
+            await _wait(work, GRACE_MS)
         if self._answer is None:
             self._answer_unsearched(asked)
         return work.done()

@@ -28,9 +28,9 @@ class AbandonedError(Exception):
 class StageLog:
     """Collects the stages of one request in order. One that is patient gives each model its time from when it is asked."""
 
-    def __init__(self, clock: Clock, *, deadline_ms: int, is_patient: bool = False) -> None:
+    def __init__(self, clock: Clock, *, deadline_ms: int, no_deadline: bool = False) -> None:
         self._clock = clock
-        self.is_patient = is_patient
+        self.no_deadline = no_deadline
         self.started_at = clock.now()
         self._started = self._last = clock.elapsed_ns()
         self.deadline_ms = deadline_ms
@@ -75,11 +75,11 @@ class StageLog:
 
     def left_until_ms(self, ends_ms: float) -> float:
         """Return how long a stage may be waited for that ends so many milliseconds after the request began; at least 1."""
-        return max(1.0, ends_ms if self.is_patient else ends_ms - self.elapsed_ms())
+        return max(1.0, ends_ms if self.no_deadline else ends_ms - self.elapsed_ms())
 
     def beside(self) -> StageLog:
         """Return an empty log of the same request, for a second attempt at it."""
-        other = StageLog(self._clock, deadline_ms=self.deadline_ms, is_patient=self.is_patient)
+        other = StageLog(self._clock, deadline_ms=self.deadline_ms, no_deadline=self.no_deadline)
         other.started_at, other._started, other._last = self.started_at, self._started, self._started
         return other
 

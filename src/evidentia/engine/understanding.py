@@ -193,7 +193,7 @@ class _Encoding:
 
     @cached_property
     def _ends_ms(self) -> float:
-        return Stages(self._log.deadline_ms).encoding_ends_ms(0 if self._log.is_patient else self._log.elapsed_ms())
+        return Stages(self._log.deadline_ms).encoding_ends_ms(0 if self._log.no_deadline else self._log.elapsed_ms())
 
     def _begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
         return self._calls.begin("encoder", partial(self._encode, texts), wait_ms=self._log.left_until_ms(self._ends_ms))
