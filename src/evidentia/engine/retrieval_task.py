@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evidentia.engine.question import Question
 
 RECEIPT_IS_LATE: Final = "receipt: it was not on disk when the time was up, so the answer goes without one"
-GRACE_MS: Final = 10
+GRACE_MS: Final = 5
 """How long an answer that is being put together is waited for when the deadline is over."""
 MAX_CANDIDATES: Final = 200
 MAX_CHARS: Final = 100_000
