@@ -353,8 +353,9 @@ def test_what_cannot_be_answered_in_time_says_so(folder: Path, monkeypatch: pyte
     assert not response.fragments
     assert (UNSEARCHED,) == response.degraded
     assert response.receipt_id is None
-    assert all(report.state is CoverageState.TIMED_OUT for report in response.source_coverage.values())
-    assert bool(response.source_coverage) is (step == "conclude")
+    assert {CoverageState.TIMED_OUT} == {report.state for report in response.source_coverage.values()}
+    assert ("*" in response.source_coverage) is (step == "_scope_access")
+    assert response.unfinished_note
 
 
 def test_an_own_search_that_does_not_finish_is_told_from_one_that_finds_nothing(

@@ -88,6 +88,8 @@ MANY_CHUNKS = 20_000
 """From so many on, scanning vectors takes longer than having it done by somebody else."""
 TOO_SLOW = "the search took longer than its share of the deadline"
 UNSEARCHED = "search: the base could not be searched to the end within the deadline, so there is no evidence and no receipt"
+EVERY_SOURCE = SourcePlan(searched=(SourceId("*"),), skipped={}, narrowing=None)
+"""Stands for the sources of the base where it is not known which of them the caller may see."""
 _REQUEST_ID_BYTES = 8
 _TROUBLED = (CoverageState.TIMED_OUT, CoverageState.FAILED, CoverageState.BREAKER_OPEN, CoverageState.STALE)
 
@@ -294,11 +296,11 @@ class Engine:
         log.mark("search", _searched_note(searched), remaining=len(searched.found.hits))
         return searched
 
-    def unsearched(self, request: EvidenceRequest, *, principal: Principal, plan: SourcePlan, log: StageLog) -> Answered:
+    def unsearched(self, request: EvidenceRequest, *, principal: Principal, plan: SourcePlan | None, log: StageLog) -> Answered:
         """Return the answer to a request that was not searched to the end in time, from what is at hand: it waits for nothing.
 
-        Where there is no plan yet it names no source, since those that the caller may see would have to be looked up. It has no
-        receipt: a replay would find more.
+        Where there is no plan yet, all sources of the base are reported in one, since those that the caller may see would have to be
+        looked up. It has no receipt: a replay would find more.
         """
         checked = check_request(request, search=self._config.search, now=self.clock.now())
         asking = normalised(checked.principal or principal)
@@ -314,7 +316,7 @@ class Engine:
             uses_words=True,
             inputs=RecordedInputs(own_missing=TOO_SLOW),
             policies=NO_POLICIES,
-            plan=plan,
+            plan=plan or EVERY_SOURCE,
         )
         log.degrade(UNSEARCHED)
         fitted, governed = Fitted(fragments=(), withheld=(), tokens_used=0), Governed(())

@@ -20,7 +20,6 @@ from evidentia.contracts.errors import SearchTimedOutError
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, ProvisionalFragments, SourceFinished, StreamEvent
 from evidentia.contracts.vocabulary import OnTimeout
 from evidentia.engine.external_candidates import coverage_of
-from evidentia.engine.question import NO_PLAN
 from evidentia.engine.stage_log import StageLog, build_trace
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import EarlyStop, PreparedRound, RoundReplies
@@ -228,7 +227,7 @@ class RetrievalTask:
             self._as_written[1].cancel()
         if asked.request.on_timeout == OnTimeout.REFUSE:
             raise SearchTimedOutError(asked.request.latency_deadline_ms)
-        plan = NO_PLAN if self._prepared is None else self._prepared.question.plan
+        plan = None if self._prepared is None else self._prepared.question.plan
         answered = self._engine.unsearched(asked.request, principal=asked.principal, plan=plan, log=asked.log.beside())
         self._question = answered.question
         self._answer = answered.response
