@@ -54,7 +54,7 @@ def _object(properties: Schema, *required: str) -> Schema:
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-def _words(vocabulary: type[RetrievalMode | FusionMethod | GovernanceMode | QueryStepName]) -> list[str]:
+def _words(vocabulary: type[RetrievalMode | FusionMethod | GovernanceMode | OnTimeout | QueryStepName]) -> list[str]:
     return list(vocabulary.words())
 
 
