@@ -24,7 +24,8 @@
     │   ├── BaseFullError               no room left to write
     │   ├── BaseReadOnlyError           the base's directory does not allow writing
     │   ├── BaseForbiddenError          the base's directory does not allow reading
-    │   └── VersionCollectedError       gc removed that version
+    │   ├── VersionCollectedError       gc removed that version
+    │   └── SearchTimedOutError         the base was not searched in time, and the caller wanted no answer without it
     ├── ServiceError                a service or model that the settings name does not do its part (exit code 3, HTTP 502)
     │   ├── ServiceUnavailableError     it gave no answer
     │   │   └── RunForgottenError           a control plane does not know the run any more
@@ -270,6 +271,16 @@ class VersionCollectedError(BaseStateError):
 
     def __init__(self, version: str) -> None:
         super().__init__(f"version '{version}' was removed by gc")
+
+
+class SearchTimedOutError(BaseStateError):
+    """The base was not searched to the end within the deadline, and the request asked to be refused then."""
+
+    code = "search_timed_out"
+    hint = "ask again, raise latency_deadline_ms, or set on_timeout to 'wait' or 'degrade'"
+
+    def __init__(self, deadline_ms: int) -> None:
+        super().__init__(f"the base was not searched to the end within the deadline of {deadline_ms} ms")
 
 
 class ServiceError(EvidentiaError):

@@ -26,6 +26,7 @@ from evidentia.contracts.vocabulary import (
     CoverageState,
     FusionMethod,
     GovernanceMode,
+    OnTimeout,
     QueryCapability,
     QueryStepName,
     RetrievalMode,
@@ -120,6 +121,8 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer: str = "o200k_base"
     receipt: bool = True
     """Whether a receipt is written; not part of what is hashed."""
+    on_timeout: OnTimeout = OnTimeout.DEGRADE
+    """What is done when the base's own search does not finish in time; not part of what is hashed."""
 
 
 class CoverageReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 import msgspec
 
@@ -11,6 +12,8 @@ from evidentia.contracts.ids import ChunkId, CorpusVersion, EvidenceState, Recei
 from evidentia.contracts.policies import Policy
 from evidentia.contracts.retrieval import SourceReply
 from evidentia.contracts.settings import AccessSettings, QuerySettings, RankingSettings, SearchSettings, SourceSettings, TextSettings
+
+LeftOut = Literal["understand", "merge"]
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +50,8 @@ class RecordedInputs(msgspec.Struct, frozen=True, kw_only=True):
     """Why the base's own evidence took no part; empty when it did."""
     policies: tuple[Policy, ...] = ()
     """The policies that were in scope for whoever asked."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Stages that were late or failed, and so take no part in a replay either."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):

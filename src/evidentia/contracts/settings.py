@@ -94,6 +94,14 @@ class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """How many vectors become durable in one commit."""
 
 
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where models run."""
+
+    isolate: tuple[Literal["encoder", "reranker"], ...] = ()
+    """Models that run in a process of their own while they answer requests: one that crashes or never lets go of the interpreter
+    then holds up no answer."""
+
+
 class QuerySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Query understanding; part of `config_hash`."""
 
@@ -291,6 +299,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     search: SearchSettings = SearchSettings()
     access: AccessSettings = AccessSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    models: ModelSettings = ModelSettings()
     query: QuerySettings = QuerySettings()
     ranking: RankingSettings = RankingSettings()
     tables: TableSettings = TableSettings()

@@ -160,6 +160,17 @@ class GovernanceMode(Vocabulary):
     ENFORCE = "enforce"
 
 
+class OnTimeout(Vocabulary):
+    """What becomes of a request whose own search does not finish within the deadline."""
+
+    DEGRADE = "degrade"
+    """It is answered without the base's own evidence, and says so."""
+    WAIT = "wait"
+    """The search is waited for, however long it takes; sources outside and models keep to the deadline."""
+    REFUSE = "refuse"
+    """It fails with `search_timed_out`."""
+
+
 class CoverageState(Vocabulary):
     """What happened to one source during one request."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import SignalScores
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType, FusionMethod
 from evidentia.engine.external_candidates import UNMATCHED
@@ -18,15 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from evidentia.contracts.ports import Merger, Reranker
     from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
     from evidentia.contracts.settings import RankingSettings
     from evidentia.engine.external_candidates import Admitted, ExternalMatch
     from evidentia.engine.legs import CandidateSet, PartScores
     from evidentia.engine.question import Question
 
-RERANK_SHARE = 0.16
-"""The reranker's part of the deadline."""
+    Merge = Callable[[Sequence[Sequence[int]]], Sequence[int]]
+    """What a fitted model makes of rows of features: one score for each."""
+    Read = Callable[[str, Sequence[str]], tuple[int, ...]]
+    """What a reranker says of a question and passages: scores for as many as it had time."""
+
 UNDATED = "freshness_unknown"
 
 
@@ -67,9 +68,9 @@ class Reranking(NamedTuple):
     given: tuple[int, ...] | None
 
 
-def fuse(question: Question, found: CandidateSet, *, settings: RankingSettings, merger: Callable[[], Merger | None]) -> list[int]:
+def fuse(question: Question, found: CandidateSet, *, settings: RankingSettings, merge: Merge) -> list[int]:
     """Return one score per candidate, in their order; the parts of a question add up by their weights."""
-    fused = [_fuse_part(question, found, part, settings=settings, merger=merger) for part in found.parts]
+    fused = [_fuse_part(question, found, part, settings=settings, merge=merge) for part in found.parts]
     if len(fused) == 1:
         return fused[0]
     weights = [part.weight for part in found.parts]
@@ -85,19 +86,16 @@ def rerank(
     fused: Sequence[int],
     *,
     settings: RankingSettings,
-    reranker: Callable[[], Reranker | None],
+    read: Read | None,
 ) -> Reranking:
-    """Let the reranker read the best candidates, as many as its share of the deadline allows; a replay takes what was recorded."""
+    """Have the best candidates read, as many as there is time for; a replay takes what was recorded."""
     given = question.inputs.reranked
-    model = reranker() if given is None and question.request.rerank and fused else None
-    if given is None and model is None:
+    if given is None and (read is None or not (question.request.rerank and fused)):
         return Reranking(relevance=fused, normalised={}, given=None)
     ids = [hit.chunk_id for hit in found.hits] + [each.candidate.chunk_id for each in admitted.externals]
     best = fusion.order(fused, ids)[: settings.rerank_candidates]
-    if given is None and model is not None:
-        passages = _passages(question, found, admitted, best)
-        budget_ms = max(1, int(question.request.latency_deadline_ms * RERANK_SHARE))
-        given = tuple(model.rerank(question.parts[0].text, passages, budget_ms=budget_ms))
+    if given is None and read is not None:
+        given = read(question.parts[0].text, _passages(question, found, admitted, best))
     scored = dict(zip(best, given or (), strict=False))
     return Reranking(relevance=with_reranker(fused, scored), normalised=normalise_reranked(scored), given=given)
 
@@ -192,9 +190,7 @@ class _Weigher:
         return authority, freshness.score, () if freshness.is_dated else (UNDATED,)
 
 
-def _fuse_part(
-    question: Question, found: CandidateSet, part: PartScores, *, settings: RankingSettings, merger: Callable[[], Merger | None]
-) -> list[int]:
+def _fuse_part(question: Question, found: CandidateSet, part: PartScores, *, settings: RankingSettings, merge: Merge) -> list[int]:
     if not question.uses_vectors:
         return fusion.single([leg.lexical for leg in part.legs])
     if not question.uses_words:
@@ -202,8 +198,8 @@ def _fuse_part(
     method = question.request.fusion
     if method is FusionMethod.RRF:
         return fusion.single(fusion.rrf(part.rankings, [hit.chunk_id for hit in found.hits], kappa=settings.rrf_kappa))
-    if method is FusionMethod.LEARNED:
-        return _merged(question, found, part, settings=settings, merger=merger())
+    if method is FusionMethod.LEARNED and "merge" not in question.inputs.left_out:
+        return fusion.single(merge(merge_features(question, found, part, settings=settings)))
     share = settings.lexical_milli if question.features is None else lexical_milli(question.features, shipped_weights())
     return fusion.linear(part.legs, lexical_milli=share)
 
@@ -213,13 +209,6 @@ def _as_of(question: Question) -> datetime:
     if question.request.as_of is None:
         raise AssertionError
     return question.request.as_of
-
-
-def _merged(question: Question, found: CandidateSet, part: PartScores, *, settings: RankingSettings, merger: Merger | None) -> list[int]:
-    """Return what the fitted model makes of the legs, from 0 to 1 over the candidates."""
-    if merger is None:
-        raise InvalidFieldError("fusion", "'learned' needs a model; name one in ranking.merging_model, or use 'linear' or 'rrf'")
-    return fusion.single(merger.merge(merge_features(question, found, part, settings=settings)))
 
 
 def merge_features(question: Question, found: CandidateSet, part: PartScores, *, settings: RankingSettings) -> list[tuple[int, ...]]:

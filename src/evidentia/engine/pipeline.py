@@ -23,44 +23,62 @@ and how long they are waited for, is `retrieval_task`'s affair; no step knows.
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from evidentia.contracts.access import Principal, normalised
-from evidentia.contracts.errors import BaseStateError, PolicyViolationError
+from evidentia.contracts.errors import BaseStateError, InvalidFieldError, PolicyViolationError
 from evidentia.contracts.evidence import Conflict, CoverageReport, EvidenceFragment, EvidenceRequest, EvidenceResponse, TermScore
 from evidentia.contracts.ids import CorpusVersion, EvidenceState, ReceiptId, RequestId, SourceId
+from evidentia.contracts.ports import SupportsOpening
 from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
 from evidentia.contracts.runs import RunId
+from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
 from evidentia.engine.answer_governance import NO_POLICIES, Governed, Governing, about_documents, facts_of, govern
 from evidentia.engine.assemble import Assembler, count_remembered
 from evidentia.engine.external_candidates import NONE_ADMITTED, Admitted, admit, coverage_of, fuse_external, scored_by_words
 from evidentia.engine.legs import NO_CANDIDATES, CandidateSet, search_legs, search_vectors
+from evidentia.engine.model_calls import InlineModelCalls, ModelMissingError
 from evidentia.engine.ordering import RankedCandidate, fuse, rerank, weigh
+from evidentia.engine.question import Part, Question
 from evidentia.engine.request_checks import check_request
 from evidentia.engine.result_hashes import config_hash, request_hash, result_hash
 from evidentia.engine.selection import POOL_BEYOND_LIMIT, ClaimReader, Fitted, Pooled, choose, fit_budget, read_pool, resolve
 from evidentia.engine.stage_log import StageLog
 from evidentia.engine.understanding import NO_VECTORS, Understander
+from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import Federation, PreparedRound, SourceQuestion
 from evidentia.federation.source_calls import GIVEN_UP
-from evidentia.federation.source_plan import plan_sources
+from evidentia.federation.source_plan import SourcePlan, plan_sources
 from evidentia.foundation.offload import INLINE
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
+from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking.fusion import order as fusion_order
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evidentia.contracts.ports import Clock, Entropy, EvidenceIndex, Offloader, ReceiptLog, SearchableSnapshot, TraceSink
+    from evidentia.contracts.ports import (
+        Clock,
+        Entropy,
+        EvidenceIndex,
+        Merger,
+        Offloader,
+        ReceiptLog,
+        Reranker,
+        SearchableSnapshot,
+        TraceSink,
+    )
     from evidentia.contracts.retrieval import SourceReply
     from evidentia.contracts.search import AccessScope
-    from evidentia.engine.question import Models, Question
+    from evidentia.engine.question import Models
 
 ENGINE = "evidentia-engine/5"
 """Changes when the same request on the same state with the same settings may give another answer."""
@@ -69,6 +87,9 @@ ESTIMATE = "chars4"
 MANY_CHUNKS = 20_000
 """From so many on, scanning vectors takes longer than having it done by somebody else."""
 TOO_SLOW = "the search took longer than its share of the deadline"
+UNSEARCHED = "search: the base could not be searched to the end within the deadline, so there is no evidence and no receipt"
+EVERY_SOURCE = SourcePlan(searched=(SourceId("*"),), skipped={}, narrowing=None)
+"""Stands for the sources of the base where it is not known which of them the caller may see."""
 _REQUEST_ID_BYTES = 8
 _TROUBLED = (CoverageState.TIMED_OUT, CoverageState.FAILED, CoverageState.BREAKER_OPEN, CoverageState.STALE)
 
@@ -105,8 +126,9 @@ class Searched(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """What may be used of what came from outside, and one score per candidate, the base's own first."""
+    """The question as it was fused, what may be used of what came from outside, and one score per candidate, the base's own first."""
 
+    question: Question
     admitted: Admitted
     scores: list[int]
 
@@ -145,6 +167,7 @@ class Engine:
         sink: TraceSink | None = None,
         governing: Governing | None = None,
         offloader: Offloader = INLINE,
+        calls: InlineModelCalls | None = None,
     ) -> None:
         self._index = index
         self._receipts = receipts
@@ -159,7 +182,11 @@ class Engine:
         self._offloader = offloader
         self._claims = ClaimReader()
         self._tokeniser = Tokeniser(config.text.language)
-        self._understander = Understander(config, models=models, tokeniser=self._tokeniser, offloader=offloader)
+        self._calls = calls or InlineModelCalls()
+        self._appending = threading.Lock()
+        self._understander = Understander(config, models=models, tokeniser=self._tokeniser, calls=self._calls)
+        self._opened: SearchableSnapshot | None = None
+        """The newest version that a request was answered from; one that is not searched in time names it."""
 
     @property
     def federation(self) -> Federation:
@@ -169,9 +196,19 @@ class Engine:
         return self._federation()
 
     def warm(self) -> None:
-        """Open what the first request would have to open."""
-        self._index.at(search=self._config.search)
+        """Open what the first request would have to open; a wrong setting of the encoder shows here."""
+        self._opened = self._index.at(search=self._config.search)
         self._models.encoder()
+
+    def open_models(self) -> None:
+        """Load what models load before they can be asked; one that cannot is heard when it is asked."""
+        models: list[object] = [self._models.rewriter(), self._models.reranker()]
+        if self._index.at(search=self._config.search).vectors is not None:
+            models.append(self._models.encoder())
+        for model in models:
+            if isinstance(model, SupportsOpening):
+                with suppress(Exception):
+                    model.open()
 
     # --- the flow ---
 
@@ -202,11 +239,15 @@ class Engine:
         recorded: RecordedInputs | None = None,
         is_live: bool = True,
         prefetch: bool = False,
+        as_written: bool = False,
     ) -> Prepared:
-        """Do what comes before searching, steps 1 to 5. One that is not live plans no calls of sources outside the base."""
+        """Do what comes before searching, steps 1 to 5. One that is not live plans no calls of sources outside the base.
+
+        What is searched `as_written` goes without understanding and models, for a request that has no time for them.
+        """
         checked = self._check_request(request, principal=principal, log=log)
         scoped = self._scope_access(checked, access_state=access_state, recorded=recorded, log=log)
-        understood = self._understand_query(scoped, recorded=recorded, log=log)
+        understood = self._understand_query(scoped, recorded=recorded, as_written=as_written, log=log)
         planned = self._choose_sources(understood, is_live=is_live, log=log)
         return self._look_in_cache(planned, is_live=is_live, prefetch=prefetch, log=log)
 
@@ -219,6 +260,7 @@ class Engine:
     def conclude(self, searched: Searched, log: StageLog) -> Answered:
         """Take what was found to its answer, steps 7 to 13, and keep what each step left. Nothing is written."""
         fused = self._fuse(searched, log)
+        searched = searched._replace(question=fused.question)
         ranked = self._rerank(searched, fused, log)
         pool, conflicts = self._resolve_conflicts(ranked, log)
         chosen = self._diversify(ranked.question, pool, log)
@@ -254,10 +296,41 @@ class Engine:
         log.mark("search", _searched_note(searched), remaining=len(searched.found.hits))
         return searched
 
+    def unsearched(self, request: EvidenceRequest, *, principal: Principal, plan: SourcePlan | None, log: StageLog) -> Answered:
+        """Return the answer to a request that was not searched to the end in time, from what is at hand: it waits for nothing.
+
+        Where there is no plan yet, all sources of the base are reported in one, since those that the caller may see would have to be
+        looked up. It has no receipt: a replay would find more.
+        """
+        checked = check_request(request, search=self._config.search, now=self.clock.now())
+        asking = normalised(checked.principal or principal)
+        if self._opened is None:
+            raise AssertionError  # a base is opened before its first request, however long that takes
+        question = Question(
+            request=msgspec.structs.replace(checked, principal=asking, receipt=False),
+            scope=access_scope(asking, acl_scope=checked.source_policy.acl_scope, rules=self._config.access.rules),
+            snapshot=self._opened,
+            parts=(Part(text=checked.query.text, words=LexicalQuery(terms={}), vector=None, weight=WHOLE_WEIGHT),),
+            steps=(),
+            features=None,
+            uses_words=True,
+            inputs=RecordedInputs(own_missing=TOO_SLOW),
+            policies=NO_POLICIES,
+            plan=plan or EVERY_SOURCE,
+        )
+        log.degrade(UNSEARCHED)
+        fitted, governed = Fitted(fragments=(), withheld=(), tokens_used=0), Governed(())
+        response = self._sealed(question, NO_CANDIDATES, NONE_ADMITTED, fitted, governed, conflicts=(), log=log)
+        return Answered(question, NO_CANDIDATES, [], [], governed, response)
+
     def confidences(self, own: OwnSearch) -> list[float]:
         """Return how likely the best of the base's own candidates are to be relevant, by the order of the legs alone."""
         question, found, _ = own
-        fused = fuse(question, found, settings=self._config.ranking, merger=self._models.merger)
+        merge = partial(self._merge, wait_ms=float(Stages(question.request.latency_deadline_ms).share_ms("fuse")))
+        try:
+            fused = fuse(question, found, settings=self._config.ranking, merge=merge)
+        except ModelMissingError:
+            fused = fuse(_unmerged(question), found, settings=self._config.ranking, merge=merge)
         best = fusion_order(fused, [hit.chunk_id for hit in found.hits])[: question.request.limit]
         assembler, legs = self.assembler(question, found), found.parts[0].legs
         return [assembler.confidence(legs[index]) for index in best]
@@ -294,7 +367,7 @@ class Engine:
     def write_receipt(self, answered: Answered, log: StageLog) -> EvidenceResponse:
         """Return the answer with its receipt, if it is to have one, and with the time that all of it took."""
         response = answered.response
-        receipt_id, problems = self._append_receipt(answered.question, response) if answered.question.request.receipt else (None, ())
+        receipt_id, problems = self._append_receipt(answered.question, response, log) if answered.question.request.receipt else (None, ())
         elapsed_ms = log.elapsed_ms()
         degraded = (*response.degraded, *problems, *log.late_note(elapsed_ms))
         return msgspec.structs.replace(response, receipt_id=receipt_id, latency_ms=elapsed_ms, degraded=degraded)
@@ -330,6 +403,8 @@ class Engine:
             evidence_state=checked.evidence_state,
             access_state=access_state,
         )
+        if recorded is None and checked.corpus_version is None and checked.evidence_state is None:
+            self._opened = snapshot
         policies = self._policies(checked, checked.principal, recorded)
         log.mark("scope", f"access fingerprint {scope.fingerprint[:16]}")
         return Scoped(checked, scope, snapshot, policies)
@@ -343,9 +418,11 @@ class Engine:
         in_force = self._governing.policies(str(principal.tenant))
         return about_documents(in_force.for_run(facts_of(request, principal))) if in_force.policies else NO_POLICIES
 
-    def _understand_query(self, scoped: Scoped, *, recorded: RecordedInputs | None, log: StageLog) -> Question:
+    def _understand_query(self, scoped: Scoped, *, recorded: RecordedInputs | None, as_written: bool, log: StageLog) -> Question:
         request, scope, snapshot, policies = scoped
-        return self._understander.question(request, scope=scope, snapshot=snapshot, policies=policies, log=log, recorded=recorded)
+        return self._understander.question(
+            request, scope=scope, snapshot=snapshot, policies=policies, log=log, recorded=recorded, as_written=as_written
+        )
 
     def _choose_sources(self, question: Question, *, is_live: bool, log: StageLog) -> Question:
         request, snapshot = question.request, question.snapshot
@@ -401,20 +478,47 @@ class Engine:
         question, found = searched
         settings = self._config.ranking
         admitted = admit(question, tokeniser=self._tokeniser) if question.inputs.replies else NONE_ADMITTED
-        fused = fuse(question, found, settings=settings, merger=self._models.merger)
+        merge = partial(self._merge, wait_ms=log.left_until_ms(Stages(log.deadline_ms).ends_ms("fuse")))
+        try:
+            fused = fuse(question, found, settings=settings, merge=merge)
+        except ModelMissingError as error:
+            log.degrade(f"merge: {error}, so the legs were merged by 'linear'")
+            question = _unmerged(question)
+            fused = fuse(question, found, settings=settings, merge=merge)
         if admitted.externals:
             admitted = scored_by_words(question, found, admitted, tokeniser=self._tokeniser, search=self._config.search)
             fused = fuse_external(fused, found, admitted, kappa=settings.rrf_kappa)
         log.mark("fuse", _fused_note(question, admitted), remaining=len(fused))
-        return Fused(admitted, fused)
+        return Fused(question, admitted, fused)
+
+    def _merge(self, rows: Sequence[Sequence[int]], *, wait_ms: float) -> Sequence[int]:
+        """Have the merging model score candidates, or raise ModelMissingError."""
+        merger = self._models.merger()
+        if merger is None:
+            raise InvalidFieldError("fusion", "'learned' needs a model; name one in ranking.merging_model, or use 'linear' or 'rrf'")
+        return self._calls.begin("merging model", partial(_merged, merger, rows), wait_ms=wait_ms)()
+
+    def _read(self, text: str, passages: Sequence[str], *, log: StageLog, reranker: Reranker) -> tuple[int, ...]:
+        """Have the reranker read passages; nothing where it is late or fails, which a replay is told as well."""
+        stages = Stages(log.deadline_ms)
+        left_ms = log.left_until_ms(stages.ends_ms("rerank"))
+        budget_ms = max(1, min(stages.share_ms("rerank"), int(left_ms)))
+        wait_ms = min(left_ms, 1.5 * budget_ms)  # it may have begun with a passage just before its time was over
+        try:
+            return self._calls.begin("reranker", partial(_reranked, reranker, text, passages, budget_ms=budget_ms), wait_ms=wait_ms)()
+        except ModelMissingError as error:
+            log.degrade(f"rerank: {error}, so the order is that of the search")
+            return ()
 
     def _rerank(self, searched: Searched, fused: Fused, log: StageLog) -> Ranked:
         """Rerank and weigh; what the reranker said becomes part of the question's recorded inputs."""
         question, found = searched
         settings = self._config.ranking
         # A receipt without a reranker is not read by one that the settings name since.
-        reranker = self._models.reranker if self._config.reranker else _no_reranker
-        reranking = rerank(question, found, fused.admitted, fused.scores, settings=settings, reranker=reranker)
+        is_asked = self._config.reranker and question.inputs.reranked is None and question.request.rerank and fused.scores
+        reranker = self._models.reranker() if is_asked else None
+        read = None if reranker is None else partial(self._read, log=log, reranker=reranker)
+        reranking = rerank(question, found, fused.admitted, fused.scores, settings=settings, read=read)
         if reranking.given is not None:
             question = question._replace(inputs=msgspec.structs.replace(question.inputs, reranked=reranking.given))
         ranked = weigh(question, found, fused.admitted, fused.scores, reranking, settings=settings)
@@ -473,6 +577,21 @@ class Engine:
         conflicts: tuple[Conflict, ...],
         log: StageLog,
     ) -> EvidenceResponse:
+        response = self._sealed(question, found, admitted, fitted, governed, conflicts=conflicts, log=log)
+        log.mark("seal", "custody and proofs attached", remaining=len(governed.fragments))
+        return msgspec.structs.replace(response, decisions=tuple(log.decisions))
+
+    def _sealed(
+        self,
+        question: Question,
+        found: CandidateSet,
+        admitted: Admitted,
+        fitted: Fitted,
+        governed: Governed,
+        *,
+        conflicts: tuple[Conflict, ...],
+        log: StageLog,
+    ) -> EvidenceResponse:
         request, version = question.request, question.snapshot.version
         coverage = _coverage(question, found, elapsed_ms=log.latencies_ms.get("search", 0.0))
         withheld = (*fitted.withheld, *admitted.withheld, *governed.withheld)
@@ -490,7 +609,6 @@ class Engine:
             facets=found.counts.facets,
             truncation_applied=fitted.is_truncated,
         )
-        log.mark("seal", "custody and proofs attached", remaining=len(governed.fragments))
         return EvidenceResponse(
             request_id=RequestId(self._entropy.take(_REQUEST_ID_BYTES).hex()),
             fragments=governed.fragments,
@@ -521,7 +639,7 @@ class Engine:
             tokens_used=sum(fragment.token_count for fragment in governed.fragments),
         )
 
-    def _append_receipt(self, question: Question, response: EvidenceResponse) -> tuple[ReceiptId | None, tuple[str, ...]]:
+    def _append_receipt(self, question: Question, response: EvidenceResponse, log: StageLog) -> tuple[ReceiptId | None, tuple[str, ...]]:
         receipt = Receipt(
             request=question.request,
             principal_fingerprint=question.scope.fingerprint,
@@ -536,10 +654,18 @@ class Engine:
             result_hash=response.result_hash,
             answered_at=self.clock.now(),
         )
+        # One thread of the engine may wait for the disk; whoever comes meanwhile has it done elsewhere, so that a slow disk takes no more.
+        is_here = self._appending.acquire(blocking=False)
         try:
-            return self._receipts.append(receipt), ()
-        except BaseStateError as error:
+            if is_here:
+                return self._receipts.append(receipt), ()
+            wait_ms = log.left_until_ms(log.deadline_ms)
+            return self._calls.begin("receipt log", partial(self._receipts.append, receipt), wait_ms=wait_ms, breaks=False)(), ()
+        except (BaseStateError, ModelMissingError) as error:
             return None, (f"receipt: {error}",)
+        finally:
+            if is_here:
+                self._appending.release()
 
 
 def _term_scores(question: Question, pooled: Pooled) -> tuple[TermScore, ...]:
@@ -552,8 +678,18 @@ def _term_scores(question: Question, pooled: Pooled) -> tuple[TermScore, ...]:
     return standing.terms if standing else ()
 
 
-def _no_reranker() -> None:
-    """Stand in for the reranker where a configuration names none."""
+def _unmerged(question: Question) -> Question:
+    """Return a question whose legs are merged without the model, in a replay too."""
+    return question._replace(inputs=msgspec.structs.replace(question.inputs, left_out=(*question.inputs.left_out, "merge")))
+
+
+def _merged(merger: Merger, rows: Sequence[Sequence[int]]) -> Sequence[int]:
+    """Return the model's scores; a reply of another form raises here, where it is heard."""
+    return [score for score, _ in zip(map(int, merger.merge(rows)), rows, strict=True)]
+
+
+def _reranked(reranker: Reranker, text: str, passages: Sequence[str], *, budget_ms: int) -> tuple[int, ...]:
+    return tuple(map(int, reranker.rerank(text, passages, budget_ms=budget_ms)))[: len(passages)]
 
 
 def _searched_note(searched: Searched) -> str:
@@ -574,7 +710,7 @@ def _fused_note(question: Question, admitted: Admitted) -> str:
 def _troubles(question: Question) -> Iterator[str]:
     """Yield what the sources that were asked did not deliver."""
     if question.inputs.own_missing:
-        yield f"sources: the base's own evidence is missing ({question.inputs.own_missing})"
+        yield f"search: the base's own evidence is missing ({question.inputs.own_missing})"
     for source, report in _told(question).items():
         if report.state in _TROUBLED or report.reason.startswith(GIVEN_UP):
             yield f"sources: '{source}' is {report.state.value} ({report.reason})"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import EngineConfig
 
 _MILLION = 1_000_000
-_NOT_HASHED = ("corpus_version", "evidence_state", "receipt")
+_NOT_HASHED = ("corpus_version", "evidence_state", "on_timeout", "receipt")
 """The version that answered stands in the answer itself, whether or not the request named it."""
 
 

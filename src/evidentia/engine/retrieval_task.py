@@ -12,16 +12,17 @@ import threading
 from collections import Counter
 from concurrent import futures
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from evidentia.contracts.errors import SearchTimedOutError
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, ProvisionalFragments, SourceFinished, StreamEvent
+from evidentia.contracts.vocabulary import OnTimeout
 from evidentia.engine.external_candidates import coverage_of
 from evidentia.engine.stage_log import StageLog, build_trace
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import EarlyStop, PreparedRound, RoundReplies
-from evidentia.foundation.outbound_http import outbound_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -33,11 +34,31 @@ if TYPE_CHECKING:
     from evidentia.engine.question import Question
 
 RECEIPT_IS_LATE: Final = "receipt: it was not on disk when the time was up, so the answer goes without one"
+GRACE_MS: Final = 5
+"""How long an answer that is being put together is waited for when the deadline is over."""
 MAX_CANDIDATES: Final = 200
 MAX_CHARS: Final = 100_000
 """What sources said is only taken to its answer on the event loop when it is no more than this: others wait there for their turn."""
 NO_REPLIES: Final = RoundReplies()
 _MS_PER_S = 1_000
+
+
+class _Asked(NamedTuple):
+    """A request as it is taken through the steps; without a deadline it is waited for, however long the base takes."""
+
+    request: EvidenceRequest
+    principal: Principal
+    log: StageLog
+    has_deadline: bool
+
+    @property
+    def stages(self) -> Stages:
+        """Return the shares of its deadline."""
+        return Stages(self.request.latency_deadline_ms if self.has_deadline else 0)
+
+    def left_ms(self, ends_ms: float) -> float | None:
+        """Return how much is left of a time that ends so many milliseconds after the request began; None for no end."""
+        return max(0.0, ends_ms - self.log.elapsed_ms()) if self.has_deadline else None
 
 
 class RetrievalTask:
@@ -66,6 +87,8 @@ class RetrievalTask:
         self._given_up = threading.Event()
         self._is_concluding = False
         self._prepared: Prepared | None = None
+        self._as_written: tuple[OwnSearch, StageLog] | None = None
+        """What the second attempt found, with its log."""
         self._answer: EvidenceResponse | None = None
         """What can be handed out by now: the answer without its receipt, later the answer with it."""
         self._question: Question | None = None
@@ -75,53 +98,66 @@ class RetrievalTask:
 
         Whoever stops waiting stops the work: no step begins after that, sources' calls are cancelled, and nothing is written.
         """
-        log = StageLog(self._engine.clock, deadline_ms=request.latency_deadline_ms)
+        asked = self._asked(request, principal)
         try:
-            response = await self._run(request, principal=principal, log=log)
+            work = asyncio.ensure_future(self._executor.run(partial(self._prepare_and_answer, asked)))
+            await _wait(work, asked.left_ms(asked.stages.plain_begins_ms))
+            is_done = await self._go_on(asked, work)
         except BaseException:
-            log.cancel()
+            asked.log.cancel()
             raise
-        self._trace(response, log)
-        return response
+        return self._handed_out(asked.log, is_done=is_done)
 
     def run_blocking(
         self, request: EvidenceRequest, *, principal: Principal, on_loop: Callable[[Coroutine[Any, Any, bool]], bool]
     ) -> EvidenceResponse:
         """Do what `run` does for a caller without an event loop; `on_loop` runs what needs one, such as asking sources."""
-        log = StageLog(self._engine.clock, deadline_ms=request.latency_deadline_ms)
+        asked = self._asked(request, principal)
         try:
-            search_ms = self._search_ms(request, log)
-            with outbound_deadline(None if search_ms is None else search_ms / _MS_PER_S):
-                working = self._executor.submit(partial(self._prepare_and_answer, request, principal=principal, log=log))
-            _block(working, search_ms)
-            if self._is_given_up():
-                if self._prepared is None:
-                    _block(working, None)
-                is_done = on_loop(self._answer_given_up(log))
-            else:
-                _block(working, self._left_ms(log))
-                if self._answer is None:
-                    _block(working, None)
-                is_done = working.done()
+            work = self._executor.submit(partial(self._prepare_and_answer, asked))
+            _block(work, asked.left_ms(asked.stages.plain_begins_ms))
+            is_done = (work.done() and self._answer is not None) or on_loop(self._go_on_beside(asked, work))
         except BaseException:
-            log.cancel()
+            asked.log.cancel()
             raise
-        response = self._handed_out(log, is_done=is_done)
-        self._trace(response, log)
-        return response
+        return self._handed_out(asked.log, is_done=is_done)
 
-    async def _run(self, request: EvidenceRequest, *, principal: Principal, log: StageLog) -> EvidenceResponse:
-        work = partial(self._prepare_and_answer, request, principal=principal, log=log)
-        search_ms = self._search_ms(request, log)
-        # The executor hands the context on: an encoder behind an endpoint is not asked again once there is no time to search.
-        with outbound_deadline(None if search_ms is None else search_ms / _MS_PER_S):
-            working: asyncio.Future[None] = asyncio.ensure_future(self._executor.run(work))
-        await self._wait(working, search_ms)
+    def _asked(self, request: EvidenceRequest, principal: Principal) -> _Asked:
+        no_deadline = self._no_deadline or request.on_timeout == OnTimeout.WAIT
+        # A deadline that is no number is refused by the first step.
+        has_deadline = not (no_deadline or not isinstance(request.latency_deadline_ms, int))
+        log = StageLog(self._engine.clock, deadline_ms=request.latency_deadline_ms, no_deadline=no_deadline)
+        return _Asked(request, principal, log, has_deadline=has_deadline)
+
+    async def _go_on_beside(self, asked: _Asked, work: futures.Future[None]) -> bool:
+        return await self._go_on(asked, asyncio.wrap_future(work))
+
+    async def _go_on(self, asked: _Asked, work: asyncio.Future[None]) -> bool:
+        """Wait for the answer, and tell whether all that belongs to it was done in time, too.
+
+        1. Where the thread is still at it, have the words searched as they are written, beside.
+        2. Once the time to search is over, go on with what there is, or with what comes first.
+        3. Once the deadline is over, answer without evidence.
+        """
+        plain: asyncio.Future[None] | None = None
+        if not work.done() and asked.has_deadline and (self._prepared is None or self._prepared.question.uses_vectors):
+            plain = asyncio.ensure_future(self._executor.run(partial(self._search_as_written, asked)))
+            plain.add_done_callback(discard_exception)
+        if not work.done():
+            await _wait(work, asked.left_ms(asked.stages.fan_out_ends_ms))
+        if not work.done() and self._as_written is None and not self._is_concluding:
+            # Evidence is worth more than the time of those who would work on it.
+            searching = {each for each in (work, plain) if each is not None}
+            left_s = (asked.left_ms(asked.stages.ends_ms("rerank")) or 0) / _MS_PER_S
+            await asyncio.wait(searching, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         if self._is_given_up():
-            if self._prepared is None:  # it took longer to understand than there was time to search
-                await self._wait(working, None)
-            working = await self._answer_here(log)
-        return self._handed_out(log, is_done=await self._has_ended(working, log))
+            work = await self._answer_here(asked)
+        await _wait(work, asked.left_ms(asked.log.deadline_ms))
+        if self._answer is None and not work.done():  # evidence that is being put together is worth a moment
+            await _wait(work, GRACE_MS)
+        if self._answer is None:
+            self._answer_unsearched(asked)
+        return work.done()
 
     def _is_given_up(self) -> bool:
         """Tell whether the thread that searches is waited for no longer; from here on it does not begin to answer."""
@@ -130,32 +166,16 @@ class RetrievalTask:
                 self._given_up.set()
         return self._given_up.is_set()
 
-    async def _answer_given_up(self, log: StageLog) -> bool:
-        return await self._has_ended(await self._answer_here(log), log)
-
-    async def _has_ended(self, working: asyncio.Future[None], log: StageLog) -> bool:
-        """Wait for the answer, and tell whether all that belongs to it was done in time, too."""
-        await self._wait(working, self._left_ms(log))
-        if self._answer is None:
-            await self._wait(working, None)
-        return working.done()
-
-    def _left_ms(self, log: StageLog) -> float | None:
-        return None if self._no_deadline else max(0.0, log.left_ms())
-
     def _handed_out(self, log: StageLog, *, is_done: bool) -> EvidenceResponse:
         if self._answer is None:
             raise AssertionError  # work that ends without an answer raises
-        return self._answer if is_done else msgspec.structs.replace(self._answer, latency_ms=log.elapsed_ms())
+        response = self._answer if is_done else msgspec.structs.replace(self._answer, latency_ms=log.elapsed_ms())
+        self._trace(response, log)
+        return response
 
-    def _search_ms(self, request: EvidenceRequest, log: StageLog) -> float | None:
-        """Return how long the preparation and the base's own search may take; a deadline that is no number is refused by the first step."""
-        if self._no_deadline or not isinstance(request.latency_deadline_ms, int):
-            return None
-        return max(1.0, Stages(request.latency_deadline_ms).fan_out_ends_ms - log.elapsed_ms())
-
-    def _prepare_and_answer(self, request: EvidenceRequest, *, principal: Principal, log: StageLog) -> None:
+    def _prepare_and_answer(self, asked: _Asked) -> None:
         """On a thread: prepare, and answer too unless somebody outside is asked, somebody watches, or nobody waits for it any more."""
+        request, principal, log, _ = asked
         prepared = self._engine.prepare(request, principal=principal, log=log, prefetch=self._prefetch)
         with self._lock:
             self._prepared = prepared
@@ -168,25 +188,49 @@ class RetrievalTask:
             self._is_concluding = True
         self._finish(self._engine.gather(prepared.question, own, (), log), None, NO_REPLIES, log)
 
-    async def _answer_here(self, log: StageLog) -> asyncio.Future[None]:
+    def _search_as_written(self, asked: _Asked) -> None:
+        """On another thread: search the words as they are written, which asks no model, no vector and nobody outside."""
+        log = asked.log.beside()
+        prepared = self._engine.prepare(asked.request, principal=asked.principal, log=log, is_live=False, as_written=True)
+        self._as_written = (self._engine.search_base(prepared.question), log)
+
+    async def _answer_here(self, asked: _Asked) -> asyncio.Future[None]:
         """Search where that is still to be done, and take what was found to the answer: here where that is soon done, else on a thread."""
-        if self._prepared is None:
-            raise AssertionError  # preparing either ends or raises
-        question, prepared_round = self._prepared
-        own, heard = None, NO_REPLIES
-        if prepared_round is not None or self._watch is not None:
+        log, prepared, plain = asked.log, self._prepared, self._as_written
+        heard, asked_outside = NO_REPLIES, None
+        if prepared is not None and (prepared.round is not None or self._watch is not None):
             gathering = ScatterGather(
-                self._engine, self._prepared, log=log, executor=self._executor, watch=self._watch, no_deadline=self._no_deadline
+                self._engine, prepared, log=log, executor=self._executor, watch=self._watch, no_deadline=not asked.has_deadline
             )
             own, heard = await gathering.run()
+            question, asked_outside = prepared.question, prepared.round
+        elif plain is not None:
+            own, log = plain
+            question = own.question
+        elif prepared is not None:
+            own, question = None, prepared.question
+        else:
+            return _done()
+        if own is None and question.plan.searched and asked.request.on_timeout == OnTimeout.REFUSE:
+            raise SearchTimedOutError(asked.request.latency_deadline_ms)
         searched = self._engine.gather(question, own, heard.replies, log)
-        finish = partial(self._finish, searched, prepared_round, heard, log)
+        finish = partial(self._finish, searched, asked_outside, heard, log)
         if not (self._engine.is_cpu_only(searched.question) and _is_little(heard.replies)):
             return asyncio.ensure_future(self._executor.run(finish))
         finish()
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
+        return _done()
+
+    def _answer_unsearched(self, asked: _Asked) -> None:
+        """Answer without evidence: nobody came to an end in time. Whoever is still at it writes nothing down."""
+        asked.log.cancel()
+        if self._as_written is not None:
+            self._as_written[1].cancel()
+        if asked.request.on_timeout == OnTimeout.REFUSE:
+            raise SearchTimedOutError(asked.request.latency_deadline_ms)
+        plan = None if self._prepared is None else self._prepared.question.plan
+        answered = self._engine.unsearched(asked.request, principal=asked.principal, plan=plan, log=asked.log.beside())
+        self._question = answered.question
+        self._answer = answered.response
 
     def _finish(self, searched: Searched, prepared_round: PreparedRound | None, heard: RoundReplies, log: StageLog) -> None:
         """Answer, write down what policies said, then the receipt, then what sources said: in this order.
@@ -218,17 +262,6 @@ class RetrievalTask:
             notes=response.decisions,
         )
         self._engine.sink.record(trace)
-
-    async def _wait(self, working: asyncio.Future[None], max_ms: float | None) -> None:
-        """Wait for a thread, no longer than that, and raise what it raised; a thread that is not waited for any more ends by itself."""
-        if not working.done():
-            try:
-                await asyncio.wait({working}, timeout=None if max_ms is None else max_ms / _MS_PER_S)
-            finally:
-                if not working.done():
-                    working.add_done_callback(discard_exception)
-        if working.done():
-            working.result()
 
 
 class ScatterGather:
@@ -292,7 +325,7 @@ class ScatterGather:
     async def _search_base(self) -> OwnSearch | None:
         """Search the base; None when that takes longer than there is time for: its thread is not waited for, and finds nobody there."""
         searching = asyncio.ensure_future(self._executor.run(partial(self._engine.search_base, self._question)))
-        left_ms = max(1.0, Stages(self._question.request.latency_deadline_ms).fan_out_ends_ms - self._log.elapsed_ms())
+        left_ms = self._log.left_until_ms(Stages(self._log.deadline_ms).ends_ms("rerank"))  # as long as nothing else is to be had
         try:
             await asyncio.wait({searching}, timeout=None if self._no_deadline else left_ms / _MS_PER_S)
         finally:
@@ -350,6 +383,24 @@ class ScatterGather:
         if self._watch is not None:
             sources = sorted({*question.plan.searched, *(reply.source_id for reply in question.inputs.replies)})
             self._watch(ProvisionalFragments(fragments=answered.response.fragments, sources=tuple(sources)))
+
+
+async def _wait(working: asyncio.Future[None], max_ms: float | None) -> None:
+    """Wait for a thread, no longer than that, and raise what it raised; a thread that is not waited for any more ends by itself."""
+    if not working.done():
+        try:
+            await asyncio.wait({working}, timeout=None if max_ms is None else max_ms / _MS_PER_S)
+        finally:
+            if not working.done():
+                working.add_done_callback(discard_exception)
+    if working.done():
+        working.result()
+
+
+def _done() -> asyncio.Future[None]:
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    done.set_result(None)
+    return done
 
 
 def _block(working: futures.Future[None], max_ms: float | None) -> None:

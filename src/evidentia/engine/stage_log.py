@@ -26,13 +26,14 @@ class AbandonedError(Exception):
 
 
 class StageLog:
-    """Collects the stages of one request in order."""
+    """Collects the stages of one request in order. One that is patient gives each model its time from when it is asked."""
 
-    def __init__(self, clock: Clock, *, deadline_ms: int) -> None:
+    def __init__(self, clock: Clock, *, deadline_ms: int, no_deadline: bool = False) -> None:
         self._clock = clock
+        self.no_deadline = no_deadline
         self.started_at = clock.now()
         self._started = self._last = clock.elapsed_ns()
-        self._deadline_ms = deadline_ms
+        self.deadline_ms = deadline_ms
         self.decisions: list[Decision] = []
         self.latencies_ms: dict[str, float] = {}
         self.degraded: list[str] = []
@@ -70,11 +71,21 @@ class StageLog:
 
     def left_ms(self) -> float:
         """Return how much of the deadline is left; less than 0 when it is over."""
-        return self._deadline_ms - self.elapsed_ms()
+        return self.deadline_ms - self.elapsed_ms()
+
+    def left_until_ms(self, ends_ms: float) -> float:
+        """Return how long a stage may be waited for that ends so many milliseconds after the request began; at least 1."""
+        return max(1.0, ends_ms if self.no_deadline else ends_ms - self.elapsed_ms())
+
+    def beside(self) -> StageLog:
+        """Return an empty log of the same request, for a second attempt at it."""
+        other = StageLog(self._clock, deadline_ms=self.deadline_ms, no_deadline=self.no_deadline)
+        other.started_at, other._started, other._last = self.started_at, self._started, self._started
+        return other
 
     def late_note(self, elapsed_ms: float) -> tuple[str, ...]:
         """Return what is said of an answer that comes after its deadline; nothing of one in time."""
-        return (f"deadline: the answer took longer than {self._deadline_ms} ms",) if elapsed_ms > self._deadline_ms else ()
+        return (f"deadline: the answer took longer than {self.deadline_ms} ms",) if elapsed_ms > self.deadline_ms else ()
 
 
 # --- request trace ---

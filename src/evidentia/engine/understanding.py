@@ -5,11 +5,16 @@ from __future__ import annotations
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from evidentia.contracts.errors import ServiceError
+import msgspec
+
+from evidentia.contracts.errors import ServiceReplyError
 from evidentia.contracts.receipts import EngineConfig, RecordedInputs
+from evidentia.contracts.retrieval import Rewriting
 from evidentia.contracts.search import AccessScope, DenseQuery
 from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
+from evidentia.engine.model_calls import InlineModelCalls, ModelMissingError
 from evidentia.engine.question import Models, Part, Question
+from evidentia.federation.deadline import Stages
 from evidentia.query.understanding import WHOLE_WEIGHT, Understanding, understand
 from evidentia.ranking.query_weights import QueryFeatures, query_features
 from evidentia.text.weights import idf_fixed
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evidentia.contracts.evidence import EvidenceRequest
-    from evidentia.contracts.ports import Encoder, Lexicon, Offloader, SearchableSnapshot
+    from evidentia.contracts.ports import Encoder, Lexicon, QueryRewriter, SearchableSnapshot
     from evidentia.contracts.vectors import VectorIdentity
     from evidentia.engine.stage_log import StageLog
     from evidentia.policy.evaluator import PolicySet
@@ -31,19 +36,19 @@ OTHER_VECTORS = (
     "dense: the vectors are of another encoder than the settings name, so only words were searched; `evidentia embed` renews them"
 )
 NONE_RECORDED = "dense: the answer was found by words alone, and so it is again"
-REWRITE_SHARE = 0.5
-"""The rewriter's part of the deadline; a language model takes most of what it is given."""
+_BYTES_PER_COMPONENT = 4
+AS_WRITTEN = "understand: it took longer than its share of the deadline, so the question was searched by words, as it is written"
 
 
 class Understander:
     """Understands requests under one configuration. Thread safe."""
 
-    def __init__(self, config: EngineConfig, *, models: Models, tokeniser: Tokeniser, offloader: Offloader) -> None:
+    def __init__(self, config: EngineConfig, *, models: Models, tokeniser: Tokeniser, calls: InlineModelCalls) -> None:
         self._settings = config.query
         self._by_query = config.ranking.weights == "by_query"
         self._models = models
         self._tokeniser = tokeniser
-        self._offloader = offloader
+        self._calls = calls
 
     def question(
         self,
@@ -54,17 +59,20 @@ class Understander:
         policies: PolicySet,
         log: StageLog,
         recorded: RecordedInputs | None,
+        as_written: bool = False,
     ) -> Question:
         """Return what is searched for; what models say on the way is part of it.
 
-        The text is encoded while its words are still being understood.
+        The text is encoded while its words are still being understood. One that is searched `as_written` asks no model and no lexicon.
         """
-        rewritten = self._rewritten(request, recorded, log)
+        as_written = as_written or (recorded is not None and "understand" in recorded.left_out)
+        asked = msgspec.structs.replace(request, without=tuple(QueryStepName)) if as_written else request
+        rewritten = self._rewritten(asked, recorded, log)
         lexicon = snapshot.lexicon(scope)
-        encoding = _Encoding(self._models, self._offloader)
-        is_encoded = request.mode is not RetrievalMode.LEXICAL and snapshot.vectors is not None and recorded is None
+        encoding = _Encoding(self._models, self._calls, log)
+        is_encoded = request.mode is not RetrievalMode.LEXICAL and snapshot.vectors is not None and recorded is None and not as_written
         understood = understand(
-            request,
+            asked,
             tokeniser=self._tokeniser,
             lexicon=lexicon,
             settings=self._settings,
@@ -73,7 +81,11 @@ class Understander:
             on_text=partial(encoding.submit, identity=snapshot.vectors) if is_encoded else None,
         )
         texts = [understood.text, *(part.text for part in _divided(understood))]
-        vectors = self._vectors(request, texts, encoding=encoding, snapshot=snapshot, log=log, recorded=recorded)
+        if as_written:
+            log.degrade(AS_WRITTEN)
+            vectors: list[DenseQuery | None] = [None] * len(texts)
+        else:
+            vectors = self._vectors(request, texts, encoding=encoding, snapshot=snapshot, log=log, recorded=recorded)
         log.mark("understand", _note(understood))
         return Question(
             request=request,
@@ -91,6 +103,7 @@ class Understander:
                 reads_replies=recorded.reads_replies if recorded else True,
                 own_missing=recorded.own_missing if recorded else "",
                 policies=recorded.policies if recorded else policies.policies,
+                left_out=recorded.left_out if recorded else ("understand",) if as_written else (),
             ),
             policies=policies,
         )
@@ -107,8 +120,13 @@ class Understander:
         rewriter = self._models.rewriter()
         if rewriter is None:
             return None
-        budget_ms = max(1, int(request.latency_deadline_ms * REWRITE_SHARE))
-        rewriting = rewriter.rewrite(request.query.text, request.turns, budget_ms=budget_ms)
+        wait_ms = log.left_until_ms(Stages(request.latency_deadline_ms).rewriting_ends_ms)
+        work = partial(_rewrite, rewriter, request, budget_ms=max(1, int(wait_ms)))
+        try:
+            rewriting = self._calls.begin("rewriter", work, wait_ms=wait_ms)()
+        except ModelMissingError as error:
+            log.degrade(f"rewrite: the question was searched as it is ({error})")
+            return None
         if rewriting.problem:
             log.degrade(f"rewrite: the question was searched as it is ({rewriting.problem})")
         return rewriting.query if rewriting.query != request.query.text else None
@@ -136,8 +154,8 @@ class Understander:
             log.degrade(NO_ENCODER if encoding.identity is None else OTHER_VECTORS)
             return [None] * len(texts)
         try:
-            return [DenseQuery(identity=identity, vector=encoding.vector(text)) for text in texts]
-        except ServiceError as error:
+            return [DenseQuery(identity=identity, vector=vector) for vector in encoding.vectors(texts)]
+        except ModelMissingError as error:
             log.degrade(f"dense: {error}, so only words were searched")
             return [None] * len(texts)
 
@@ -145,10 +163,11 @@ class Understander:
 class _Encoding:
     """Encodes the texts of one question; one that is known early is begun beside what else there is to do."""
 
-    def __init__(self, models: Models, offloader: Offloader) -> None:
+    def __init__(self, models: Models, calls: InlineModelCalls, log: StageLog) -> None:
         self._models = models
-        self._offloader = offloader
-        self._begun: dict[str, Callable[[], bytes]] = {}
+        self._calls = calls
+        self._log = log
+        self._begun: dict[str, Callable[[], list[bytes]]] = {}
 
     @property
     def identity(self) -> VectorIdentity | None:
@@ -158,20 +177,40 @@ class _Encoding:
     def submit(self, text: str, *, identity: VectorIdentity | None) -> None:
         """Begin to encode a text, if that gives a vector of this space."""
         if self.identity == identity:
-            self._begun[text] = self._offloader.submit(partial(self._encode, text))
+            self._begun[text] = self._begin([text])
 
-    def vector(self, text: str) -> bytes:
-        """Return the vector of a text as it is recorded."""
-        return self._begun.pop(text)() if text in self._begun else self._encode(text)
+    def vectors(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the vectors of texts as they are recorded, or raise ModelMissingError; the time for all of them runs from the first."""
+        rest = [text for text in texts if text not in self._begun]
+        known = {text: waiting()[0] for text, waiting in self._begun.items() if text in texts}
+        if rest:
+            known |= zip(rest, self._begin(rest)(), strict=True)
+        return [known[text] for text in texts]
 
     @cached_property
     def _encoder(self) -> Encoder | None:
         return self._models.encoder()
 
-    def _encode(self, text: str) -> bytes:
+    @cached_property
+    def _ends_ms(self) -> float:
+        return Stages(self._log.deadline_ms).encoding_ends_ms(0 if self._log.no_deadline else self._log.elapsed_ms())
+
+    def _begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
+        return self._calls.begin("encoder", partial(self._encode, texts), wait_ms=self._log.left_until_ms(self._ends_ms))
+
+    def _encode(self, texts: Sequence[str]) -> list[bytes]:
         if self._encoder is None:
             raise AssertionError  # whoever encodes has compared the spaces
-        return self._encoder.encode_query(text).astype("<i4").tobytes()
+        vectors = [self._encoder.encode_query(text).astype("<i4").tobytes() for text in texts]
+        if any(len(vector) != _BYTES_PER_COMPONENT * self._encoder.identity.dimension for vector in vectors):
+            raise ServiceReplyError(f"the encoder gives vectors of another length than {self._encoder.identity.dimension}")
+        return vectors
+
+
+def _rewrite(rewriter: QueryRewriter, request: EvidenceRequest, *, budget_ms: int) -> Rewriting:
+    """Ask the rewriter; a reply of another type raises here, where it is heard."""
+    reply = rewriter.rewrite(request.query.text, request.turns, budget_ms=budget_ms)
+    return msgspec.convert(msgspec.to_builtins(reply), Rewriting)
 
 
 def _parts(understood: Understanding, vectors: Sequence[DenseQuery | None]) -> tuple[Part, ...]:

@@ -21,6 +21,8 @@ SHARES: Final = {
 """Each stage's share of the deadline, in percent and in the order of the stages."""
 LEAST_MARGIN_MS: Final = 10
 """A wait for a source ends at least this long before the deadline, however short the deadline is."""
+REWRITE_PERCENT: Final = 50
+"""Until then a rewriter may take; a language model takes most of what it is given."""
 _AFTER_SOURCES: Final = sum(map(SHARES.__getitem__, ("fuse", "rerank", "diversify", "provenance", "margin")))
 
 
@@ -52,6 +54,26 @@ class Stages(NamedTuple):
     def fan_out_ends_ms(self) -> int:
         """Return when the sources are given up, in milliseconds since the request began; at least 1, at most the deadline."""
         return max(1, self.deadline_ms - self.post_retrieval_ms)
+
+    @property
+    def rewriting_ends_ms(self) -> int:
+        """Return when the rewriter is given up, in milliseconds since the request began; at least 1."""
+        return max(1, self.deadline_ms * REWRITE_PERCENT // 100)
+
+    @property
+    def plain_begins_ms(self) -> int:
+        """Return when a question that nobody has understood yet is searched as it is written, beside: a third of the search is left."""
+        return max(1, self.fan_out_ends_ms * 2 // 3)
+
+    def encoding_ends_ms(self, elapsed_ms: float) -> float:
+        """Return when the encoder is given up that is asked now: half of the time until then is for searching."""
+        return (self.fan_out_ends_ms + elapsed_ms) / 2
+
+    def ends_ms(self, stage: str) -> int:
+        """Return when a stage after the sources ends: what comes later keeps its shares, and at least `LEAST_MARGIN_MS`."""
+        names = list(SHARES)
+        later = sum(SHARES[name] for name in names[names.index(stage) + 1 :])
+        return max(1, self.deadline_ms - max(LEAST_MARGIN_MS, -(-self.deadline_ms * later // 100)))
 
     def room_ms(self, remaining_ms: int) -> int:
         """Return how much of the fan-out's share is left when so much of the deadline is; 0 only when nothing is."""

@@ -186,7 +186,7 @@ class HttpClient:
         self._check_credentials(request.headers)
         try:
             async with asyncio.timeout(max(bounds.timeout_ms, 0) / 1000):
-                client = await self._open()
+                client = await self.open()
                 for _ in range(bounds.attempts - 1):
                     tried = await self._try(client, request, bounds)
                     if isinstance(tried, Reply) or tried.reason != "unreachable":
@@ -204,7 +204,7 @@ class HttpClient:
         """
         self._check_credentials(request.headers)
         time_left = _TimeLeft(bounds.timeout_ms / 1000, failure=self._late(bounds.timeout_ms), host=self.host)
-        client = await time_left.spend(self._open())
+        client = await time_left.spend(self.open())
         target = await time_left.spend(self._target())
         built = client.build_request(
             request.method,
@@ -278,7 +278,8 @@ class HttpClient:
     def _failure(self, reason: Reason, problem: str) -> Failure:
         return Failure(reason=reason, problem=f"'{self.host}' {problem}")
 
-    async def _open(self) -> httpx2.AsyncClient:
+    async def open(self) -> httpx2.AsyncClient:
+        """Return the client of this loop, made when it is first needed."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._client[0] is not loop:
             # Reading the certificates takes tens of milliseconds, in which the loop has others to serve.
@@ -341,6 +342,10 @@ class BlockingHttpClient:
         if left_ms is not None and left_ms < bounds.timeout_ms:
             bounds = bounds._replace(timeout_ms=left_ms)
         return _loop.run(self._client.exchange(request, bounds))
+
+    def open(self) -> None:
+        """Load what an exchange needs, without speaking to anybody."""
+        _loop.run(self._client.open())
 
     def close(self) -> None:
         """Close the connections; whoever asks later opens others."""

@@ -45,6 +45,8 @@ class FakeReply(msgspec.Struct, frozen=True, kw_only=True):
     """How many replies it gives at once."""
     manner: Literal["whole", "hang", "drip", "drip_head", "endless", "cut", "hang_up"] = "whole"
     """How the reply is sent: silence, a byte at a time, without end, half of it, or not at all."""
+    pause_s: float = 0
+    """How long it thinks before it replies."""
 
 
 RIGHT: Final = FakeReply()
@@ -190,6 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         asked = Asked(self.path, headers, json.loads(content))
         reply = self.models.take(asked)
+        self.models.is_over.wait(reply.pause_s)
         try:
             self._send(reply, _body_of(reply, asked))
         except OSError:

@@ -31,7 +31,9 @@ from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.ids import RequestId, SourceId
 from evidentia.contracts.ports import Clock, Encoder, Entropy, SupportsTraces
 from evidentia.contracts.sources import SourceCount
+from evidentia.contracts.vocabulary import RetrievalMode
 from evidentia.engine.answer_governance import NO_POLICIES, Governing
+from evidentia.engine.model_calls import ThreadedModelCalls
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.receipt_replay import Replayer
 from evidentia.engine.retrieval_task import RetrievalTask
@@ -44,7 +46,7 @@ from evidentia.sources.registration import check_change
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.components import BaseComponents
 from evidentia.wiring.directory import Directory
-from evidentia.wiring.model_registry import SYNONYMS_NAME, ModelRegistry
+from evidentia.wiring.model_registry import NONE_ATTACHED, SYNONYMS_NAME, AttachedModels, ModelRegistry
 from evidentia.wiring.settings_file import SETTINGS_NAME, has_base, read_settings, settings_template
 from evidentia.wiring.system import SystemClock, SystemEntropy
 from evidentia.wiring.telemetry_sinks import TraceHub, sinks_of
@@ -75,6 +77,8 @@ RUNTIME_WAIT_MS = 25
 """How long a request waits for another process to write what may be lost anyway."""
 _ANYTHING = EvidenceRequest(query=DecomposedQuery(text="anything unheard-of"), receipt=False)
 """A question of common and of unknown words: to answer it, everything that questions need is read."""
+MODELS_S = 60
+"""How long a request waits for models to be loaded; after that it is answered without those that are not."""
 BASE_FILES = BaseFiles(
     settings=SETTINGS_NAME,
     synonyms=SYNONYMS_NAME,
@@ -87,7 +91,14 @@ class EmbeddedComponents:
     """The parts of one embedded base, each made when it is first asked for."""
 
     def __init__(
-        self, directory: Path, *, settings: Settings, clock: Clock, entropy: Entropy, control: GovernanceRuntime | None = None
+        self,
+        directory: Path,
+        *,
+        settings: Settings,
+        clock: Clock,
+        entropy: Entropy,
+        control: GovernanceRuntime | None = None,
+        attached: AttachedModels = NONE_ATTACHED,
     ) -> None:
         self.directory = directory
         self.settings = settings
@@ -95,7 +106,7 @@ class EmbeddedComponents:
         self.entropy = self._entropy = entropy
         self.reader = EmbeddedReader(directory)
         self.receipts = EmbeddedReceipts(directory, entropy=entropy)
-        self._models = ModelRegistry(directory, settings=settings, clock=clock)
+        self._models = ModelRegistry(directory, settings=settings, clock=clock, attached=attached)
         self._lock = threading.RLock()
         self._index: EmbeddedIndex | None = None
         self._engines: dict[EngineConfig, Engine] = {}
@@ -103,6 +114,9 @@ class EmbeddedComponents:
         self._is_warm = False
         self._is_used = False
         self._warming = threading.Lock()
+        self._has_models = threading.Event()
+        """Set once the models are loaded, or cannot be: a request that may ask one waits for that before its time begins to run."""
+        self._calls = ThreadedModelCalls(clock, settings=settings.fanout)
         self._workers = ThreadPoolBlockingExecutor()
         self._offloader = ThreadPoolOffloader(shared=self._workers)
         self._controls: dict[bool, GovernanceRuntime] = {}
@@ -142,6 +156,7 @@ class EmbeddedComponents:
             sink=None if federation is None else self.traces,
             governing=Governing(self._policies_in_force, lambda: self.control().answers),
             offloader=self._offloader,
+            calls=self._calls,
         )
 
     def control(self, *, is_durable: bool = False) -> GovernanceRuntime:
@@ -183,12 +198,15 @@ class EmbeddedComponents:
     ) -> EvidenceResponse:
         """Answer a request; `local_only` leaves out the sources outside the base.
 
-        The first request has to open the base: index and encoder before its time begins to run, and what else is read for the first
-        time while it does, so it waits for the base however long that takes.
+        The first request has to open the base: the index before its time begins to run, and what else is read for the first time while
+        it does, so it waits for the base however long that takes. Models are loaded beside it, and waited for by the first request
+        that may ask one, before its time begins to run as well.
         """
         is_first = not self._is_warm
         if is_first:
             await self._workers.run(self._warm)
+        if self._needs_models(request):
+            await self._workers.run(self._await_models)
         engine = self._engine_alone() if local_only else self.engine(self.config)
         task = RetrievalTask(engine, executor=self._workers, watch=watch, prefetch=prefetch, no_deadline=is_first)
         return await task.run(request, principal=principal)
@@ -200,6 +218,8 @@ class EmbeddedComponents:
         is_first = not self._is_warm
         if is_first:
             self._warm()
+        if self._needs_models(request):
+            self._await_models()
         task = RetrievalTask(self.engine(self.config), executor=self._workers, no_deadline=is_first)
         return task.run_blocking(request, principal=principal, on_loop=on_loop)
 
@@ -297,14 +317,29 @@ class EmbeddedComponents:
             return self._alone
 
     def _warm(self) -> None:
-        self.engine(self.config).warm()
+        engine = self.engine(self.config)
+        engine.warm()
         self._is_warm = True
+        threading.Thread(target=self._load_models, args=(engine,), name="evidentia-models", daemon=True).start()
+
+    def _load_models(self, engine: Engine) -> None:
+        try:
+            engine.open_models()
+        finally:
+            self._has_models.set()
+
+    def _needs_models(self, request: EvidenceRequest) -> bool:
+        return not self._has_models.is_set() and (request.mode != RetrievalMode.LEXICAL or bool(self.settings.query.rewriter))
+
+    def _await_models(self) -> None:
+        self._has_models.wait(MODELS_S)
 
     def warm(self) -> None:
         """Load what requests need before there is one: what a search reads, by way of one whose answer nobody sees, and the counts."""
         with self._warming:
             if not self._is_used:
                 self._warm()
+                self._await_models()
                 self.engine(self.config).answer(_ANYTHING, principal=local_owner())
                 self.live_counts.by_source(None)
                 self._is_used = True
@@ -409,8 +444,10 @@ class EmbeddedComponents:
                 getattr(self, made).close()
         for control in self._controls.values():
             control.close()
+        self._calls.close()
         self._offloader.close()
         self._workers.shutdown()
+        self._models.close()
         self.reader.close()
         self.receipts.close()
         if self._index is not None:
@@ -432,13 +469,26 @@ def restore(backup: Path, directory: Path, *, watch: Callable[[BackupProgress], 
 
 
 def open_parts(
-    directory: Path, *, clock: Clock | None = None, entropy: Entropy | None = None, control: GovernanceRuntime | None = None
+    directory: Path,
+    *,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+    control: GovernanceRuntime | None = None,
+    attached: AttachedModels = NONE_ATTACHED,
 ) -> EmbeddedComponents:
-    """Open the base in a directory; `control` is what governs it, where somebody has that open already."""
+    """Open the base in a directory; `control` is what governs it, where somebody has that open already.
+
+    `attached` are models of the caller's own, in the place of those that the settings name.
+    """
     if not has_base(directory):
         raise BaseMissingError(str(directory))
     return EmbeddedComponents(
-        directory, settings=read_settings(directory), clock=clock or SystemClock(), entropy=entropy or SystemEntropy(), control=control
+        directory,
+        settings=read_settings(directory),
+        clock=clock or SystemClock(),
+        entropy=entropy or SystemEntropy(),
+        control=control,
+        attached=attached,
     )
 
 

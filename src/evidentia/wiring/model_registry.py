@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -20,8 +20,10 @@ from evidentia.engine.question import Models
 from evidentia.query.synonyms import MAX_FILE_LENGTH, Synonyms, parse_synonyms
 from evidentia.ranking.merge_features import FEATURES, FEATURES_IDENTITY
 from evidentia.text.tokens import Tokeniser
+from evidentia.wiring.system import SystemClock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from evidentia.contracts.ports import Clock, Encoder, Merger, QueryRewriter, Reranker
@@ -31,10 +33,23 @@ SYNONYMS_NAME = "synonyms"
 """The folder in which a base keeps every version of the synonyms that it answered with, by hash."""
 
 
+class AttachedModels(NamedTuple):
+    """Models that stand in the place of those that the settings name. One that may hold the interpreter's lock belongs in a process."""
+
+    encoder: Encoder | None = None
+    reranker: Reranker | None = None
+    rewriter: QueryRewriter | None = None
+    merger: Merger | None = None
+
+
+NONE_ATTACHED: Final = AttachedModels()
+
+
 class ModelRegistry:
     """What one base's settings name besides its index. Thread safe."""
 
-    def __init__(self, directory: Path, *, settings: Settings, clock: Clock) -> None:
+    def __init__(self, directory: Path, *, settings: Settings, clock: Clock, attached: AttachedModels = NONE_ATTACHED) -> None:
+        self._attached = attached
         self._directory = directory
         self._settings = settings
         self._clock = clock
@@ -61,7 +76,7 @@ class ModelRegistry:
     def models_for(self, config: EngineConfig) -> Models:
         """Return the models of a configuration, which may be that of an old receipt."""
         return Models(
-            encoder=self.encoder,
+            encoder=self._query_encoder,
             reranker=self.reranker,
             rewriter=self.rewriter,
             merger=partial(self._merger_of, config.merger),
@@ -70,22 +85,51 @@ class ModelRegistry:
 
     def encoder(self) -> Encoder | None:
         """Return what makes vectors; None when this base is to have none."""
-        return encoder_of(self._settings.embedding, similarity=self._settings.search.similarity, directory=self._directory)
+        return self._attached.encoder or self._make_encoder()
+
+    def _query_encoder(self) -> Encoder | None:
+        """Return what encodes questions: the same, in a process of its own where the settings say so."""
+        encoder = self.encoder()
+        if encoder is None or self._attached.encoder is not None or "encoder" not in self._settings.models.isolate:
+            return encoder
+        with self._lock:
+            return self._isolated_encoder
+
+    @cached_property
+    def _isolated_encoder(self) -> Encoder:
+        from evidentia.wiring.isolated_models import IsolatedEncoder
+
+        return IsolatedEncoder(self._make_encoder)
+
+    @property
+    def _make_encoder(self) -> Callable[[], Encoder | None]:
+        return partial(
+            encoder_of, self._settings.embedding, similarity=self._settings.search.similarity, directory=self._directory.resolve()
+        )
 
     def reranker(self) -> Reranker | None:
         """Return what reads the best candidates together with the question."""
         with self._lock:
-            return self._reranker
+            return self._attached.reranker or self._reranker
 
     def rewriter(self) -> QueryRewriter | None:
         """Return what rewrites questions."""
         with self._lock:
-            return self._rewriter
+            return self._attached.rewriter or self._rewriter
 
     def merger(self) -> Merger | None:
         """Return what merges the legs for `fusion = learned`."""
         with self._lock:
-            return self._merger
+            return self._attached.merger or self._merger
+
+    def close(self) -> None:
+        """End the processes of models that have one."""
+        from evidentia.wiring.isolated_models import IsolatedEncoder, IsolatedReranker
+
+        for name in ("_isolated_encoder", "_reranker"):
+            model = self.__dict__.get(name)
+            if isinstance(model, (IsolatedEncoder, IsolatedReranker)):
+                model.close()
 
     def _merger_of(self, identity: str) -> Merger | None:
         """Return the merging model of a configuration, if it is still the one that the settings name."""
@@ -98,12 +142,12 @@ class ModelRegistry:
     def _reranker(self) -> Reranker | None:
         if not self._settings.ranking.reranker:
             return None
-        from evidentia.backends.onnx.reranker import OnnxReranker
+        folder = self._directory.resolve() / self._settings.ranking.reranker
+        if "reranker" in self._settings.models.isolate:
+            from evidentia.wiring.isolated_models import IsolatedReranker
 
-        try:
-            return OnnxReranker(self._directory / self._settings.ranking.reranker, clock=self._clock)
-        except InvalidFieldError as error:
-            raise InvalidFieldError("ranking.reranker", _problem_of(error)) from error
+            return IsolatedReranker(partial(_reranker_of, folder))
+        return _reranker_of(folder, clock=self._clock)
 
     @cached_property
     def _rewriter(self) -> QueryRewriter | None:
@@ -157,6 +201,15 @@ class ModelRegistry:
         if sha256_hex(content) != digest:
             raise BaseDamagedError(f"synonyms '{digest[:16]}'", "the copy does not have its hash")
         return parse_synonyms(content.decode(), file=kept.name, tokeniser=Tokeniser(language))
+
+
+def _reranker_of(folder: Path, *, clock: Clock | None = None) -> Reranker:
+    from evidentia.backends.onnx.reranker import OnnxReranker
+
+    try:
+        return OnnxReranker(folder, clock=clock or SystemClock())
+    except InvalidFieldError as error:
+        raise InvalidFieldError("ranking.reranker", _problem_of(error)) from error
 
 
 # --- encoders: made once per process; errors name the setting, and no model is ever downloaded ---

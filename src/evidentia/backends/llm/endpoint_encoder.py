@@ -12,7 +12,7 @@ import numpy as np
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError
-from evidentia.contracts.ports import Encoder, SupportsBatches
+from evidentia.contracts.ports import Encoder, SupportsBatches, SupportsOpening
 from evidentia.contracts.vectors import LARGEST_COMPONENT, Normalisation, VectorIdentity
 from evidentia.foundation.outbound_http import PASSING, Failure, outbound_left_ms
 
@@ -47,8 +47,8 @@ class EmbeddingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Before the second attempt; doubled for each further one."""
 
 
-class EndpointEncoder(Encoder, SupportsBatches):
-    """Implements `Encoder` and `SupportsBatches`. Thread safe.
+class EndpointEncoder(Encoder, SupportsBatches, SupportsOpening):
+    """Implements `Encoder`, `SupportsBatches` and `SupportsOpening`. Thread safe.
 
     An endpoint cannot be hashed. Its identity is made of what is known of it: model name, revision, dimension, normalisation
     and prefixes, and not its address. Whoever runs the endpoint can change the model behind the name, and nothing here would
@@ -65,6 +65,10 @@ class EndpointEncoder(Encoder, SupportsBatches):
     def identity(self) -> VectorIdentity:
         """Return the space its vectors live in, as far as an endpoint can be known."""
         return self._identity
+
+    def open(self) -> None:
+        """Make ready to ask; nobody is asked yet."""
+        self._endpoint.open()
 
     def encode_query(self, text: str) -> NDArray[np.int32]:
         """Return the vector of a question."""

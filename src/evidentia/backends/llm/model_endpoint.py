@@ -70,6 +70,10 @@ class Endpoint:
             return reply
         return reply.body if reply.status == _OK else self._refusal(reply)
 
+    def open(self) -> None:
+        """Load what speaks HTTP, which takes tens of milliseconds; nobody is spoken to."""
+        self._client.open()
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
-from evidentia.contracts.ports import QueryRewriter
+from evidentia.contracts.ports import QueryRewriter, SupportsOpening
 from evidentia.contracts.retrieval import Rewriting
 from evidentia.foundation.outbound_http import Failure
 
@@ -40,12 +40,16 @@ class RewriterSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_query_chars: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_000
 
 
-class ChatRewriter(QueryRewriter):
+class ChatRewriter(QueryRewriter, SupportsOpening):
     """Implements `QueryRewriter`. Thread safe. One attempt, at temperature 0; a model may still answer differently another time."""
 
     def __init__(self, settings: RewriterSettings) -> None:
         self._settings = settings
         self._endpoint = Endpoint(settings.endpoint)
+
+    def open(self) -> None:
+        """Make ready to ask; nobody is asked yet."""
+        self._endpoint.open()
 
     def rewrite(self, query: str, turns: Sequence[Turn], *, budget_ms: int) -> Rewriting:
         """Return the question to search for, and why it is the question itself if the model gave none."""

@@ -15,7 +15,7 @@ import numpy as np
 from evidentia.backends.onnx.model_folder import MODEL, SETTINGS, TOKENIZER, EncoderFolder, Pooling, read_encoder_folder, unusable
 from evidentia.backends.onnx.text_model import INPUTS, TextModel, open_model
 from evidentia.contracts.canonical import hash_record
-from evidentia.contracts.ports import Encoder
+from evidentia.contracts.ports import Encoder, SupportsOpening
 from evidentia.contracts.vectors import LARGEST_COMPONENT, VectorIdentity
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class _OpenFolder(NamedTuple):
     output: str
 
 
-class OnnxEncoder(Encoder):
+class OnnxEncoder(Encoder, SupportsOpening):
     """Encodes with one model folder, or with one for documents and one for queries. Thread safe; models are opened on first use."""
 
     def __init__(self, documents: EncoderFolder, *, queries: EncoderFolder, normalise: bool) -> None:
@@ -65,6 +65,10 @@ class OnnxEncoder(Encoder):
     def identity(self) -> VectorIdentity:
         """Return the space its vectors live in; any changed byte or setting is another space."""
         return self._identity
+
+    def open(self) -> None:
+        """Open the model of questions and run it once, since the first run takes longer than others."""
+        self.encode_query("")
 
     def encode_query(self, text: str) -> NDArray[np.int32]:
         """Return the vector of a question; zeros for a text without a single token."""

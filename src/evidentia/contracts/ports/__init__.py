@@ -24,6 +24,7 @@ from evidentia.contracts.ports.inference import (
     QueryRewriter,
     Reranker,
     SupportsBatches,
+    SupportsOpening,
     TableEngine,
     TablePlanner,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "SupportsInclusion",
     "SupportsLayouts",
     "SupportsLexicon",
+    "SupportsOpening",
     "SupportsProofs",
     "SupportsScoring",
     "SupportsSources",

@@ -54,6 +54,15 @@ class SupportsBatches(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsOpening(Protocol):
+    """Loads ahead what its first answer would otherwise have to wait for."""
+
+    def open(self) -> None:
+        """Load it, once however often this is called; may take seconds."""
+        ...
+
+
 class Reranker(Protocol):
     """Scores candidates against the question by reading both together."""
 

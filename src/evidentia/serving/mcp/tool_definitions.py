@@ -12,7 +12,7 @@ import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
-from evidentia.contracts.vocabulary import FusionMethod, GovernanceMode, QueryStepName, RetrievalMode
+from evidentia.contracts.vocabulary import FusionMethod, GovernanceMode, OnTimeout, QueryStepName, RetrievalMode
 from evidentia.protocol.toolbox import DEFAULT_TOP_K, MAX_QUERY_LENGTH, MAX_TOP_K
 from evidentia.serving.operations.api_errors import nearest, shape_refusal
 from evidentia.serving.operations.request_decoding import read_request as operations_request
@@ -54,7 +54,7 @@ def _object(properties: Schema, *required: str) -> Schema:
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-def _words(vocabulary: type[RetrievalMode | FusionMethod | GovernanceMode | QueryStepName]) -> list[str]:
+def _words(vocabulary: type[RetrievalMode | FusionMethod | GovernanceMode | OnTimeout | QueryStepName]) -> list[str]:
     return list(vocabulary.words())
 
 
@@ -92,6 +92,7 @@ REQUEST_FIELDS: Final[Schema] = {
     "rerank": _described("boolean"),
     "tokenizer": _TEXT,
     "receipt": _described("boolean"),
+    "on_timeout": {"enum": _words(OnTimeout)},
 }
 """The fields of `EvidenceRequest`, except who asks: that is the connection's to say."""
 
