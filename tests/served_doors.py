@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import grpc
 import httpx2
@@ -207,7 +207,7 @@ def _request(query: str, fields: Mapping[str, Any], caller: Caller) -> Answer:
 
 def _unchecked(kind: type[msgspec.Struct], fields: Mapping[str, Any]) -> Any:
     """Return a message whose numbers are whatever they are; everything else is read as the contract says."""
-    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    types = {field.name: next(iter(get_args(field.type)), field.type) for field in msgspec.structs.fields(kind)}
     loose = {
         name: types[name](**value) if isinstance(value, dict) else value
         for name, value in fields.items()

@@ -43,12 +43,11 @@ def test_either_way_gives_the_same_result_and_the_one_of_the_reference(tmp_path:
     for case in range(PER_WORLD):
         query, narrowing, limit = _query(chance), _narrowing(chance, depth=3), chance.choice([1, 3, 10, 100])
         scope = chance.choice([OWNER, READER])
-        asked = {"scope": scope, "narrowing": narrowing, "limit": limit}
         found = []
         for costs in chance.sample(WAYS, len(WAYS)):
             snapshot.filter_costs = costs
-            words = snapshot.search(query, facets=FACETS, **asked)
-            near = snapshot.nearest(question(f"q{case}"), phrases=(), **asked)
+            words = snapshot.search(query, scope=scope, narrowing=narrowing, facets=FACETS, limit=limit)
+            near = snapshot.nearest(question(f"q{case}"), scope=scope, narrowing=narrowing, phrases=(), limit=limit)
             union = snapshot.count_union(words, near.hits, query=query, scope=scope, narrowing=narrowing)
             found.append((words, near, union))
         best, matching, by_source, facets = references[scope.fingerprint].answer(query, narrowing=narrowing, limit=limit)

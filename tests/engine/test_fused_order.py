@@ -130,7 +130,7 @@ def test_weights_follow_from_the_task_unless_the_request_has_its_own(demo: DemoB
     with connect(demo.path) as base:
         by_task, stated = (base.retrieve("signing key", **asked, **more) for more in ({}, {"ranking_weights": weights}))
         usual = base.retrieve("signing key", **asked, ranking_weights=RankingWeights())
-        again = base.replay(by_task.receipt_id)
+        again = base.replay(by_task.receipt_id or "")
 
     assert RankingWeights() != weights
     assert 1 == sum(map(Fraction, map(str, msgspec.structs.astuple(weights))))

@@ -9,6 +9,7 @@ import pytest
 from engine.federated_base import WITHOUT_VECTORS, FederatedBase, ask, describe
 from evidentia.contracts.documents import ChangeSet
 from evidentia.contracts.evidence import DecomposedQuery, SubQuery, Turn
+from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.sources import SchemaDefinition, SchemaField
 from evidentia.contracts.vocabulary import CacheTier, CoverageState, QueryCapability, QueryStepName
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 TEXTS = [f"The signing keys of gate {number} are rotated every {10 * number} days by the harbour office." for number in range(1, 9)]
 ORDERS = SchemaDefinition(tables={"orders": (SchemaField(name="total", type="integer"),)})
+WIKI = SourceId("wiki")
 ON_TOPIC = "Signing keys are rotated by hand at the pier."
 
 
@@ -55,14 +57,14 @@ def base(tmp_path: Path) -> Iterator[FederatedBase]:
 
 
 def _attach(base: FederatedBase, source: Listening, name: str = "wiki", **fields: object) -> None:
-    base.commit(ChangeSet(), describe(name, **fields))
+    base.commit(ChangeSet(), describe(name, **fields))  # type: ignore[arg-type]  # the fields of a descriptor
     base.attach({name: source})
 
 
 def _asked(base: FederatedBase, query: str | DecomposedQuery, **fields: object) -> tuple[Listening, EvidenceResponse]:
     source = Listening(ON_TOPIC)
     _attach(base, source)
-    return source, base.asking().answer(ask(query, **fields))
+    return source, base.asking().answer(ask(query, **fields))  # type: ignore[arg-type]  # the fields of a request
 
 
 def test_a_source_is_asked_with_the_words_of_the_conversation(base: FederatedBase) -> None:
@@ -106,7 +108,7 @@ def test_a_source_that_can_do_nothing_of_what_is_asked_is_left_alone_and_the_ans
     plain, named = (asking.answer(ask(query)) for query in ("how are keys rotated", "which orders are late"))
     notes = {each.stage: each.note for each in plain.decisions}, {each.stage: each.note for each in named.decisions}
 
-    assert (CoverageState.SKIPPED, CANNOT) == (plain.source_coverage["wiki"].state, plain.source_coverage["wiki"].reason)
+    assert (CoverageState.SKIPPED, CANNOT) == (plain.source_coverage[WIKI].state, plain.source_coverage[WIKI].reason)
     assert f"wiki is not asked: {CANNOT}" in notes[0]["sources"]
     assert ["which orders are late"] == source.texts
     assert "part 0 requires exact_match (words), semantic (words), structured (a table or column); wiki is asked" in notes[1]["sources"]
@@ -131,8 +133,8 @@ def test_parts_that_ask_the_same_are_asked_once(base: FederatedBase) -> None:
 
     assert ["harbour office", "signing keys"] == source.texts
     assert [None, None, CacheTier.REQUEST.value] == tiers
-    assert CoverageState.SEARCHED is response.source_coverage["wiki"].state
-    assert 3 == response.source_coverage["wiki"].candidates
+    assert CoverageState.SEARCHED is response.source_coverage[WIKI].state
+    assert 3 == response.source_coverage[WIKI].candidates
 
 
 def test_what_has_nothing_to_do_with_the_question_comes_last_whatever_its_source_says(base: FederatedBase) -> None:

@@ -107,8 +107,8 @@ class View:
         found = self._found(query)
         if keep is not None:
             postings = [each for each, _ in found]
-            matching, additions = sum(len(each.places) for each in postings), sum(each.additions for each in postings)
-            kept = keep.kept_first(matching=matching, additions=additions, terms=len(found))
+            most, additions = sum(len(each.places) for each in postings), sum(each.additions for each in postings)
+            kept = keep.kept_first(matching=most, additions=additions, terms=len(found))
             if kept is not None:
                 return self._match_among(kept, found, phrases=query.phrases, limit=limit)
         totals, touched = self._totals(found)
