@@ -18,6 +18,7 @@ import msgspec
 
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, ProvisionalFragments, SourceFinished, StreamEvent
 from evidentia.engine.external_candidates import coverage_of
+from evidentia.engine.result_hashes import sealed
 from evidentia.engine.stage_log import StageLog, build_trace
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import EarlyStop, PreparedRound, RoundReplies
@@ -146,7 +147,8 @@ class RetrievalTask:
     def _handed_out(self, log: StageLog, *, is_done: bool) -> EvidenceResponse:
         if self._answer is None:
             raise AssertionError  # work that ends without an answer raises
-        return self._answer if is_done else msgspec.structs.replace(self._answer, latency_ms=log.elapsed_ms())
+        answer = self._answer if is_done else msgspec.structs.replace(self._answer, latency_ms=log.elapsed_ms())
+        return answer if answer.response_hash else sealed(answer)
 
     def _search_ms(self, request: EvidenceRequest, log: StageLog) -> float | None:
         """Return how long the preparation and the base's own search may take; a deadline that is no number is refused by the first step."""
