@@ -1,4 +1,4 @@
-"""The bases that scenarios are about, and who asks them what: whatever tells of scenarios makes them here, by the public API alone."""
+"""The bases that scenarios are about, and who asks them what: whatever tells of scenarios makes them here, and asks by the public API."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evidentia import EvidentiaError, Principal, connect
+from evidentia.testing.determinism import RepeatableEntropy
+from evidentia.wiring import embedded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +29,7 @@ Answer = dict[str, Any]  # JSON: an EvidenceResponse, a ReplayReport, or {"error
 
 def make_scenario_base(base: Path, given: Mapping[str, Any], *, folder: Path) -> None:
     """Make the base that a scenario is given, with its settings, documents, sources and notes; files are written to the folder."""
-    connect(base, init=True).close()
+    _create(base)
     _configure(base, given.get("settings", {}))
     ingest_documents(base, given["documents"], folder=folder)
     _connect_sources(base, given, folder=folder)
@@ -98,10 +100,15 @@ def _configure(base: Path, settings: Mapping[str, Mapping[str, Any]]) -> None:
         (base / "evidentia.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def _create(base: Path) -> None:
+    """Make an empty base whose secret is the same each time: the hashes of what others than the owner are answered follow from it."""
+    embedded.create(base, entropy=RepeatableEntropy())
+
+
 def _connect_sources(base: Path, given: Mapping[str, Any], *, folder: Path) -> None:
     """Make the other bases, register the sources, whose addresses are beside the base, and write the notes."""
     for name, documents in given.get("other_bases", {}).items():
-        connect(base.parent / name, init=True).close()
+        _create(base.parent / name)
         ingest_documents(base.parent / name, documents, folder=folder / name)
     with connect(base) as opened:
         for descriptor in given.get("sources", []):

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,6 +31,7 @@ from evidentia.provenance.verification import verify_base, verify_document
 from evidentia.testing.documents import TABLE, illustrated_document, make_document
 from evidentia.testing.store_kit import many_documents
 from evidentia.wiring import embedded
+from older_schemas import forget_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -399,6 +401,7 @@ def old(parts: EmbeddedComponents) -> EmbeddedComponents:
     database = sqlite3.connect(parts.directory / "evidentia.sqlite")
     for name in schema.LIST_INDEXES:
         database.execute(f"DROP INDEX {name}")
+    forget_signatures(database)
     database.execute("DROP TABLE attachments")
     database.execute("PRAGMA user_version = 3")
     database.commit()
@@ -435,6 +438,9 @@ def test_an_old_base_that_claims_layouts_is_broken(parts: EmbeddedComponents) ->
     commit(parts, illustrated_document("a"))
     for name in schema.LIST_INDEXES:
         change(parts, f"DROP INDEX {name}")
+    with closing(sqlite3.connect(parts.directory / "evidentia.sqlite")) as database:
+        forget_signatures(database)
+        database.commit()
     change(parts, "DROP TABLE attachments")
     change(parts, "PRAGMA user_version = 3")
 

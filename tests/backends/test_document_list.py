@@ -20,6 +20,7 @@ from evidentia.policy.access import access_scope
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.wiring import embedded
+from older_schemas import forget_signatures
 from soak import cases
 
 if TYPE_CHECKING:
@@ -181,8 +182,9 @@ def _commit(parts: EmbeddedComponents, changes: ChangeSet) -> None:
 
 
 def _make_old(directory: Path) -> None:
-    """Take away what schema 5 brought; such a base is read as it is until somebody writes."""
+    """Take away what schemas 5 and 6 brought; such a base is read as it is until somebody writes."""
     database = sqlite3.connect(directory / "evidentia.sqlite")
+    forget_signatures(database)
     for name in schema.LIST_INDEXES:
         database.execute(f"DROP INDEX {name}")
     database.execute("PRAGMA user_version = 4")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import seal, stored_head
 from evidentia.backends.embedded.records.database import open_for_writing
+from evidentia.backends.embedded.records.head_signer import HeadSigner
 from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry, change_sources
 from evidentia.contracts.documents import ChangeSet
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError, VersionCollectedError
@@ -27,6 +28,7 @@ from evidentia.testing.determinism import START, RepeatableEntropy, SteppingCloc
 from evidentia.testing.documents import make_document
 from evidentia.wiring import embedded
 from evidentia.wiring.settings_file import has_base
+from older_schemas import forget_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -250,6 +252,7 @@ def old_base(tmp_path: Path) -> Iterator[Registered]:
     database = sqlite3.connect(directory / "evidentia.sqlite")
     database.execute(schema.SOURCES_TABLE["sources"])
     database.execute("INSERT INTO sources SELECT source_id, descriptor FROM source_versions WHERE removed_seq IS NULL")
+    forget_signatures(database)
     for name in (*schema.SOURCE_TABLES, *schema.ATTACHMENT_TABLES):
         database.execute(f"DROP TABLE {name}")
     for name in schema.LIST_INDEXES:
@@ -268,7 +271,8 @@ def _commit_stored(directory: Path, changes: Mapping[SourceId, bytes]) -> None:
     head, head_hash, state = stored_head(database)
     database.execute("BEGIN IMMEDIATE")
     change_sources(database, changes, sequence=head.sequence + 1)
-    seal(database, parent=head, parent_hash=head_hash, log_size=0, corpus=CorpusState(state), vectors="", now=START)
+    signer = HeadSigner(directory, entropy=RepeatableEntropy())
+    seal(database, signer=signer, parent=head, parent_hash=head_hash, log_size=0, corpus=CorpusState(state), vectors="", now=START)
     database.execute("COMMIT")
     database.close()
 

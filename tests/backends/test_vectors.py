@@ -38,6 +38,7 @@ from evidentia.provenance.verification import verify_base
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.text.tokens import Tokeniser
+from older_schemas import forget_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -706,6 +707,7 @@ def test_whatever_happened_the_base_is_whole_and_finds_its_own(
 def test_a_base_of_the_first_schema_is_read_and_brought_up(base: Base) -> None:
     base.put(*documents(3))
     database = sqlite3.connect(base.directory / "evidentia.sqlite")
+    forget_signatures(database)
     for name in (*schema.VECTOR_TABLES, *schema.SOURCE_TABLES, *schema.ATTACHMENT_TABLES):
         database.execute(f"DROP TABLE {name}")
     database.execute(schema.SOURCES_TABLE["sources"])

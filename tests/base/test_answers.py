@@ -14,7 +14,7 @@ from evidentia import AccessRule, Base, EvidenceResponse, Principal, connect
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import PrincipalId
 from evidentia.contracts.vocabulary import Classification
-from evidentia.engine.result_hashes import result_hash
+from evidentia.engine.result_hashes import result_hash, sealed
 from evidentia.engine.selection import OVER_BUDGET
 from evidentia.provenance.evidence_tags import unescape
 from evidentia.serving.cli.demo_tour import SAMPLE_SOURCES, copy_samples
@@ -128,7 +128,7 @@ def test_content_that_is_not_its_content_hash_is_found_out(demo: Base) -> None:
         facets=answer.facets,
         truncation_applied=answer.truncation_applied,
     )
-    report = demo.verify(msgspec.structs.replace(answer, fragments=fragments, result_hash=resealed))
+    report = demo.verify(sealed(msgspec.structs.replace(answer, fragments=fragments, result_hash=resealed)))
 
     assert ["the content does not have its content_hash"] == [link.problem for link in report.broken]
 

@@ -12,9 +12,13 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from evidentia import connect
+from evidentia import EvidenceResponse, Principal, connect
+from evidentia.contracts.errors import NotFoundError
+from evidentia.contracts.ids import PrincipalId
+from evidentia.contracts.vocabulary import Classification
 from evidentia.serving.cli import main
 
 PACKED = Path(__file__).resolve().parents[1] / "fixtures" / "older_base.zip"
@@ -95,7 +99,36 @@ def test_its_decision_log_verifies_against_the_heads_and_replays(older: Path) ->
 
 def test_what_was_taken_out_of_it_verifies_without_it(older: Path, tmp_path: Path) -> None:
     for name in ("answer.json", "fragment.json"):
-        assert command(tmp_path / "elsewhere", "verify", str(older / name))["ok"]
+        report = command(tmp_path / "elsewhere", "verify", str(older / name))
+        assert (True, 1, "") == (report["ok"], report["custody_format"], report["signed_by"])
+
+
+def test_its_answer_is_compared_with_its_receipt(older: Path) -> None:
+    answer = msgspec.json.decode((older / "answer.json").read_bytes(), type=EvidenceResponse)
+    with connect(older / "base") as base:
+        assert base.verify(answer).ok
+        assert not base.verify(msgspec.structs.replace(answer, custody_format=2)).ok
+
+
+def test_it_gets_its_keys_with_the_first_write(older: Path, tmp_path: Path) -> None:
+    """Before that nothing is signed or keyed; what was answered then is replayed as it was."""
+    (tmp_path / "later.md").write_text("Signing keys are rotated every day from now on.\n", encoding="utf-8")
+    somebody = Principal(principal_id=PrincipalId("somebody"), clearance=Classification.INTERNAL)
+    moment = {"as_of": "2026-01-01T00:00:00Z", "latency_deadline_ms": 60_000}
+    with connect(older / "base") as base, connect(older / "base", principal=somebody) as other:
+        plain = other.retrieve("signing keys", **moment)
+        assert plain.evidence_state == base.head().evidence_state
+        with pytest.raises(NotFoundError):
+            base.signed_head()
+        assert base.export(plain.fragments[0].chunk_id).head is None
+        base.ingest([tmp_path / "later.md"], source="handbook", embed=False)
+        since = base.signed_head().keys[0].sequence
+        keyed = other.retrieve("signing keys", **moment)
+
+        assert base.head().sequence == since
+        assert keyed.evidence_state != base.head().evidence_state
+        assert [True, True] == [other.replay(each.receipt_id or "").is_same for each in (plain, keyed)]
+        assert base.verify().signed_by
 
 
 def test_a_question_on_the_command_line_has_the_same_answer(older: Path) -> None:

@@ -293,8 +293,11 @@ class LeakyIndex:
         corpus_version: CorpusVersion | None = None,
         evidence_state: EvidenceState | None = None,
         access_state: EvidenceState | None = None,
+        is_public: bool = False,
     ) -> SearchableSnapshot:
-        inner = self._inner.at(search=search, corpus_version=corpus_version, evidence_state=evidence_state, access_state=access_state)
+        inner = self._inner.at(
+            search=search, corpus_version=corpus_version, evidence_state=evidence_state, access_state=access_state, is_public=is_public
+        )
         return self._leak(inner)
 
     def visibility(self, document_id: DocumentId, *, scope: AccessScope, evidence_state: EvidenceState | None = None) -> bool | None:

@@ -174,7 +174,7 @@ def test_export_is_the_same_bytes_every_time_and_on_stdout(run: Run, prepared: P
     outcome = run("export", chunk_id, "--base", base)
 
     assert (tmp_path / "one.json").read_text(encoding="utf-8") == outcome.out
-    assert "evidentia-fragment/1" == json.loads(outcome.out)["format"]
+    assert "evidentia-fragment/2" == json.loads(outcome.out)["format"]
 
 
 def test_export_of_a_document_writes_a_file_for_each_chunk(run: Run, prepared: Path) -> None:

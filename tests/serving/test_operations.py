@@ -13,7 +13,7 @@ from evidentia.contracts.operations import OPERATIONS, Operation
 pytest.importorskip("starlette", reason="the extra `server` is not installed")
 
 OF_A_BASE = [each for each in OPERATIONS if each.base_method]
-LOCAL_ONLY = {"add_policy", "backup", "close", "governor", "path", "settings"}
+LOCAL_ONLY = {"add_policy", "backup", "close", "governor", "path", "rotate_key", "settings"}
 """What a base does that no single operation does."""
 
 

@@ -21,9 +21,8 @@ from evidentia.contracts.documents import DEFAULT_SOURCE, AccessChange, ChangeSe
 from evidentia.contracts.errors import InvalidFieldError, NotAllowedError
 from evidentia.contracts.evidence import EvidenceRequest, FinalResponse, StreamEvent
 from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, Sha256, SourceId
-from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
+from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, SignedHead, SigningKey, VerifyReport
 from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard, TableId
-from evidentia.engine.answer_verification import verify_response
 from evidentia.engine.request_checks import request_from
 from evidentia.provenance import verification
 from evidentia.wiring import embedded
@@ -149,7 +148,7 @@ class AsyncBase:
 
     async def head(self) -> CommitSummary:
         """Return the newest version."""
-        return await asyncio.to_thread(self._parts.reader.head)
+        return await asyncio.to_thread(visible_content.head, self._parts, self._principal)
 
     async def versions(self, *, limit: int = 20) -> list[VersionSummary]:
         """Return the newest versions with what each holds, newest first; those that `gc` removed are named without it."""
@@ -330,11 +329,14 @@ class AsyncBase:
         return await asyncio.to_thread(_why, self._parts, ReceiptId(receipt_id), ChunkId(chunk_id), self._principal)
 
     async def verify(self, target: str | FragmentExport | messages.EvidenceResponse | None = None) -> VerifyReport:
-        """Recompute custody of the whole base, of a document or chunk by its id, of an exported fragment, or of an answer."""
+        """Recompute custody of the whole base, of a document or chunk by its id, of an exported fragment, or of an answer.
+
+        An answer of this base is compared with its receipt, too.
+        """
         if isinstance(target, FragmentExport):
-            return verification.verify_export(target)
+            return await asyncio.to_thread(verification.verify_export, target)
         if isinstance(target, messages.EvidenceResponse):
-            return verify_response(target)
+            return await asyncio.to_thread(visible_content.verify_answer, self._parts, target)
         if target is None:
             self._require_owner("verify the whole base")
         return await asyncio.to_thread(visible_content.verify, self._parts, target, self._principal)
@@ -342,6 +344,15 @@ class AsyncBase:
     async def export(self, chunk_id: str) -> FragmentExport:
         """Return a fragment with everything a stranger needs to check it offline."""
         return await asyncio.to_thread(visible_content.export, self._parts, ChunkId(chunk_id), self._principal)
+
+    async def signed_head(self, sequence: int | None = None) -> SignedHead:
+        """Return the head of the log at a version, the newest by default, with the signature of the base and its public keys."""
+        return await asyncio.to_thread(visible_content.signed_head, self._parts, sequence)
+
+    async def rotate_key(self) -> SigningKey:
+        """Sign with a new key from now on, for which the present one vouches; the private part of that is destroyed."""
+        self._require_owner("rotate the signing key")
+        return await asyncio.to_thread(self._parts.rotate_key)
 
     async def consistency(self, first_size: int) -> ConsistencyProof:
         """Return the proof that the event log of `first_size` entries is a prefix of the present one."""

@@ -30,12 +30,14 @@ from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import EvidenceRequest, FinalResponse, StreamEvent
 from evidentia.contracts.operations import LIMIT, MAX_LIMIT, OPERATION_BY_NAME, OPERATIONS, Operation
 from evidentia.contracts.policies import PolicyBody, StoredPolicy
-from evidentia.contracts.provenance import FragmentExport, VerifyReport
+from evidentia.contracts.provenance import FragmentExport, SigningKey, VerifyReport
 from evidentia.contracts.reports import IngestProgress, IngestReport
 from evidentia.contracts.retrieval import WarmReport
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vectors import EmbedProgress, EmbedReport
+from evidentia.engine.answer_verification import verify_response
 from evidentia.engine.request_checks import request_from
+from evidentia.provenance.verification import verify_export
 from evidentia.wiring.remote_calls import open_calls
 
 if TYPE_CHECKING:
@@ -264,11 +266,17 @@ class RemoteBase(AsyncBase):
 
     async def verify(self, target: str | FragmentExport | messages.EvidenceResponse | None = None) -> VerifyReport:
         """Recompute custody: of an answer or an exported fragment here, without trusting the server; of anything else there."""
-        if isinstance(target, FragmentExport | messages.EvidenceResponse):
-            return await super().verify(target)
+        if isinstance(target, messages.EvidenceResponse):
+            return verify_response(target)
+        if isinstance(target, FragmentExport):
+            return verify_export(target)
         if target is None:
             return await self._call("verify_base", VerifyReport, timeout_ms=LONG_MS)
         return await self._call("verify", VerifyReport, {"target": target}, timeout_ms=LONG_MS)
+
+    async def rotate_key(self) -> SigningKey:
+        """Refuse: a key is made beside the base."""
+        self._refuse("key", "is rotated where it is served; run `evidentia key --rotate` there")
 
     async def backup(self, destination: str | Path, *, on_progress: Callable[[BackupProgress], None] | None = None) -> BackupReport:
         """Refuse: a copy is taken beside the base."""

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evidentia.contracts.errors import InvalidFieldError, NotFoundError
-from evidentia.contracts.ids import ChunkId, DocumentId, Sha256
-from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
+import msgspec
+
+from evidentia.contracts.documents import CommitSummary
+from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
+from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, Sha256
+from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, SignedHead, VerifyReport
+from evidentia.engine.answer_verification import verify_receipt, verify_response
 from evidentia.policy.access import access_scope, is_allowed
 from evidentia.provenance import verification
 from evidentia.provenance.custody_chain import stored_chain
@@ -17,6 +21,7 @@ from evidentia.provenance.custody_chain import stored_chain
 if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import StoredChunk, VersionDiff, VersionSummary
+    from evidentia.contracts.evidence import EvidenceResponse
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.ports import ProvingReader
     from evidentia.contracts.search import AccessScope
@@ -73,6 +78,21 @@ def image(parts: BaseComponents, principal: Principal, image_hash: Sha256) -> tu
     return parts.layouts().image(image_hash, _scope(parts, principal))
 
 
+def head(parts: BaseComponents, principal: Principal) -> CommitSummary:
+    """Return the newest version, whose hashes are keyed for everybody but the owner."""
+    if principal.is_owner:
+        return parts.reader.head()
+    commit, _ = parts.reader.commit_record(is_public=True)
+    return CommitSummary(
+        sequence=commit.sequence,
+        corpus_version=CorpusVersion(commit.corpus_version),
+        evidence_state=EvidenceState(commit.evidence_state),
+        log_size=commit.log_size,
+        log_root=commit.log_root,
+        committed_at=commit.committed_at,
+    )
+
+
 def versions(parts: BaseComponents, principal: Principal, *, limit: int) -> list[VersionSummary]:
     """Return the newest versions."""
     _check_limit(limit, most=MAX_VERSIONS)
@@ -97,8 +117,8 @@ def export_fragment(reader: ProvingReader, chunk_id: ChunkId) -> FragmentExport:
     chunk = reader.chunk(chunk_id)
     if chunk is None:
         raise NotFoundError("chunk", chunk_id)
-    commit, commit_hash = reader.commit_record()
-    return FragmentExport(
+    commit, commit_hash = reader.commit_record(is_public=True)
+    export = FragmentExport(
         format=verification.EXPORT_FORMAT,
         chunk_id=chunk.chunk_id,
         document_id=chunk.document_id,
@@ -113,7 +133,9 @@ def export_fragment(reader: ProvingReader, chunk_id: ChunkId) -> FragmentExport:
         commit=commit,
         commit_hash=commit_hash,
         is_live=chunk.is_live,
+        head=reader.signed_head(commit.sequence),
     )
+    return msgspec.structs.replace(export, export_hash=verification.export_hash(export))
 
 
 def verify(parts: BaseComponents, target: str | None, principal: Principal) -> VerifyReport:
@@ -129,6 +151,24 @@ def verify(parts: BaseComponents, target: str | None, principal: Principal) -> V
     if report.ok and not report.documents:
         raise NotFoundError("document or chunk", target)
     return report
+
+
+def verify_answer(parts: BaseComponents, response: EvidenceResponse) -> VerifyReport:
+    """Check an answer from its own bytes; one that this base gave with a receipt, by that as well."""
+    if response.receipt_id is None or response.commit.base_id != parts.reader.commit_record()[0].base_id:
+        return verify_response(response)
+    try:
+        return verify_receipt(response, parts.receipts.read(response.receipt_id))
+    except (NotFoundError, BaseDamagedError):
+        return verify_receipt(response, None)
+
+
+def signed_head(parts: BaseComponents, sequence: int | None) -> SignedHead:
+    """Return the signed head of a commit; it is public, whoever asks."""
+    found = parts.reader.signed_head(sequence)
+    if found is None:
+        raise NotFoundError("signed head", "of the newest version" if sequence is None else f"of version {sequence}")
+    return found
 
 
 def consistency(parts: BaseComponents, first_size: int) -> ConsistencyProof:

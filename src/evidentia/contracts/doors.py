@@ -128,6 +128,8 @@ class ReceiptView(msgspec.Struct, frozen=True, kw_only=True):
     config_hash: Sha256
     result_hash: Sha256
     fragments: tuple[str, ...]
+    custody_format: int = 1
+    response_hash: str = ""
 
 
 class SourceList(msgspec.Struct, frozen=True, kw_only=True):

@@ -291,6 +291,10 @@ class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an approximate index took part, so that a better fragment may have been missed."""
     stage_latencies_ms: Mapping[str, float] = msgspec.field(default_factory=dict)
     tokens_used: int = 0
+    custody_format: int = 1
+    """By which rules it is checked; answers of older releases do not say and follow the first."""
+    response_hash: str = ""
+    """The hash of everything in this answer but what was measured after it was made; empty in the first format."""
 
     @property
     def unfinished(self) -> tuple[SourceId, ...]:

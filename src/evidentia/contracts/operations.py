@@ -67,7 +67,7 @@ from evidentia.contracts.doors import (
 from evidentia.contracts.evidence import EvidenceResponse, StreamEvent
 from evidentia.contracts.policies import Enforcement, PolicyAction, PolicyBody, ShadowTrial, StoredPolicy
 from evidentia.contracts.policy_trials import Calibration, ShadowReport
-from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
+from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, SignedHead, VerifyReport
 from evidentia.contracts.receipts import ReplayReport, WhyReport
 from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport, IngestReport
 from evidentia.contracts.retrieval import SourceTrial, WarmReport
@@ -208,6 +208,7 @@ _CALIBRATION: Final = (
     QueryField("agent", "Only runs of this agent; may be a glob."),
 )
 _FIRST_SIZE: Final = QueryField("first_size", "How many entries the earlier log had.", int, default=0, least=0, most=10**12)
+_SEQUENCE: Final = QueryField("sequence", "The number of the version; the newest by default.", int, least=0, most=10**12)
 _OLDER: Final = QueryField("older", "The version to begin with: its number, a hash such as its `corpus_version`, or its beginning.")
 _NEWER: Final = QueryField("newer", "The version to end with, named likewise.")
 _E: Final = OperationGroup.EVIDENCE
@@ -382,6 +383,9 @@ OPERATIONS: Final = (
     # Administration: upkeep of the base
     Operation("show_head", "GET /v1/base/head", READERS, CommitSummary, group=_A, base_method="head",
         summary="Show the newest version", description="Return the newest version."),
+    Operation("show_signed_head", "GET /v1/base/signed-head", READERS, SignedHead, query=(_SEQUENCE,), refusals=(404,), group=_A,
+        base_method="signed_head",
+        summary="Show a signed head", description="Return the signed head of a version, the newest by default, with the public keys."),
     Operation("show_consistency", "GET /v1/base/consistency", READERS, ConsistencyProof, query=(_FIRST_SIZE,), group=_A,
         base_method="consistency",
         summary="Prove that the log only grew", description="Return the proof that an earlier event log is a prefix of the present one."),

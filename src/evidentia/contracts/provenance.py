@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
 from evidentia.contracts.ids import DocumentId, PrincipalId, SemanticVersion, Sha256, SourceId, ToolId
 from evidentia.contracts.vocabulary import AuthorityTier, EventKind, FusionMethod, SourceType
+
+CUSTODY_FORMAT: Final = 2
+"""The rules by which answers, receipts, exports and heads of today are checked."""
 
 
 class OriginDescriptor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -154,7 +158,8 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     `oldest_readable` is the first version that gc left; `segments_hash`, `sources_hash` and `roots_hash` cover the
     files that are searched, the registered sources and the directories documents came from. `vectors` covers the
     vectors of the live chunks and the space they live in, `vector_files_hash` the files that hold them; a base that was
-    never embedded has neither, and its records do not mention them.
+    never embedded has neither, and its records do not mention them. `keys_hash` covers the keys that sign its heads; records
+    that were written before it had any do not mention it.
     """
 
     sequence: int
@@ -171,10 +176,47 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     roots_hash: Sha256
     vectors: str = ""
     vector_files_hash: str = ""
+    keys_hash: str = ""
+
+
+class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A public key of a base, in force from one commit on; the key before it vouches for it, and the first for itself.
+
+    `signature` is empty where the key before it was not at hand, as in a base that was restored without it.
+    """
+
+    base_id: str
+    sequence: int
+    public_key: str
+    """An Ed25519 key as 64 hexadecimal digits."""
+    previous: str
+    signature: str
+
+
+class BaseHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What a base says of itself in public at one commit; `evidence_state` and `commit_hash` are those of the public record."""
+
+    custody_format: int
+    base_id: str
+    sequence: int
+    committed_at: datetime
+    evidence_state: str
+    log_size: int
+    log_root: Sha256
+    commit_hash: Sha256
+    public_key: str
+
+
+class SignedHead(msgspec.Struct, frozen=True, kw_only=True):
+    """A head with the signature of its key, and all keys of the base, oldest first."""
+
+    head: BaseHead
+    signature: str
+    keys: tuple[SigningKey, ...]
 
 
 class FragmentExport(msgspec.Struct, frozen=True, kw_only=True):
-    """A fragment with everything a stranger needs to check it offline."""
+    """A fragment with everything a stranger needs to check it offline; the commit record is the public one."""
 
     format: str
     chunk_id: str
@@ -190,6 +232,10 @@ class FragmentExport(msgspec.Struct, frozen=True, kw_only=True):
     commit: CommitRecord
     commit_hash: Sha256
     is_live: bool
+    head: SignedHead | None = None
+    """The signed head of that commit; exports of older releases, and of bases that have no key yet, have none."""
+    export_hash: str = ""
+    """The hash of everything else in this export."""
 
 
 class BrokenLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,6 +256,10 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     events: int = 0
     commits: int = 0
     broken: tuple[BrokenLink, ...] = ()
+    custody_format: int = CUSTODY_FORMAT
+    """The rules that were applied; those of an older format cover less."""
+    signed_by: str = ""
+    """The public key that signed what was checked; empty where nothing is signed."""
 
     @property
     def first_broken(self) -> BrokenLink | None:

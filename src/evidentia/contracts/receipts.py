@@ -69,6 +69,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     inputs: RecordedInputs
     result_hash: Sha256
     answered_at: datetime
+    custody_format: int = 1
+    """By which rules its answer is hashed; receipts of older releases do not say and follow the first."""
+    response_hash: str = ""
+    """The hash of the whole answer as it was handed out; empty in the first format."""
 
 
 class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -131,5 +131,8 @@ class SnapshotVersion(msgspec.Struct, frozen=True, kw_only=True):
 
     commit: CommitRecord
     commit_hash: Sha256
+    public_commit: CommitRecord
+    """The record as everybody but the owner sees it."""
+    public_hash: Sha256
     access_state: EvidenceState
     """The version whose access rules apply besides its own: an old version does not reopen what was closed since."""

@@ -4,30 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.ids import chunk_id_of
-from evidentia.contracts.provenance import BrokenLink, FragmentExport, InclusionProof, IngestEvent, OriginDescriptor, VerifyReport
+from evidentia.contracts.provenance import (
+    CUSTODY_FORMAT,
+    BrokenLink,
+    FragmentExport,
+    InclusionProof,
+    IngestEvent,
+    OriginDescriptor,
+    VerifyReport,
+)
 from evidentia.engine.external_candidates import OUTSIDE
 from evidentia.engine.fragment_layouts import layout_problems
-from evidentia.engine.result_hashes import result_hash
+from evidentia.engine.result_hashes import response_hash, result_hash
+from evidentia.engine.stage_log import LATE
 from evidentia.provenance.custody_chain import RETRIEVE_STEP, chain_faults
-from evidentia.provenance.verification import EXPORT_FORMAT, verify_export
+from evidentia.provenance.verification import EXPORT_FORMAT, fragment_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
+    from evidentia.contracts.receipts import Receipt
 
 
 def verify_response(response: EvidenceResponse) -> VerifyReport:
-    """Check every fragment like an exported one, then recompute the hash of the answer."""
+    """Check every fragment like an exported one, then recompute the hashes of the answer: in the first format, the one that it has."""
     broken: list[BrokenLink] = []
     for fragment in response.fragments:
         where = f"fragment '{fragment.chunk_id}'"
         if fragment.event is None or fragment.inclusion is None:
             broken += _outside_faults(fragment, where=where)
         else:
-            broken += verify_export(exported(fragment, response, event=fragment.event, inclusion=fragment.inclusion)).broken
+            broken += fragment_faults(exported(fragment, response, event=fragment.event, inclusion=fragment.inclusion))
         if sha256_hex((fragment.content + fragment.cut_off).encode()) != fragment.content_hash:
             broken.append(BrokenLink(check="identity", where=where, problem="the content does not have its content_hash"))
         if fragment.is_truncated != bool(fragment.cut_off):
@@ -47,14 +59,52 @@ def verify_response(response: EvidenceResponse) -> VerifyReport:
     )
     if recomputed != response.result_hash:
         broken.append(BrokenLink(check="result", where="answer", problem="the result_hash is not that of this answer"))
+    if problem := _response_problem(response):
+        broken.append(BrokenLink(check="response", where="answer", problem=problem))
     if sha256_hex(encode_struct(response.commit)) != response.commit_hash:
         broken.append(BrokenLink(check="commit", where=f"commit {response.commit.sequence}", problem="the record does not have its hash"))
     state = (response.commit.corpus_version, response.commit.evidence_state)
     if state != (response.corpus_version, response.evidence_state):
         broken.append(BrokenLink(check="commit", where=f"commit {response.commit.sequence}", problem="the commit is of another version"))
     return VerifyReport(
-        ok=not broken, target=f"answer '{response.request_id}'", fragments=len(response.fragments), commits=1, broken=tuple(broken)
+        ok=not broken,
+        target=f"answer '{response.request_id}'",
+        fragments=len(response.fragments),
+        commits=1,
+        broken=tuple(broken),
+        custody_format=response.custody_format,
     )
+
+
+def verify_receipt(response: EvidenceResponse, receipt: Receipt | None) -> VerifyReport:
+    """Check an answer from its own bytes, and that it is what the base wrote down when it gave it; no receipt vouches for none.
+
+    That an answer was late is known only once its receipt is written, so the receipt's hash does not speak of that remark.
+    """
+    report = verify_response(response)
+    if receipt is not None and (receipt.result_hash, receipt.custody_format) == (response.result_hash, response.custody_format):
+        is_late = bool(response.degraded) and response.degraded[-1].startswith(LATE)
+        noted = _hash_of(msgspec.structs.replace(response, degraded=response.degraded[:-1])) if is_late else ""
+        if receipt.response_hash in (response.response_hash, noted):
+            return report
+    fault = BrokenLink(check="receipt", where=f"receipt '{response.receipt_id}'", problem="it does not vouch for this answer")
+    return msgspec.structs.replace(report, ok=False, broken=(*report.broken, fault))
+
+
+def _response_problem(response: EvidenceResponse) -> str:
+    if response.custody_format not in range(1, CUSTODY_FORMAT + 1):
+        return f"the custody_format {response.custody_format} is not known"
+    if response.custody_format < CUSTODY_FORMAT:
+        return "it has a response_hash, which its custody_format does not know" if response.response_hash else ""
+    return "" if _hash_of(response) == response.response_hash else "the response_hash is not that of this answer"
+
+
+def _hash_of(response: EvidenceResponse) -> str:
+    """Return the hash of an answer from anywhere; a number that has none makes no answer."""
+    try:
+        return response_hash(response)
+    except (OverflowError, ValueError):
+        return ""
 
 
 def _outside_faults(fragment: EvidenceFragment, *, where: str) -> Iterator[BrokenLink]:

@@ -33,8 +33,9 @@ import msgspec
 from evidentia.contracts.access import Principal, normalised
 from evidentia.contracts.errors import BaseStateError, InvalidFieldError, PolicyViolationError
 from evidentia.contracts.evidence import Conflict, CoverageReport, EvidenceFragment, EvidenceRequest, EvidenceResponse, TermScore
-from evidentia.contracts.ids import CorpusVersion, EvidenceState, ReceiptId, RequestId, SourceId
+from evidentia.contracts.ids import CorpusVersion, EvidenceState, ReceiptId, RequestId, Sha256, SourceId
 from evidentia.contracts.ports import SupportsOpening
+from evidentia.contracts.provenance import CUSTODY_FORMAT, CommitRecord
 from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
 from evidentia.contracts.runs import RunId
 from evidentia.contracts.search import LexicalQuery
@@ -47,7 +48,7 @@ from evidentia.engine.model_calls import InlineModelCalls, ModelMissingError
 from evidentia.engine.ordering import RankedCandidate, fuse, rerank, weigh
 from evidentia.engine.question import Part, Question
 from evidentia.engine.request_checks import check_request
-from evidentia.engine.result_hashes import config_hash, request_hash, result_hash
+from evidentia.engine.result_hashes import config_hash, request_hash, result_hash, sealed
 from evidentia.engine.selection import POOL_BEYOND_LIMIT, ClaimReader, Fitted, Pooled, choose, fit_budget, read_pool, resolve
 from evidentia.engine.stage_log import StageLog
 from evidentia.engine.understanding import NO_VECTORS, Understander
@@ -366,11 +367,12 @@ class Engine:
 
     def write_receipt(self, answered: Answered, log: StageLog) -> EvidenceResponse:
         """Return the answer with its receipt, if it is to have one, and with the time that all of it took."""
-        response = answered.response
+        response = sealed(answered.response)
         receipt_id, problems = self._append_receipt(answered.question, response, log) if answered.question.request.receipt else (None, ())
         elapsed_ms = log.elapsed_ms()
-        degraded = (*response.degraded, *problems, *log.late_note(elapsed_ms))
-        return msgspec.structs.replace(response, receipt_id=receipt_id, latency_ms=elapsed_ms, degraded=degraded)
+        response = msgspec.structs.replace(response, receipt_id=receipt_id, latency_ms=elapsed_ms)
+        remarks = (*problems, *log.late_note(elapsed_ms))
+        return sealed(msgspec.structs.replace(response, degraded=(*response.degraded, *remarks))) if remarks else response
 
     def assembler(self, question: Question, found: CandidateSet) -> Assembler:
         """Return what puts the fragments of an answer together."""
@@ -402,6 +404,7 @@ class Engine:
             corpus_version=checked.corpus_version,
             evidence_state=checked.evidence_state,
             access_state=access_state,
+            is_public=recorded is None and not checked.principal.is_owner,
         )
         if recorded is None and checked.corpus_version is None and checked.evidence_state is None:
             self._opened = snapshot
@@ -592,14 +595,15 @@ class Engine:
         conflicts: tuple[Conflict, ...],
         log: StageLog,
     ) -> EvidenceResponse:
-        request, version = question.request, question.snapshot.version
+        request = question.request
+        commit, commit_hash = _shown_commit(question)
         coverage = _coverage(question, found, elapsed_ms=log.latencies_ms.get("search", 0.0))
         withheld = (*fitted.withheld, *admitted.withheld, *governed.withheld)
         policies = question.policies.digest if question.policies.policies else ""
         asked = request_hash(request)
         answered = result_hash(
             request=asked,
-            evidence_state=version.commit.evidence_state,
+            evidence_state=commit.evidence_state,
             config=self._config_hash,
             fragments=governed.fragments,
             coverage=coverage,
@@ -617,15 +621,15 @@ class Engine:
             source_coverage=coverage,
             truncation_applied=fitted.is_truncated,
             cache_hit_ratio=_cached_share(governed.fragments, coverage),
-            corpus_version=CorpusVersion(version.commit.corpus_version),
-            evidence_state=EvidenceState(version.commit.evidence_state),
+            corpus_version=CorpusVersion(commit.corpus_version),
+            evidence_state=EvidenceState(commit.evidence_state),
             config_hash=self._config_hash,
             result_hash=answered,
             receipt_id=None,
             request_hash=asked,
             as_of=request.as_of or self.clock.now(),
-            commit=version.commit,
-            commit_hash=version.commit_hash,
+            commit=commit,
+            commit_hash=commit_hash,
             decisions=tuple(log.decisions),
             understanding=question.steps,
             facets=found.counts.facets,
@@ -635,8 +639,9 @@ class Engine:
             governance=governed.remarks,
             degraded=tuple(log.degraded),
             is_approximate=found.dense is not None and found.dense.is_approximate,
-            stage_latencies_ms=log.latencies_ms,
+            stage_latencies_ms=dict(log.latencies_ms),
             tokens_used=sum(fragment.token_count for fragment in governed.fragments),
+            custody_format=CUSTODY_FORMAT,
         )
 
     def _append_receipt(self, question: Question, response: EvidenceResponse, log: StageLog) -> tuple[ReceiptId | None, tuple[str, ...]]:
@@ -653,6 +658,8 @@ class Engine:
             inputs=question.inputs,
             result_hash=response.result_hash,
             answered_at=self.clock.now(),
+            custody_format=CUSTODY_FORMAT,
+            response_hash=response.response_hash,
         )
         # One thread of the engine may wait for the disk; whoever comes meanwhile has it done elsewhere, so that a slow disk takes no more.
         is_here = self._appending.acquire(blocking=False)
@@ -666,6 +673,18 @@ class Engine:
         finally:
             if is_here:
                 self._appending.release()
+
+
+def _shown_commit(question: Question) -> tuple[CommitRecord, Sha256]:
+    """Return the commit record that goes with an answer: the owner's own, and for everybody else the one whose hashes are keyed.
+
+    A receipt of a time when hashes were not keyed yet is answered with those that it names.
+    """
+    version, request = question.snapshot.version, question.request
+    is_owner = request.principal is not None and request.principal.is_owner
+    if is_owner or request.evidence_state == version.commit.evidence_state:
+        return version.commit, version.commit_hash
+    return version.public_commit, version.public_hash
 
 
 def _term_scores(question: Question, pooled: Pooled) -> tuple[TermScore, ...]:

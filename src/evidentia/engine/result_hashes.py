@@ -7,13 +7,22 @@ of pairs, so that every value is canonical.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
+import msgspec.inspect
 
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
-from evidentia.contracts.evidence import Conflict, CoverageReport, EvidenceFragment, EvidenceRequest, WithheldFragment
+from evidentia.contracts.evidence import (
+    Conflict,
+    CoverageReport,
+    EvidenceFragment,
+    EvidenceRequest,
+    EvidenceResponse,
+    WithheldFragment,
+)
 from evidentia.contracts.vocabulary import CoverageState
 
 if TYPE_CHECKING:
@@ -23,6 +32,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import EngineConfig
 
 _MILLION = 1_000_000
+NOT_COVERED: Final = ("latency_ms", "receipt_id", "response_hash")
+"""Fields that stand as null when an answer is hashed: the hash itself, the receipt that names it, and the time until it was out."""
 _NOT_HASHED = ("corpus_version", "evidence_state", "on_timeout", "receipt")
 """The version that answered stands in the answer itself, whether or not the request named it."""
 
@@ -106,6 +117,59 @@ def result_hash(
         withheld=[(each.chunk_id, each.reason) for each in withheld],
     )
     return sha256_hex(encode_struct(result))
+
+
+def response_hash(response: EvidenceResponse) -> Sha256:
+    """Return the hash of everything that an answer says, but for what is known only once it is handed out."""
+    return sha256_hex(encode_struct(_counted(msgspec.structs.replace(response, **dict.fromkeys(NOT_COVERED)))))
+
+
+def sealed(response: EvidenceResponse) -> EvidenceResponse:
+    """Return an answer with the hash of all that it says."""
+    return msgspec.structs.replace(response, response_hash=response_hash(response))
+
+
+def _counted(value: object) -> object:
+    """Return a value whose fractions are integers; only fields that can hold one are looked into."""
+    if isinstance(value, float):
+        return round(value * _MILLION)
+    if isinstance(value, msgspec.Struct):
+        fields = _fraction_fields(type(value))
+        changed = {name: (_counted_freely if is_free else _counted)(getattr(value, name)) for name, is_free in fields}
+        return msgspec.structs.replace(value, **changed) if changed else value
+    if isinstance(value, dict):
+        return {key: _counted(inner) for key, inner in value.items()}
+    return tuple(map(_counted, value)) if isinstance(value, tuple) else value
+
+
+def _counted_freely(value: object) -> object:
+    """Return a value of no declared type whose fractions cannot be taken for integers that stand there."""
+    if isinstance(value, dict):
+        return {key: _counted_freely(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_counted_freely(each) for each in value]
+    return {"millionths": round(value * _MILLION)} if isinstance(value, float) else value
+
+
+@cache
+def _fraction_fields(message: type[msgspec.Struct]) -> tuple[tuple[str, bool], ...]:
+    """Return the fields of a message that can hold a fraction, and whether anything else may stand there."""
+    described = cast("msgspec.inspect.StructType", msgspec.inspect.type_info(message))
+    return tuple(
+        (field.name, _holds(field.type, msgspec.inspect.AnyType))
+        for field in described.fields
+        if _holds(field.type, msgspec.inspect.FloatType, msgspec.inspect.AnyType)
+    )
+
+
+def _holds(kind: msgspec.inspect.Type, *wanted: type[msgspec.inspect.Type]) -> bool:
+    """Tell whether a type is, or contains, one of these; what a message in it holds freely is that message's own affair."""
+    if isinstance(kind, wanted):
+        return True
+    if isinstance(kind, msgspec.inspect.StructType):
+        return msgspec.inspect.FloatType in wanted and bool(_fraction_fields(kind.cls))
+    inner = [getattr(kind, name, ()) for name in ("item_type", "key_type", "value_type", "types", "item_types", "type")]
+    return any(_holds(each, *wanted) for found in inner for each in (found if isinstance(found, tuple) else (found,)))
 
 
 def _state(report: CoverageReport) -> str:

@@ -20,6 +20,7 @@ from evidentia.contracts.errors import SearchTimedOutError
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, ProvisionalFragments, SourceFinished, StreamEvent
 from evidentia.contracts.vocabulary import OnTimeout
 from evidentia.engine.external_candidates import coverage_of
+from evidentia.engine.result_hashes import sealed
 from evidentia.engine.stage_log import StageLog, build_trace
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import EarlyStop, PreparedRound, RoundReplies
@@ -170,6 +171,7 @@ class RetrievalTask:
         if self._answer is None:
             raise AssertionError  # work that ends without an answer raises
         response = self._answer if is_done else msgspec.structs.replace(self._answer, latency_ms=log.elapsed_ms())
+        response = response if response.response_hash else sealed(response)
         self._trace(response, log)
         return response
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _NS_PER_MS = 1_000_000
+LATE: Final = "deadline:"
+"""How the remark begins that an answer comes after its deadline."""
 
 
 class AbandonedError(Exception):
@@ -85,7 +87,7 @@ class StageLog:
 
     def late_note(self, elapsed_ms: float) -> tuple[str, ...]:
         """Return what is said of an answer that comes after its deadline; nothing of one in time."""
-        return (f"deadline: the answer took longer than {self.deadline_ms} ms",) if elapsed_ms > self.deadline_ms else ()
+        return (f"{LATE} the answer took longer than {self.deadline_ms} ms",) if elapsed_ms > self.deadline_ms else ()
 
 
 # --- request trace ---

@@ -18,7 +18,7 @@ from evidentia.contracts.retrieval import Candidate, SourceAsk
 from evidentia.contracts.sources import SourcePolicy
 from evidentia.contracts.vocabulary import ContentType, CoverageState
 from evidentia.provenance.custody_chain import chain_faults
-from evidentia.provenance.verification import EXPORT_FORMAT, UNREADABLE, verify_export
+from evidentia.provenance.verification import EXPORT_FORMAT, UNREADABLE, fragment_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ def _is_broken(fragment: EvidenceFragment, response: EvidenceResponse) -> bool:
             return True
         if fragment.event is None or fragment.inclusion is None:
             return next(chain_faults(fragment.provenance_chain, content=content), None) is not None
-        return not verify_export(_exported(fragment, response)).ok
+        return next(fragment_faults(_exported(fragment, response)), None) is not None
     except UNREADABLE:
         return True
 

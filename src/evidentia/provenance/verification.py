@@ -14,20 +14,23 @@ import msgspec
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import Sha256, chunk_id_of
-from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsVectorCustody
-from evidentia.contracts.provenance import BrokenLink, CommitRecord, FragmentExport, IngestEvent, VerifyReport
+from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsSignedHeads, SupportsVectorCustody
+from evidentia.contracts.provenance import CUSTODY_FORMAT, BrokenLink, CommitRecord, FragmentExport, IngestEvent, VerifyReport
 from evidentia.provenance import merkle
 from evidentia.provenance.corpus_hash import CorpusState, evidence_state, member_bytes, vector_faults
 from evidentia.provenance.custody_chain import DocumentChain, chain_faults, chunk_record
 from evidentia.provenance.layout_custody import LayoutCheck
 from evidentia.provenance.merkle import Frontier
+from evidentia.provenance.signed_heads import head_faults, head_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evidentia.contracts.documents import PreparedChunk, StoredDocument
 
-EXPORT_FORMAT = "evidentia-fragment/1"
+EXPORT_FORMAT = f"evidentia-fragment/{CUSTODY_FORMAT}"
+OLDER_EXPORT_FORMAT = "evidentia-fragment/1"
+"""What exports of older releases say; they have no signed head."""
 MAX_FAULTS = 20
 """A report lists at most this many broken links; the first is the one that matters."""
 
@@ -50,9 +53,24 @@ def verify_document(archive: CustodyArchive, document_id: str) -> VerifyReport:
 
 
 def verify_export(export: FragmentExport) -> VerifyReport:
-    """Check an exported fragment from its own bytes alone."""
-    broken = tuple(_export_faults(export))
-    return VerifyReport(ok=not broken, target=f"fragment '{export.chunk_id}'", fragments=1, events=1, commits=1, broken=broken)
+    """Check an exported fragment from its own bytes alone, one of an older release by the rules of its own format."""
+    is_older = export.format == OLDER_EXPORT_FORMAT
+    broken = (*(() if is_older else _signature_faults(export)), *fragment_faults(export))
+    return VerifyReport(
+        ok=not broken,
+        target=f"fragment '{export.chunk_id}'",
+        fragments=1,
+        events=1,
+        commits=1,
+        broken=broken,
+        custody_format=1 if is_older else CUSTODY_FORMAT,
+        signed_by=export.head.head.public_key if export.head is not None and not is_older and not broken else "",
+    )
+
+
+def export_hash(export: FragmentExport) -> Sha256:
+    """Return the hash of everything in an export but this hash."""
+    return sha256_hex(encode_struct(msgspec.structs.replace(export, export_hash="")))
 
 
 class _BaseCheck:
@@ -67,10 +85,18 @@ class _BaseCheck:
         self._events = 0
         self._documents = 0
         self._fragments = 0
+        self._signed_by = ""
         self._layouts = LayoutCheck(archive.attachment if isinstance(archive, SupportsLayouts) else _keeps_nothing)
 
     def run(self) -> VerifyReport:
-        for step in (self._check_storage, self._check_commits, self._check_log, self._check_documents, self._check_vectors):
+        for step in (
+            self._check_storage,
+            self._check_commits,
+            self._check_heads,
+            self._check_log,
+            self._check_documents,
+            self._check_vectors,
+        ):
             try:
                 self._collect(step())
             except UNREADABLE as error:
@@ -89,6 +115,7 @@ class _BaseCheck:
             events=self._events,
             commits=len(self._commits),
             broken=tuple(self._broken),
+            signed_by="" if self._broken else self._signed_by,
         )
 
     def _collect(self, faults: Iterator[BrokenLink]) -> None:
@@ -114,6 +141,23 @@ class _BaseCheck:
                 yield BrokenLink(check="commit", where=where, problem="the record does not have its stored hash")
             if record.base_id != self._commits[0].base_id:
                 yield BrokenLink(check="commit", where=where, problem="it belongs to another base")
+
+    def _check_heads(self) -> Iterator[BrokenLink]:
+        if not isinstance(self._archive, SupportsSignedHeads):
+            return
+        heads = {signed.head.sequence: signed for signed in self._archive.signed_heads()}
+        for record in self._commits:
+            signed = heads.pop(record.sequence, None)
+            if signed is None:
+                if record.keys_hash:
+                    yield BrokenLink(check="head", where=f"head {record.sequence}", problem="it is missing")
+                continue
+            yield from head_faults(signed)
+            if signed.head != head_of(self._archive.public_commit(record), public_key=signed.head.public_key):
+                yield BrokenLink(check="head", where=f"head {record.sequence}", problem="it is of another commit")
+            self._signed_by = signed.head.public_key
+        for sequence in heads:
+            yield BrokenLink(check="head", where=f"head {sequence}", problem="there is no such commit")
 
     def _check_log(self) -> Iterator[BrokenLink]:
         frontier = Frontier()
@@ -284,12 +328,24 @@ def _offsets_agree(text: bytes, chunk: PreparedChunk) -> bool:
     return before == chunk.start and before + inside == chunk.end
 
 
-def _export_faults(export: FragmentExport) -> Iterator[BrokenLink]:
-    """Check, in order: format, identity, chain, event, inclusion, commit."""
+def _signature_faults(export: FragmentExport) -> Iterator[BrokenLink]:
+    """Check the format, the hash of the whole, and that the head is that of the commit."""
     where = f"fragment '{export.chunk_id}'"
-    content = export.content.encode()
     if export.format != EXPORT_FORMAT:
         yield BrokenLink(check="format", where=where, problem=f"'{export.format}' is not '{EXPORT_FORMAT}'")
+    if export_hash(export) != export.export_hash:
+        yield BrokenLink(check="export", where=where, problem="the export_hash is not that of this export")
+    if export.head is None:
+        return  # of a base that nobody has written to since heads are signed
+    yield from head_faults(export.head)
+    if export.head.head != head_of(export.commit, public_key=export.head.head.public_key):
+        yield BrokenLink(check="head", where=f"head {export.head.head.sequence}", problem="it is of another commit")
+
+
+def fragment_faults(export: FragmentExport) -> Iterator[BrokenLink]:
+    """Check, in order: identity, chain, event, inclusion, commit."""
+    where = f"fragment '{export.chunk_id}'"
+    content = export.content.encode()
     content_hash = sha256_hex(content)
     if chunk_id_of(export.document_id, position=export.position, content_hash=content_hash) != export.chunk_id:
         yield BrokenLink(check="identity", where=where, problem="the chunk id is not that of this document, position and content")

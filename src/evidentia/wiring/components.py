@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         VectorStore,
         VersionHistory,
     )
+    from evidentia.contracts.provenance import SigningKey
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import SourceCount
@@ -117,6 +118,7 @@ class BaseComponents:
     counts: SourceCounts
     # What changes it; whoever asks for one of these closes it.
     writer: Callable[[], SourceWriter]
+    rotate_key: Callable[[], SigningKey]
     vectors: Callable[[], AbstractContextManager[VectorStore]]
     archive: Callable[[], AbstractContextManager[CustodyArchive]]
     collector: Callable[[], Collector]

@@ -103,7 +103,7 @@ class Directory(SourceAttachments):
 
     def _base_version(self, address: str) -> str:
         with suppress(EvidentiaError):
-            return str(self._other(address).reader.head().evidence_state)
+            return self._other(address).reader.commit_record(is_public=True)[0].evidence_state
         return ""
 
     def _other(self, address: str) -> EmbeddedComponents:

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport, RestoreReport
     from evidentia.contracts.evidence import EvidenceResponse, StreamEvent
+    from evidentia.contracts.provenance import SigningKey
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import Settings
@@ -358,6 +359,11 @@ class EmbeddedComponents:
             wait_ms=self.settings.storage.writer_wait_ms,
         )
 
+    def rotate_key(self) -> SigningKey:
+        """Begin a new signing key, for which the present one vouches."""
+        with closing(self.writer()) as writer:
+            return writer.rotate_key()
+
     def vectors(self) -> EmbeddedVectors:
         """Return what gives chunks their vectors; whoever asks for it closes it."""
         from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
@@ -410,6 +416,7 @@ class EmbeddedComponents:
             policies=lambda: self.control().policies,
             counts=self.counts,
             writer=self.writer,
+            rotate_key=self.rotate_key,
             vectors=lambda: closing(self.vectors()),
             archive=lambda: closing(self.archive()),
             collector=self.collector,

@@ -11,10 +11,12 @@ from evidentia.backends.embedded.lexical.segments import Segment
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_searching, storage_errors
 from evidentia.backends.embedded.records.document_table import record_of
+from evidentia.backends.embedded.records.head_signer import stored_secret
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
 from evidentia.backends.embedded.vectors.hnsw import GraphFolder, import_usearch
 from evidentia.backends.embedded.vectors.vector_file import OpenFiles
 from evidentia.backends.embedded.vectors.vector_spaces import space_at
+from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256
 from evidentia.contracts.ports import EvidenceIndex
@@ -23,6 +25,7 @@ from evidentia.contracts.search import AccessScope, SnapshotVersion
 from evidentia.contracts.settings import SearchSettings
 from evidentia.foundation.lru import LruCache
 from evidentia.policy.access import is_allowed
+from evidentia.provenance.signed_heads import keyed, public_commit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,19 +61,28 @@ class EmbeddedIndex(EvidenceIndex):
         corpus_version: CorpusVersion | None = None,
         evidence_state: EvidenceState | None = None,
         access_state: EvidenceState | None = None,
+        is_public: bool = False,
     ) -> EmbeddedSnapshot:
         """Return the newest version with these hashes, scored as `search` says; without hashes, the newest of all.
 
-        What it shows is what its own access rules and those of `access_state` (the newest version by default) both allow.
+        What it shows is what its own access rules and those of `access_state` (the newest version by default) both allow. With
+        `is_public` the hashes have to be those that everybody but the owner sees.
         """
         with self._lock, storage_errors(self._directory):
-            commit, commit_hash = found = self._find(corpus_version, evidence_state)
+            commit, commit_hash = found = self._find(corpus_version, evidence_state, is_public=is_public)
             is_newest = corpus_version is None and evidence_state is None
             access = (found if is_newest and access_state is None else self._find(None, access_state))[0]
             key = (commit.sequence, max(commit.sequence, access.sequence), search)
             kept = self._snapshots.get(key)
             if kept is None:
-                version = SnapshotVersion(commit=commit, commit_hash=commit_hash, access_state=EvidenceState(access.evidence_state))
+                shown = public_commit(commit, secret=stored_secret(self._database))
+                version = SnapshotVersion(
+                    commit=commit,
+                    commit_hash=commit_hash,
+                    public_commit=shown,
+                    public_hash=sha256_hex(encode_struct(shown)),
+                    access_state=EvidenceState(access.evidence_state),
+                )
                 kept = self._open(version, search, access=access)
                 self._snapshots.put(key, kept)
             return kept
@@ -94,10 +106,12 @@ class EmbeddedIndex(EvidenceIndex):
             self._snapshots.clear()
             self._database.close()
 
-    def _find(self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> tuple[CommitRecord, Sha256]:
+    def _find(
+        self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None, *, is_public: bool = False
+    ) -> tuple[CommitRecord, Sha256]:
         if corpus_version is None and evidence_state is None:
             return self._newest_commit()
-        return self._search_commits(corpus_version, evidence_state)
+        return self._search_commits(corpus_version, evidence_state, is_public=is_public)
 
     def _newest_commit(self) -> tuple[CommitRecord, Sha256]:
         """Return the newest version; as long as nobody has written, it is the one that was read last."""
@@ -107,14 +121,18 @@ class EmbeddedIndex(EvidenceIndex):
             self._newest = (written, self._search_commits(None, None))
         return self._newest[1]
 
-    def _search_commits(self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> tuple[CommitRecord, Sha256]:
-        oldest = None
+    def _search_commits(
+        self, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None, *, is_public: bool = False
+    ) -> tuple[CommitRecord, Sha256]:
+        oldest, secret = None, stored_secret(self._database)
         for record, record_hash in self._database.execute("SELECT record, record_hash FROM commits ORDER BY sequence DESC"):
             commit = schema.decode_commit(record)
             oldest = commit.oldest_readable if oldest is None else oldest
-            if _is_wanted(commit, corpus_version, evidence_state):
+            names = [] if is_public else [(commit.corpus_version, commit.evidence_state)]
+            names.append((keyed(commit.corpus_version, secret=secret), keyed(commit.evidence_state, secret=secret)))
+            if any(corpus_version in (None, corpus) and evidence_state in (None, state) for corpus, state in names):
                 if commit.sequence < oldest:
-                    raise VersionCollectedError(evidence_state or commit.corpus_version)
+                    raise VersionCollectedError(evidence_state or corpus_version or "")
                 return commit, Sha256(record_hash.hex())
         if evidence_state is not None:
             raise NotFoundError("evidence_state", evidence_state)
@@ -162,7 +180,3 @@ class EmbeddedIndex(EvidenceIndex):
             if segment.header.tokeniser != self._tokeniser:
                 problem = f"it was indexed with '{segment.header.tokeniser}', and the settings say '{self._tokeniser}'"
                 raise BaseDamagedError(f"segment '{segment.name}'", problem)
-
-
-def _is_wanted(commit: CommitRecord, corpus_version: CorpusVersion | None, evidence_state: EvidenceState | None) -> bool:
-    return corpus_version in (None, commit.corpus_version) and evidence_state in (None, commit.evidence_state)

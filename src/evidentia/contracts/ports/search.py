@@ -174,10 +174,12 @@ class EvidenceIndex(Protocol):
         corpus_version: CorpusVersion | None = None,
         evidence_state: EvidenceState | None = None,
         access_state: EvidenceState | None = None,
+        is_public: bool = False,
     ) -> SearchableSnapshot:
         """Return the newest version with these hashes, scored as `search` says; without hashes, the newest of all.
 
-        What it shows is what its own access rules and those of `access_state` (the newest version by default) both allow.
+        What it shows is what its own access rules and those of `access_state` (the newest version by default) both allow. With
+        `is_public` the hashes have to be those that everybody but the owner sees.
         """
         ...
 

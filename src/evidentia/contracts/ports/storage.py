@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, Sha256, SourceId
     from evidentia.contracts.layout import DocumentLayout
-    from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
+    from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, InclusionProof, IngestEvent, SignedHead
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.reports import GcReport
     from evidentia.contracts.retrieval import StoredResponse
@@ -101,8 +101,12 @@ class SupportsProofs(Protocol):
         """Return an entry of the event log."""
         ...
 
-    def commit_record(self) -> tuple[CommitRecord, Sha256]:
-        """Return the newest commit record and its hash."""
+    def commit_record(self, *, is_public: bool = False) -> tuple[CommitRecord, Sha256]:
+        """Return the newest commit record and its hash, or what everybody but the owner sees of them."""
+        ...
+
+    def signed_head(self, sequence: int | None = None) -> SignedHead | None:
+        """Return the signed head of a commit, the newest by default; None where it has none."""
         ...
 
     def inclusion(self, index: int, *, size: int) -> InclusionProof:
@@ -181,6 +185,19 @@ class SupportsVectorCustody(Protocol):
 
     def vector_state(self) -> bytes:
         """Return the stored running sum behind the newest version's vectors."""
+        ...
+
+
+@runtime_checkable
+class SupportsSignedHeads(Protocol):
+    """Gives verification the heads that the base has signed."""
+
+    def signed_heads(self) -> Iterator[SignedHead]:
+        """Yield the signed heads, oldest first."""
+        ...
+
+    def public_commit(self, record: CommitRecord) -> CommitRecord:
+        """Return a commit record as everybody but the owner sees it."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""`evidentia verify` and `export`: recompute custody and name the first link that does not hold, or hand out the proof."""
+"""`evidentia verify`, `export` and `key`: recompute custody and name the first link that does not hold, or hand out the proof."""
 
 import re
 from pathlib import Path
@@ -8,17 +8,17 @@ import typer
 
 from evidentia.serving.cli.cli_errors import UsageError, os_problem
 from evidentia.serving.cli.invocation import CommandResult, Invocation, arg, command, flag, opt
-from evidentia.serving.cli.output import note, put, put_bytes
+from evidentia.serving.cli.output import counted, note, put, put_bytes
 
 if TYPE_CHECKING:
     from evidentia.base.sync_base import Base
-    from evidentia.contracts.provenance import VerifyReport
+    from evidentia.contracts.provenance import SignedHead, VerifyReport
     from evidentia.contracts.receipts import ReplayReport
 
 commands = typer.Typer()
 
-WHOLE_ANSWER = "result"
-"""The check of an answer that only the whole answer passes."""
+WHOLE_ANSWER = ("result", "response")
+"""The checks of an answer that only the whole answer passes."""
 RECEIPT_ID = re.compile(r"r-[0-9a-f]+-[0-9]+")
 
 
@@ -30,6 +30,10 @@ def verify(
         str | None,
         arg("TARGET", "A document id, a chunk id, a receipt id, or a .json file: an export or an answer; default: the whole base."),
     ] = None,
+    head: Annotated[bool, flag("--head", "Verify the signature of the log's head alone, and the keys that lead to it.")] = False,
+    witness: Annotated[
+        Path | None, opt("--witness", "FILE", "With --head: the heads seen so far; history must continue them, and the new one is added.")
+    ] = None,
 ) -> "CommandResult[VerifyReport]":
     """Verify the chain of custody and name the first broken link.
 
@@ -38,8 +42,26 @@ def verify(
     """
     from evidentia.serving.cli.proof_files import put_verification
 
-    report = _checked(call, target)
+    if witness is not None and not head:
+        raise UsageError("--witness goes with --head", hint="run `evidentia verify --head --witness FILE`")
+    if head and target is not None:
+        raise UsageError("verify takes either a target or --head", hint="run `evidentia verify --head` by itself")
+    report = _checked_head(call, witness) if head else _checked(call, target)
     return CommandResult(report, put_verification, is_failed=not report.ok)
+
+
+@command(commands, "key")
+def key(
+    base: "Base",
+    *,
+    rotate: Annotated[bool, flag("--rotate", "Sign with a new key from now on; the present one vouches for it and is destroyed.")] = False,
+) -> "CommandResult[SignedHead]":
+    """Show the public keys that sign the heads of the log, or rotate the signing key."""
+    from evidentia.serving.cli.proof_files import put_keys
+
+    if rotate:
+        base.rotate_key()
+    return CommandResult(base.signed_head(), put_keys)
 
 
 @command(commands, "export")
@@ -81,6 +103,24 @@ def _checked(call: Invocation, target: str | None) -> "VerifyReport":
         return base.verify(target)
 
 
+def _checked_head(call: Invocation, witness: Path | None) -> "VerifyReport":
+    """Check the newest head, and a witness's record of those before; what holds is added to the record."""
+    from evidentia.provenance.signed_heads import verify_head
+    from evidentia.serving.cli.proof_files import add_witnessed, read_witnessed
+
+    witnessed = [] if witness is None else read_witnessed(witness)
+    with call.open_base() as base:
+        signed = base.signed_head()
+        report = verify_head(signed, witnessed=witnessed, earlier=base.signed_head, consistency=base.consistency)
+        if not report.ok and base.signed_head() != signed:  # somebody has written meanwhile
+            signed = base.signed_head()
+            report = verify_head(signed, witnessed=witnessed, earlier=base.signed_head, consistency=base.consistency)
+    if witness is not None and report.ok and signed not in witnessed:
+        add_witnessed(witness, signed)
+        note(call, f"'{witness}' now holds {counted(len(witnessed) + 1, 'head')}")
+    return report
+
+
 def _checked_file(path: Path) -> "VerifyReport":
     from evidentia.contracts.provenance import FragmentExport
     from evidentia.engine.answer_verification import verify_response
@@ -102,7 +142,7 @@ def _checked_receipt(call: Invocation, replayed: "ReplayReport") -> "VerifyRepor
     from evidentia.engine.answer_verification import verify_response
 
     report = verify_response(replayed.response)
-    broken = [link for link in report.broken if link.check != WHOLE_ANSWER]
+    broken = [link for link in report.broken if link.check not in WHOLE_ANSWER]
     target = f"receipt '{replayed.receipt_id}'"
     if not replayed.is_same:
         problem = f"the recorded result_hash is {replayed.recorded_hash}, and the question now gives {replayed.result_hash}"

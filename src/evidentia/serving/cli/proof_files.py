@@ -6,12 +6,13 @@ Whatever is not exactly such a message is refused: what the proof does not speak
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from evidentia.contracts.evidence import EvidenceResponse
-from evidentia.contracts.provenance import BrokenLink, FragmentExport, VerifyReport
+from evidentia.contracts.provenance import CUSTODY_FORMAT, BrokenLink, FragmentExport, SignedHead, VerifyReport
 from evidentia.serving.cli.cli_errors import UsageError, os_problem
 from evidentia.serving.cli.output import counted, printable_json, put, put_facts
 
@@ -27,7 +28,7 @@ ANSWER_FIELDS = frozenset({"fragments", "result_hash", "request_hash", "source_c
 FRAGMENT_NAME = "an exported fragment"
 ANSWER_NAME = "an answer"
 
-_Proof = TypeVar("_Proof", FragmentExport, EvidenceResponse)
+_Proof = TypeVar("_Proof", FragmentExport, EvidenceResponse, SignedHead)
 
 
 def read_proof(path: Path) -> FragmentExport | EvidenceResponse:
@@ -100,8 +101,9 @@ def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _first_difference(found: object, expected: object, place: str) -> str:
+    """Return where a file says something else than was read from it; a field that older releases do not write has its default."""
     if isinstance(found, dict) and isinstance(expected, dict):
-        names = sorted({*found, *expected})
+        names = sorted(found)
         places = (_first_difference(found.get(name), expected.get(name), f"{place}.{name}") for name in names)
         return next((each for each in places if each), "")
     if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
@@ -130,12 +132,45 @@ def write_export(path: Path, export: FragmentExport, *, is_forced: bool) -> None
         raise UsageError(f"'{path}' cannot be written: {os_problem(error)}", hint="check the path and its permissions") from error
 
 
+# The heads that a witness has seen: one signed head a line, oldest first, and nothing is ever taken out.
+
+
+def read_witnessed(path: Path) -> list[SignedHead]:
+    """Read what a witness wrote down; a file that is not there yet holds nothing."""
+    try:
+        stored = _read(path) if path.exists() else b""
+        return [_strictly(path, line, _parsed(path, line), kind=SignedHead, name="a signed head") for line in stored.splitlines()]
+    except OSError as error:
+        raise UsageError(f"'{path}' cannot be read: {os_problem(error)}", hint="name a file that may be new") from error
+
+
+def add_witnessed(path: Path, signed: SignedHead) -> None:
+    """Append a head, durably."""
+    try:
+        with path.open("ab") as file:
+            file.write(msgspec.json.encode(signed) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise UsageError(f"'{path}' cannot be written: {os_problem(error)}", hint="check the path and its permissions") from error
+
+
+def put_keys(signed: SignedHead) -> None:
+    """Print the public keys of a base and since when each signs."""
+    for each in signed.keys:
+        put(f"{each.public_key}  since version {each.sequence}{'' if each.signature else '; the key before it does not vouch for it'}")
+
+
 # A verification report as text: what was checked and, when something is broken, the first link.
 
 
 def put_verification(report: VerifyReport) -> None:
     """Print a report."""
     put(f"{report.target}: {'ok' if report.ok else 'BROKEN'}", f"checked {checked_counts(report)}")
+    if report.custody_format < CUSTODY_FORMAT:
+        put(f"by the rules of custody format {report.custody_format}, which say nothing of confidence, metadata, counts and signatures")
+    if report.signed_by:
+        put(f"signed by {report.signed_by}")
     if report.first_broken is not None:
         put("", "first broken link")
         put_link(report.first_broken)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.control import (
     NAME_PATTERN,
     AuditKind,
@@ -16,6 +17,7 @@ from evidentia.contracts.control import (
 )
 from evidentia.contracts.doors import Count, FlushRequest, GcRequest, encode_cursor
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
+from evidentia.contracts.operations import AUDITORS
 from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.server_context import ServerContext, write_audit
@@ -85,6 +87,14 @@ async def _flush_cache(context: ServerContext, operation: OperationRequest) -> R
     count = await context.served_base.base_of(operation.tenant).flush_cache(request.source_id)
     await write_audit(context, operation, AuditKind.BASE, "flushed", subject=request.source_id or "cache")
     return Reply(Count(count=count))
+
+
+@endpoint("show_head")
+async def _show_head(context: ServerContext, operation: OperationRequest) -> Reply:
+    """Return the newest version; whoever sees to the whole base sees its hashes as the owner does."""
+    is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
+    base = context.served_base.base_of(operation.tenant) if is_operator else context.served_base.base_for(operation.principal)
+    return Reply(await base.head())
 
 
 @endpoint("embed")

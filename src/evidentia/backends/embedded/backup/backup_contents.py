@@ -18,6 +18,7 @@ from evidentia.backends.embedded.logs.receipt_log import RECEIPTS_NAME, read_lin
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
 from evidentia.backends.embedded.records.database import DATABASE_NAME, LOCK_NAME, SEGMENTS_NAME, open_for_reading, storage_errors
+from evidentia.backends.embedded.records.head_signer import KEY_NAME
 from evidentia.backends.embedded.vectors.hnsw import GRAPHS_NAME
 from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME
 from evidentia.contracts.backups import LeftOut
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _TEMPORARY: Final = re.compile(r".+(-wal|-shm|-journal|\.new)")
 _REBUILT: Final = "it is made again when it is needed"
+_PRIVATE: Final = "whoever has it can sign for the base; keep a copy of it apart from backups"
 _FOLDERS: Final = (SEGMENTS_NAME, VECTORS_NAME, RECEIPTS_NAME, DECISIONS_NAME)
 
 
@@ -79,8 +81,8 @@ def left_behind(directory: Path, sink: Sink, *, rebuilt: Sequence[str]) -> list[
         name = path.name
         if name in copied or name in (*_FOLDERS, DATABASE_NAME, LOCK_NAME) or _TEMPORARY.fullmatch(name):
             continue
-        is_rebuilt = name in (*rebuilt, GRAPHS_NAME)
-        left_out.append(LeftOut(name=_shown(name), reason=_REBUILT if is_rebuilt else "it is no part of a base"))
+        reason = _REBUILT if name in (*rebuilt, GRAPHS_NAME) else _PRIVATE if name == KEY_NAME else "it is no part of a base"
+        left_out.append(LeftOut(name=_shown(name), reason=reason))
     return left_out
 
 

@@ -19,6 +19,7 @@ from evidentia.backends.embedded.records.commit_log import (
     tile_root,
 )
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_reading, storage_errors
+from evidentia.backends.embedded.records.head_signer import keys_hash, stored_secret, stored_signed_heads
 from evidentia.backends.embedded.records.source_registry import source_faults
 from evidentia.backends.embedded.vectors.vector_arithmetic import content_mark, vector_hash
 from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, VectorFile
@@ -27,10 +28,11 @@ from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.documents import StoredDocument
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId, chunk_id_of
-from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsVectorCustody
-from evidentia.contracts.provenance import BrokenLink, CommitRecord
+from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsSignedHeads, SupportsVectorCustody
+from evidentia.contracts.provenance import BrokenLink, CommitRecord, SignedHead
 from evidentia.contracts.vectors import StoredVector, VectorIdentity
 from evidentia.provenance import merkle
+from evidentia.provenance.signed_heads import public_commit
 
 if TYPE_CHECKING:
     import sqlite3
@@ -48,8 +50,8 @@ _VERSIONS = """SELECT v.document_id, v.source_id, v.metadata, a.rule, v.fingerpr
 Message = TypeVar("Message", bound=msgspec.Struct)
 
 
-class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts):
-    """Implements `CustodyArchive`, `SupportsVectorCustody` and `SupportsLayouts` over a snapshot of the base."""
+class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts, SupportsSignedHeads):
+    """Implements `CustodyArchive` with vectors, layouts and signed heads over a snapshot of the base."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -119,6 +121,16 @@ class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts):
         with storage_errors(self._directory):
             return b"" if self._vectors is None else self._vectors.state()
 
+    def signed_heads(self) -> Iterator[SignedHead]:
+        """Yield the signed heads, oldest first."""
+        with storage_errors(self._directory):
+            yield from stored_signed_heads(self._database)
+
+    def public_commit(self, record: CommitRecord) -> CommitRecord:
+        """Return a commit record as everybody but the owner sees it."""
+        with storage_errors(self._directory):
+            return public_commit(record, secret=stored_secret(self._database))
+
     def layout(self, document_id: DocumentId) -> DocumentLayout | None:
         """Return the layout of a live document; None where it has none."""
         with storage_errors(self._directory):
@@ -169,6 +181,7 @@ class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts):
         for name, stored, found in (
             ("segments", head.segments_hash, segments_hash(self._database)),
             ("roots", head.roots_hash, roots_hash(self._database)),
+            ("signing keys", head.keys_hash, keys_hash(self._database)),
             ("vector files", head.vector_files_hash, "" if self._vectors is None else vector_files_hash(self._database)),
         ):
             if stored != found:

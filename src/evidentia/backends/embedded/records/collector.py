@@ -23,6 +23,7 @@ from evidentia.backends.embedded.records.database import (
     open_for_writing,
     storage_errors,
 )
+from evidentia.backends.embedded.records.head_signer import HeadSigner
 from evidentia.backends.embedded.records.schema import decode_commit
 from evidentia.backends.embedded.records.source_registry import forget_sources
 from evidentia.backends.embedded.vectors.hnsw import remove_graphs
@@ -111,6 +112,7 @@ class EmbeddedCollector(Collector):
                 return _nothing_done(self._directory)
             seal(
                 database,
+                signer=HeadSigner(self._directory, entropy=self._entropy),
                 parent=parent,
                 parent_hash=parent_hash,
                 log_size=parent.log_size,

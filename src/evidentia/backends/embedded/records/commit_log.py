@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from evidentia.backends.embedded.records import schema
+from evidentia.backends.embedded.records.head_signer import HeadSigner, keys_hash
 from evidentia.backends.embedded.records.source_registry import stored_descriptors
 from evidentia.backends.embedded.vectors.vector_spaces import vector_files_hash
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
@@ -220,10 +221,11 @@ def stored_head(database: sqlite3.Connection) -> tuple[CommitRecord, Sha256, byt
 
 
 def seal(
-    database: sqlite3.Connection, *, parent: CommitRecord, parent_hash: Sha256, log_size: int, corpus: CorpusState,
+    database: sqlite3.Connection, *, signer: HeadSigner, parent: CommitRecord, parent_hash: Sha256, log_size: int, corpus: CorpusState,
     vectors: str, now: datetime, oldest_readable: int | None = None,
 ) -> tuple[CommitRecord, Sha256]:  # fmt: skip
-    """Write the record of the transaction that is open, over everything the transaction has written."""
+    """Write the record of the transaction that is open, over everything the transaction has written, and sign its head."""
+    signer.prepare(database, base_id=parent.base_id, sequence=parent.sequence + 1)
     sources = sources_hash(stored_descriptors(database))
     record = CommitRecord(
         sequence=parent.sequence + 1,
@@ -240,7 +242,9 @@ def seal(
         roots_hash=roots_hash(database),
         vectors=vectors,
         vector_files_hash=vector_files_hash(database),
+        keys_hash=keys_hash(database),
     )
+    signer.sign(database, record)
     return record, insert_record(database, record, state=corpus.state)
 
 

@@ -18,10 +18,13 @@ from evidentia.backends.embedded.records import attachments, schema
 from evidentia.backends.embedded.records.commit_log import EventLogReader, stored_head
 from evidentia.backends.embedded.records.database import open_for_reading, select_in, storage_errors
 from evidentia.backends.embedded.records.document_list import list_documents
+from evidentia.backends.embedded.records.head_signer import stored_secret, stored_signed_heads
+from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_parts
 from evidentia.contracts.ports import BaseReader
 from evidentia.foundation.lru import LruCache
+from evidentia.provenance.signed_heads import public_commit
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule
     from evidentia.contracts.documents import CommitSummary, StoredChunk
     from evidentia.contracts.layout import DocumentLayout
-    from evidentia.contracts.provenance import CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
+    from evidentia.contracts.provenance import CommitRecord, ConsistencyProof, InclusionProof, IngestEvent, SignedHead
     from evidentia.contracts.search import AccessScope, SearchHit
 
 
@@ -125,11 +128,20 @@ class EmbeddedReader(BaseReader):
             raise NotFoundError("event", str(index))
         return schema.decode_event(row[0])
 
-    def commit_record(self) -> tuple[CommitRecord, Sha256]:
-        """Return the newest commit record and its hash."""
+    def commit_record(self, *, is_public: bool = False) -> tuple[CommitRecord, Sha256]:
+        """Return the newest commit record and its hash, or what everybody but the owner sees of them."""
         with self._lock, storage_errors(self._directory):
-            record, digest, _ = stored_head(self._database)
-            return record, digest
+            record, record_hash, _ = stored_head(self._database)
+            if not is_public:
+                return record, record_hash
+            shown = public_commit(record, secret=stored_secret(self._database))
+        return shown, sha256_hex(encode_struct(shown))
+
+    def signed_head(self, sequence: int | None = None) -> SignedHead | None:
+        """Return the signed head of a commit, the newest by default; None where it has none."""
+        with self._lock, storage_errors(self._directory):
+            wanted = stored_head(self._database)[0].sequence if sequence is None else sequence
+            return next(stored_signed_heads(self._database, sequence=wanted), None)
 
     def inclusion(self, index: int, *, size: int) -> InclusionProof:
         """Return the proof that event `index` is in the log of `size` events."""

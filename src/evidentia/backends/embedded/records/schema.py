@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x45564944  # "EVID", so that `file` and doctor know a base from any other SQLite file
 
 TABLES: dict[str, str] = {
@@ -96,6 +96,13 @@ LIST_INDEXES: dict[str, str] = {
 }
 """Since schema 5: what lists and counts documents in time that follows the page or the change, not the base."""
 
+SIGNATURE_TABLES: dict[str, str] = {
+    "version_secrets": "CREATE TABLE version_secrets (secret BLOB PRIMARY KEY) STRICT",
+    "signing_keys": "CREATE TABLE signing_keys (sequence INTEGER PRIMARY KEY, record BLOB NOT NULL) STRICT",
+    "signed_heads": "CREATE TABLE signed_heads (sequence INTEGER PRIMARY KEY, head BLOB NOT NULL, signature BLOB NOT NULL) STRICT",
+}
+"""Since schema 6: the one secret that keys versions for others than the owner, the public keys, and the heads that they signed."""
+
 
 def create(database: sqlite3.Connection) -> None:
     """Make the tables of an empty base."""
@@ -142,6 +149,7 @@ MIGRATIONS: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = 
     2: (*SOURCE_TABLES.values(), _keep_known_sources, "DROP TABLE sources"),
     3: tuple(ATTACHMENT_TABLES.values()),
     4: tuple(LIST_INDEXES.values()),
+    5: tuple(SIGNATURE_TABLES.values()),
 }
 """What leads from a schema to the next, by the schema it starts from."""
 
@@ -174,6 +182,11 @@ def holds_list_indexes(database: sqlite3.Connection) -> bool:
     return schema_version(database) >= _LIST_INDEXES_SINCE
 
 
+def holds_signatures(database: sqlite3.Connection) -> bool:
+    """Tell whether a base can hold signed heads; a reader may meet one that no writer has brought up to date."""
+    return schema_version(database) >= _SIGNATURES_SINCE
+
+
 def schema_faults(database: sqlite3.Connection) -> list[str]:
     """Return what differs between the tables of this base and the tables that its schema has."""
     stored = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
@@ -190,6 +203,7 @@ _VECTORS_SINCE = 2
 _SOURCE_HISTORY_SINCE = 3
 _ATTACHMENTS_SINCE = 4
 _LIST_INDEXES_SINCE = 5
+_SIGNATURES_SINCE = 6
 
 
 def _expected(version: int) -> dict[str, str]:
@@ -197,7 +211,8 @@ def _expected(version: int) -> dict[str, str]:
     sources = SOURCE_TABLES if version >= _SOURCE_HISTORY_SINCE else SOURCES_TABLE
     attachments = ATTACHMENT_TABLES if version >= _ATTACHMENTS_SINCE else {}
     lists = LIST_INDEXES if version >= _LIST_INDEXES_SINCE else {}
-    return TABLES | INDEXES | vectors | sources | attachments | lists
+    signatures = SIGNATURE_TABLES if version >= _SIGNATURES_SINCE else {}
+    return TABLES | INDEXES | vectors | sources | attachments | lists | signatures
 
 
 # --- rows ---

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import open_for_searching, storage_errors
 from evidentia.backends.embedded.records.document_list import RowFilter, Tally, began_after, first_key_after
+from evidentia.backends.embedded.records.head_signer import stored_secret
 from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, SourceId
 from evidentia.contracts.ports import VersionHistory
+from evidentia.provenance.signed_heads import public_commit
 
 if TYPE_CHECKING:
     import sqlite3
@@ -71,7 +73,7 @@ class EmbeddedHistory(VersionHistory):
         """Return the newest versions, newest first."""
         with self._reading() as database:
             newest = self._newest(database, scope)
-            commits = _commits(database, limit=limit)
+            commits = _commits(database, scope, limit=limit)
             kept = [commit.sequence for commit in commits if commit.sequence >= commits[0].oldest_readable]
             counts = _counts(database, newest, kept, scope)
             return [_summary(commit, counts.get(commit.sequence)) for commit in commits]
@@ -80,7 +82,7 @@ class EmbeddedHistory(VersionHistory):
         """Return what differs between two versions that can be read, at most `limit` documents of each kind."""
         with self._reading() as database:
             newest = self._newest(database, scope)
-            commits = _commits(database)
+            commits = _commits(database, scope)
             pair = [_named(commits, name) for name in (older, newer)]
             for commit in pair:
                 if commit.sequence < commits[0].oldest_readable:
@@ -99,9 +101,11 @@ class EmbeddedHistory(VersionHistory):
         return reduce(Tally.plus, self._live.tallies(database, scope, is_detailed=True).values(), Tally())
 
 
-def _commits(database: sqlite3.Connection, *, limit: int = -1) -> list[CommitRecord]:
+def _commits(database: sqlite3.Connection, scope: AccessScope | None, *, limit: int = -1) -> list[CommitRecord]:
+    """Return the newest commit records, newest first, as the owner or as everybody else sees them."""
     found = database.execute("SELECT record FROM commits ORDER BY sequence DESC LIMIT ?", (limit,))
-    return [schema.decode_commit(record) for (record,) in found]
+    secret = b"" if scope is None else stored_secret(database)
+    return [public_commit(schema.decode_commit(record), secret=secret) for (record,) in found]
 
 
 def _named(commits: Sequence[CommitRecord], name: int | str) -> CommitRecord:

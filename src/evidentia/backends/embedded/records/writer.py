@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from evidentia.backends.embedded.lexical.postings import PostingsBuilder
 from evidentia.backends.embedded.lexical.segments import write_segment
 from evidentia.backends.embedded.records import attachments, live_set, schema
@@ -24,13 +26,14 @@ from evidentia.backends.embedded.records.database import (
     open_for_writing,
     storage_errors,
 )
+from evidentia.backends.embedded.records.head_signer import HeadSigner, keys_hash
 from evidentia.backends.embedded.records.source_registry import begin_history, change_sources, decoded, stored_descriptors
 from evidentia.backends.embedded.vectors.vector_file import remove_unnamed_files
 from evidentia.backends.embedded.vectors.vector_spaces import VectorLedger
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import DuplicateDocumentError, InvalidFieldError, NotFoundError
 from evidentia.contracts.ports import Clock, Entropy, SourceWriter
-from evidentia.contracts.provenance import CommitRecord, IngestEvent
+from evidentia.contracts.provenance import CommitRecord, IngestEvent, SigningKey
 from evidentia.contracts.vocabulary import EventKind
 from evidentia.foundation.disk import sync_directory
 from evidentia.provenance.corpus_hash import CorpusState, member_bytes
@@ -55,10 +58,13 @@ def create_base(directory: Path, *, clock: Clock, entropy: Entropy) -> None:
         if database_path(directory).exists():
             raise InvalidFieldError("base", f"there is a base at '{directory}' already")
         record = first_record(clock=clock, entropy=entropy)
-        create_database(directory, fill=partial(_fill, record=record))
+        create_database(directory, fill=partial(_fill, record=record, signer=HeadSigner(directory, entropy=entropy)))
 
 
-def _fill(database: sqlite3.Connection, *, record: CommitRecord) -> None:
+def _fill(database: sqlite3.Connection, *, record: CommitRecord, signer: HeadSigner) -> None:
+    signer.prepare(database, base_id=record.base_id, sequence=record.sequence)
+    record = msgspec.structs.replace(record, keys_hash=keys_hash(database))
+    signer.sign(database, record)
     record_hash = insert_record(database, record, state=CorpusState().state)
     begin_history(database, since=record.sequence, record_hash=bytes.fromhex(record_hash))
 
@@ -73,6 +79,7 @@ class EmbeddedWriter(SourceWriter):
         self._lock = WriterLock(directory, wait_ms=wait_ms)  # before the database: opening it to write may bring its schema up to date
         try:
             self._database = open_for_writing(directory)
+            self._signer = HeadSigner(directory, entropy=entropy)
             self._postings = PostingsBuilder(Tokeniser(language))
             self._staged: dict[SourceId, SourceDescriptor | None] = {}
             self._restart()
@@ -199,6 +206,7 @@ class EmbeddedWriter(SourceWriter):
         # Last, because the record hashes what the transaction has written so far.
         record, record_hash = seal(
             self._database,
+            signer=self._signer,
             parent=self._head,
             parent_hash=self._head_hash,
             log_size=self._log.size,
@@ -210,6 +218,28 @@ class EmbeddedWriter(SourceWriter):
         self._head, self._head_hash = record, record_hash
         self._staged.clear()
         return schema.summary_of(record, **planned.counts)
+
+    def rotate_key(self) -> SigningKey:
+        """Begin a new signing key, for which the present one vouches, as a commit of its own."""
+        with storage_errors(self._directory):
+            try:
+                self._database.execute("BEGIN IMMEDIATE")
+                self._signer.rotate(self._database, base_id=self._head.base_id, sequence=self._head.sequence + 1)
+                self._head, self._head_hash = seal(
+                    self._database,
+                    signer=self._signer,
+                    parent=self._head,
+                    parent_hash=self._head_hash,
+                    log_size=self._log.size,
+                    corpus=self._corpus,
+                    vectors=self._vectors.version,
+                    now=self._clock.now(),
+                )
+                self._database.execute("COMMIT")
+            except BaseException:
+                self._undo(None)
+                raise
+            return self._signer.settle(self._database)
 
     def _undo(self, segment: Path | None) -> None:
         """Go back to the version before; the error that brought us here is the one to report."""

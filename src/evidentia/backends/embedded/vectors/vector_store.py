@@ -23,6 +23,7 @@ from evidentia.backends.embedded.records.database import (
     select_in,
     storage_errors,
 )
+from evidentia.backends.embedded.records.head_signer import HeadSigner
 from evidentia.backends.embedded.records.live_set import LiveChunks
 from evidentia.backends.embedded.vectors.vector_arithmetic import checked, content_mark, vector_hash
 from evidentia.backends.embedded.vectors.vector_file import OpenFiles, insert_file, new_path, remove_unnamed_files, write_vectors
@@ -191,6 +192,7 @@ class EmbeddedVectors(VectorStore):
         ledger.store()
         return seal(
             database,
+            signer=HeadSigner(self._directory, entropy=self._entropy),
             parent=parent,
             parent_hash=parent_hash,
             log_size=parent.log_size,
