@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.ports import Governor
-    from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, VerifyReport
+    from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, SignedHead, SigningKey, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport, IngestProgress, IngestReport
     from evidentia.contracts.retrieval import SourceTrial, WarmReport
@@ -265,12 +265,23 @@ class Base:
         return self._portal.run(self._inner.why(receipt_id, chunk_id))
 
     def verify(self, target: str | FragmentExport | messages.EvidenceResponse | None = None) -> VerifyReport:
-        """Recompute custody of the whole base, of a document or chunk by its id, of an exported fragment, or of an answer."""
+        """Recompute custody of the whole base, of a document or chunk by its id, of an exported fragment, or of an answer.
+
+        An answer of this base is compared with its receipt, too.
+        """
         return self._portal.run(self._inner.verify(target))
 
     def export(self, chunk_id: str) -> FragmentExport:
         """Return a fragment with everything a stranger needs to check it offline."""
         return self._portal.run(self._inner.export(chunk_id))
+
+    def signed_head(self, sequence: int | None = None) -> SignedHead:
+        """Return the head of the log at a version, the newest by default, with the signature of the base and its public keys."""
+        return self._portal.run(self._inner.signed_head(sequence))
+
+    def rotate_key(self) -> SigningKey:
+        """Sign with a new key from now on, for which the present one vouches; the private part of that is destroyed."""
+        return self._portal.run(self._inner.rotate_key())
 
     def consistency(self, first_size: int) -> ConsistencyProof:
         """Return the proof that the event log of `first_size` entries is a prefix of the present one."""

@@ -23,7 +23,7 @@ from evidentia.contracts.policy_trials import Calibration, HistogramBar, ShadowC
 from evidentia.contracts.predicate_values import Number, Value
 from evidentia.contracts.predicates import And, Compare, Contains, Exists, In, Not, NotIn, Or, Predicate
 from evidentia.contracts.protocol import ReplyDrafted, ReplyFinding, TaskOpened, ToolAnswered, ToolAsked
-from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, DocumentCustody, FragmentExport, InclusionProof, IngestEvent, OriginDescriptor, OriginEntry, ProvenanceEntry, ProvenanceRecord, RetrievalContext, ToolStamp, TransformationEntry, TransformationRecord, TrustMetadata, VerifyReport
+from evidentia.contracts.provenance import BaseHead, BrokenLink, CommitRecord, ConsistencyProof, DocumentCustody, FragmentExport, InclusionProof, IngestEvent, OriginDescriptor, OriginEntry, ProvenanceEntry, ProvenanceRecord, RetrievalContext, SignedHead, SigningKey, ToolStamp, TransformationEntry, TransformationRecord, TrustMetadata, VerifyReport
 from evidentia.contracts.receipts import ReplayReport, WhyReport
 from evidentia.contracts.reports import CacheStats, DoctorReport, Finding, GcReport, IngestReport, SkippedInput, TierStats
 from evidentia.contracts.retrieval import ExternalCandidate, SourceTrial, WarmReport
@@ -48,6 +48,7 @@ CONVERSIONS: Final[Mapping[str, Row]] = {
     "AnnotationTarget": (AnnotationTarget, types_pb2.AnnotationTarget, writing.write_annotation_target, reading.read_annotation_target),
     "AuditEntry": (AuditEntry, types_pb2.AuditEntry, writing.write_audit_entry, reading.read_audit_entry),
     "AuditPage": (AuditPage, types_pb2.AuditPage, writing.write_audit_page, reading.read_audit_page),
+    "BaseHead": (BaseHead, types_pb2.BaseHead, writing.write_base_head, reading.read_base_head),
     "BatchClosed": (BatchClosed, types_pb2.BatchClosed, writing.write_batch_closed, reading.read_batch_closed),
     "BrokenLink": (BrokenLink, types_pb2.BrokenLink, writing.write_broken_link, reading.read_broken_link),
     "CacheStats": (CacheStats, types_pb2.CacheStats, writing.write_cache_stats, reading.read_cache_stats),
@@ -160,6 +161,8 @@ CONVERSIONS: Final[Mapping[str, Row]] = {
     "ShadowGroup": (ShadowGroup, types_pb2.ShadowGroup, writing.write_shadow_group, reading.read_shadow_group),
     "ShadowReport": (ShadowReport, types_pb2.ShadowReport, writing.write_shadow_report, reading.read_shadow_report),
     "SignalScores": (SignalScores, types_pb2.SignalScores, writing.write_signal_scores, reading.read_signal_scores),
+    "SignedHead": (SignedHead, types_pb2.SignedHead, writing.write_signed_head, reading.read_signed_head),
+    "SigningKey": (SigningKey, types_pb2.SigningKey, writing.write_signing_key, reading.read_signing_key),
     "SkippedInput": (SkippedInput, types_pb2.SkippedInput, writing.write_skipped_input, reading.read_skipped_input),
     "SourceAccessPolicy": (SourceAccessPolicy, types_pb2.SourceAccessPolicy, writing.write_source_access_policy, reading.read_source_access_policy),
     "SourceConnection": (SourceConnection, types_pb2.SourceConnection, writing.write_source_connection, reading.read_source_connection),

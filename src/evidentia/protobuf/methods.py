@@ -250,6 +250,17 @@ METHODS: Final = (
     ),
     Method(
         service="AdministrationService",
+        name="ShowSignedHead",
+        is_stream=False,
+        request=administration_service_pb2.ShowSignedHeadRequest,
+        response=administration_service_pb2.ShowSignedHeadResponse,
+        write_request=writing.write_show_signed_head_request,
+        read_request=reading.read_show_signed_head_request,
+        write_response=writing.write_show_signed_head_response,
+        read_response=reading.read_show_signed_head_response,
+    ),
+    Method(
+        service="AdministrationService",
         name="VerifyBase",
         is_stream=False,
         request=administration_service_pb2.VerifyBaseRequest,

@@ -33,6 +33,7 @@ from evidentia.protobuf.words import (
     GOVERNANCE_MODE_WORDS,
     JUDGE_STATUS_WORDS,
     LATENCY_TIER_WORDS,
+    ON_TIMEOUT_WORDS,
     PHASE_WORDS,
     POLICY_ACTION_WORDS,
     POSTURE_WORDS,
@@ -148,6 +149,30 @@ def read_audit_page(it: types_pb2.AuditPage) -> Fields:
     }
     if (next_cursor_ := it.next_cursor) or it.HasField("next_cursor"):
         fields["next_cursor"] = next_cursor_
+    return fields
+
+
+def read_base_head(it: types_pb2.BaseHead) -> Fields:
+    """Return what the message says."""
+    fields: Fields = {}
+    if (custody_format_ := it.custody_format) or it.HasField("custody_format"):
+        fields["custody_format"] = custody_format_
+    if (base_id_ := it.base_id) or it.HasField("base_id"):
+        fields["base_id"] = base_id_
+    if (sequence_ := it.sequence) or it.HasField("sequence"):
+        fields["sequence"] = sequence_
+    if (committed_at_ := it.committed_at) or it.HasField("committed_at"):
+        fields["committed_at"] = committed_at_
+    if (evidence_state_ := it.evidence_state) or it.HasField("evidence_state"):
+        fields["evidence_state"] = evidence_state_
+    if (log_size_ := it.log_size) or it.HasField("log_size"):
+        fields["log_size"] = log_size_
+    if (log_root_ := it.log_root) or it.HasField("log_root"):
+        fields["log_root"] = log_root_
+    if (commit_hash_ := it.commit_hash) or it.HasField("commit_hash"):
+        fields["commit_hash"] = commit_hash_
+    if (public_key_ := it.public_key) or it.HasField("public_key"):
+        fields["public_key"] = public_key_
     return fields
 
 
@@ -354,6 +379,8 @@ def read_commit_record(it: types_pb2.CommitRecord) -> Fields:
         fields["vectors"] = vectors_
     if (vector_files_hash_ := it.vector_files_hash):
         fields["vector_files_hash"] = vector_files_hash_
+    if (keys_hash_ := it.keys_hash):
+        fields["keys_hash"] = keys_hash_
     return fields
 
 
@@ -777,6 +804,7 @@ def read_evidence_response(it: types_pb2.EvidenceResponse) -> Fields:
         "policies": it.policies,
         "is_approximate": it.is_approximate,
         "tokens_used": it.tokens_used,
+        "response_hash": it.response_hash,
     }
     if (request_id_ := it.request_id) or it.HasField("request_id"):
         fields["request_id"] = request_id_
@@ -824,6 +852,8 @@ def read_evidence_response(it: types_pb2.EvidenceResponse) -> Fields:
         fields["degraded"] = [*it.degraded]
     if it.stage_latencies_ms:
         fields["stage_latencies_ms"] = dict(it.stage_latencies_ms)
+    if (custody_format_ := it.custody_format) or it.HasField("custody_format"):
+        fields["custody_format"] = custody_format_
     return fields
 
 
@@ -907,6 +937,7 @@ def read_fragment_export(it: types_pb2.FragmentExport) -> Fields:
     """Return what the message says."""
     fields: Fields = {
         "provenance_chain": [read_provenance_entry(each) for each in it.provenance_chain],
+        "export_hash": it.export_hash,
     }
     if (format_ := it.format) or it.HasField("format"):
         fields["format"] = format_
@@ -934,6 +965,8 @@ def read_fragment_export(it: types_pb2.FragmentExport) -> Fields:
         fields["commit_hash"] = commit_hash_
     if (is_live_ := it.is_live) or it.HasField("is_live"):
         fields["is_live"] = is_live_
+    if it.HasField("head"):
+        fields["head"] = read_signed_head(it.head)
     return fields
 
 
@@ -1747,6 +1780,7 @@ def read_receipt_view(it: types_pb2.ReceiptView) -> Fields:
     """Return what the message says."""
     fields: Fields = {
         "fragments": [*it.fragments],
+        "response_hash": it.response_hash,
     }
     if (receipt_id_ := it.receipt_id) or it.HasField("receipt_id"):
         fields["receipt_id"] = receipt_id_
@@ -1768,6 +1802,8 @@ def read_receipt_view(it: types_pb2.ReceiptView) -> Fields:
         fields["config_hash"] = config_hash_
     if (result_hash_ := it.result_hash) or it.HasField("result_hash"):
         fields["result_hash"] = result_hash_
+    if (custody_format_ := it.custody_format) or it.HasField("custody_format"):
+        fields["custody_format"] = custody_format_
     return fields
 
 
@@ -2220,6 +2256,34 @@ def read_signal_scores(it: types_pb2.SignalScores) -> Fields:
         fields["reranked"] = reranked_
     if (dense_ := it.dense) or it.HasField("dense"):
         fields["dense"] = dense_
+    return fields
+
+
+def read_signed_head(it: types_pb2.SignedHead) -> Fields:
+    """Return what the message says."""
+    fields: Fields = {
+        "keys": [read_signing_key(each) for each in it.keys],
+    }
+    if it.HasField("head"):
+        fields["head"] = read_base_head(it.head)
+    if (signature_ := it.signature) or it.HasField("signature"):
+        fields["signature"] = signature_
+    return fields
+
+
+def read_signing_key(it: types_pb2.SigningKey) -> Fields:
+    """Return what the message says."""
+    fields: Fields = {}
+    if (base_id_ := it.base_id) or it.HasField("base_id"):
+        fields["base_id"] = base_id_
+    if (sequence_ := it.sequence) or it.HasField("sequence"):
+        fields["sequence"] = sequence_
+    if (public_key_ := it.public_key) or it.HasField("public_key"):
+        fields["public_key"] = public_key_
+    if (previous_ := it.previous) or it.HasField("previous"):
+        fields["previous"] = previous_
+    if (signature_ := it.signature) or it.HasField("signature"):
+        fields["signature"] = signature_
     return fields
 
 
@@ -3016,6 +3080,7 @@ def read_verify_report(it: types_pb2.VerifyReport) -> Fields:
         "documents": it.documents,
         "events": it.events,
         "commits": it.commits,
+        "signed_by": it.signed_by,
     }
     if (ok_ := it.ok) or it.HasField("ok"):
         fields["ok"] = ok_
@@ -3023,6 +3088,8 @@ def read_verify_report(it: types_pb2.VerifyReport) -> Fields:
         fields["target"] = target_
     if it.broken:
         fields["broken"] = [read_broken_link(each) for each in it.broken]
+    if (custody_format_ := it.custody_format) or it.HasField("custody_format"):
+        fields["custody_format"] = custody_format_
     return fields
 
 
@@ -3378,6 +3445,19 @@ def read_show_secret_response(it: administration_service_pb2.ShowSecretResponse)
     return read_secret_kept(it.secret_kept)
 
 
+def read_show_signed_head_request(it: administration_service_pb2.ShowSignedHeadRequest) -> Fields:
+    """Return what the message says."""
+    fields: Fields = {}
+    if (sequence_ := it.sequence) or it.HasField("sequence"):
+        fields["sequence"] = sequence_
+    return fields
+
+
+def read_show_signed_head_response(it: administration_service_pb2.ShowSignedHeadResponse) -> Any:
+    """Return what the message says."""
+    return read_signed_head(it.signed_head)
+
+
 def read_verify_base_request(it: administration_service_pb2.VerifyBaseRequest) -> Fields:
     """Return what the message says."""
     del it
@@ -3723,6 +3803,8 @@ def read_retrieve_request(it: evidence_service_pb2.RetrieveRequest) -> Fields:
         fields["tokenizer"] = tokenizer_
     if (receipt_ := it.receipt) != True and (receipt_ or it.HasField("receipt")):
         fields["receipt"] = receipt_
+    if (on_timeout_ := it.on_timeout):
+        fields["on_timeout"] = ON_TIMEOUT_WORDS[on_timeout_]
     return fields
 
 
@@ -3794,6 +3876,8 @@ def read_retrieve_stream_request(it: evidence_service_pb2.RetrieveStreamRequest)
         fields["tokenizer"] = tokenizer_
     if (receipt_ := it.receipt) != True and (receipt_ or it.HasField("receipt")):
         fields["receipt"] = receipt_
+    if (on_timeout_ := it.on_timeout):
+        fields["on_timeout"] = ON_TIMEOUT_WORDS[on_timeout_]
     return fields
 
 

@@ -217,6 +217,13 @@ LATENCY_TIER_NUMBERS: Final = {
 }
 LATENCY_TIER_WORDS: Final = Words({number: word for word, number in LATENCY_TIER_NUMBERS.items()})
 
+ON_TIMEOUT_NUMBERS: Final = {
+    "degrade": 1,
+    "wait": 2,
+    "refuse": 3,
+}
+ON_TIMEOUT_WORDS: Final = Words({number: word for word, number in ON_TIMEOUT_NUMBERS.items()})
+
 PHASE_NUMBERS: Final = {
     "before_workflow": 1,
     "mid_execution": 2,

@@ -40,6 +40,7 @@ from evidentia.protobuf.words import (
     GOVERNANCE_MODE_NUMBERS,
     JUDGE_STATUS_NUMBERS,
     LATENCY_TIER_NUMBERS,
+    ON_TIMEOUT_NUMBERS,
     PHASE_NUMBERS,
     POLICY_ACTION_NUMBERS,
     POSTURE_NUMBERS,
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.predicate_values import Value
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.protocol import ReplyFinding
-    from evidentia.contracts.provenance import BrokenLink, CommitRecord, ConsistencyProof, DocumentCustody, FragmentExport, InclusionProof, IngestEvent, OriginDescriptor, ProvenanceEntry, ProvenanceRecord, RetrievalContext, ToolStamp, TransformationRecord, TrustMetadata, VerifyReport
+    from evidentia.contracts.provenance import BaseHead, BrokenLink, CommitRecord, ConsistencyProof, DocumentCustody, FragmentExport, InclusionProof, IngestEvent, OriginDescriptor, ProvenanceEntry, ProvenanceRecord, RetrievalContext, SignedHead, SigningKey, ToolStamp, TransformationRecord, TrustMetadata, VerifyReport
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import CacheStats, DoctorReport, Finding, GcReport, IngestReport, SkippedInput, TierStats
     from evidentia.contracts.retrieval import ExternalCandidate, SourceTrial, WarmReport
@@ -157,6 +158,21 @@ def write_audit_page(it: AuditPage) -> Fields:
     return {
         "changes": [write_audit_entry(each) for each in it.changes],
         "next_cursor": it.next_cursor,
+    }
+
+
+def write_base_head(it: BaseHead) -> Fields:
+    """Return the fields of the message."""
+    return {
+        "custody_format": it.custody_format,
+        "base_id": it.base_id,
+        "sequence": it.sequence,
+        "committed_at": moment(it.committed_at),
+        "evidence_state": it.evidence_state,
+        "log_size": it.log_size,
+        "log_root": it.log_root,
+        "commit_hash": it.commit_hash,
+        "public_key": it.public_key,
     }
 
 
@@ -300,6 +316,7 @@ def write_commit_record(it: CommitRecord) -> Fields:
         "roots_hash": it.roots_hash,
         "vectors": it.vectors,
         "vector_files_hash": it.vector_files_hash,
+        "keys_hash": it.keys_hash,
     }
 
 
@@ -616,6 +633,8 @@ def write_evidence_response(it: EvidenceResponse) -> Fields:
         "is_approximate": it.is_approximate,
         "stage_latencies_ms": it.stage_latencies_ms,
         "tokens_used": it.tokens_used,
+        "custody_format": it.custody_format,
+        "response_hash": it.response_hash,
     }
 
 
@@ -686,6 +705,8 @@ def write_fragment_export(it: FragmentExport) -> Fields:
         "commit": write_commit_record(it.commit),
         "commit_hash": it.commit_hash,
         "is_live": it.is_live,
+        "head": None if (head_ := it.head) is None else write_signed_head(head_),
+        "export_hash": it.export_hash,
     }
 
 
@@ -1262,6 +1283,8 @@ def write_receipt_view(it: ReceiptView) -> Fields:
         "config_hash": it.config_hash,
         "result_hash": it.result_hash,
         "fragments": it.fragments,
+        "custody_format": it.custody_format,
+        "response_hash": it.response_hash,
     }
 
 
@@ -1561,6 +1584,26 @@ def write_signal_scores(it: SignalScores) -> Fields:
         "reranked": it.reranked,
         "lexical": it.lexical,
         "dense": it.dense,
+    }
+
+
+def write_signed_head(it: SignedHead) -> Fields:
+    """Return the fields of the message."""
+    return {
+        "head": write_base_head(it.head),
+        "signature": it.signature,
+        "keys": [write_signing_key(each) for each in it.keys],
+    }
+
+
+def write_signing_key(it: SigningKey) -> Fields:
+    """Return the fields of the message."""
+    return {
+        "base_id": it.base_id,
+        "sequence": it.sequence,
+        "public_key": it.public_key,
+        "previous": it.previous,
+        "signature": it.signature,
     }
 
 
@@ -2128,6 +2171,8 @@ def write_verify_report(it: VerifyReport) -> Fields:
         "events": it.events,
         "commits": it.commits,
         "broken": [write_broken_link(each) for each in it.broken],
+        "custody_format": it.custody_format,
+        "signed_by": it.signed_by,
     }
 
 
@@ -2427,6 +2472,18 @@ def write_show_secret_response(it: Any) -> Fields:
     return {"secret_kept": write_secret_kept(it)}
 
 
+def write_show_signed_head_request(it: Any) -> Fields:
+    """Return the fields of the message."""
+    return {
+        "sequence": it.sequence,
+    }
+
+
+def write_show_signed_head_response(it: Any) -> Fields:
+    """Return the fields of the message."""
+    return {"signed_head": write_signed_head(it)}
+
+
 def write_verify_base_request(it: Any) -> Fields:
     """Return the fields of the message."""
     return {
@@ -2675,7 +2732,7 @@ def write_retrieve_request(it: Any) -> Fields:
         "source_policy": write_source_policy(it.source_policy),
         "token_budget": it.token_budget,
         "latency_deadline_ms": it.latency_deadline_ms,
-        "ranking_weights": write_ranking_weights(it.ranking_weights),
+        "ranking_weights": None if (ranking_weights_ := it.ranking_weights) is None else write_ranking_weights(ranking_weights_),
         "diversity_constraint": it.diversity_constraint,
         "provenance_required": it.provenance_required,
         "session_context": it.session_context,
@@ -2701,6 +2758,7 @@ def write_retrieve_request(it: Any) -> Fields:
         "rerank": it.rerank,
         "tokenizer": it.tokenizer,
         "receipt": it.receipt,
+        "on_timeout": ON_TIMEOUT_NUMBERS[it.on_timeout],
     }
 
 
@@ -2716,7 +2774,7 @@ def write_retrieve_stream_request(it: Any) -> Fields:
         "source_policy": write_source_policy(it.source_policy),
         "token_budget": it.token_budget,
         "latency_deadline_ms": it.latency_deadline_ms,
-        "ranking_weights": write_ranking_weights(it.ranking_weights),
+        "ranking_weights": None if (ranking_weights_ := it.ranking_weights) is None else write_ranking_weights(ranking_weights_),
         "diversity_constraint": it.diversity_constraint,
         "provenance_required": it.provenance_required,
         "session_context": it.session_context,
@@ -2742,6 +2800,7 @@ def write_retrieve_stream_request(it: Any) -> Fields:
         "rerank": it.rerank,
         "tokenizer": it.tokenizer,
         "receipt": it.receipt,
+        "on_timeout": ON_TIMEOUT_NUMBERS[it.on_timeout],
     }
 
 

@@ -237,6 +237,18 @@ class ShowSecretResponse(_message.Message):
     secret_kept: _types_pb2.SecretKept
     def __init__(self, secret_kept: _Optional[_Union[_types_pb2.SecretKept, _Mapping[str, object]]] = ...) -> None: ...
 
+class ShowSignedHeadRequest(_message.Message):
+    __slots__ = ("sequence",)
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    def __init__(self, sequence: _Optional[int] = ...) -> None: ...
+
+class ShowSignedHeadResponse(_message.Message):
+    __slots__ = ("signed_head",)
+    SIGNED_HEAD_FIELD_NUMBER: _ClassVar[int]
+    signed_head: _types_pb2.SignedHead
+    def __init__(self, signed_head: _Optional[_Union[_types_pb2.SignedHead, _Mapping[str, object]]] = ...) -> None: ...
+
 class VerifyBaseRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -252,7 +252,7 @@ class ReplayResponse(_message.Message):
     def __init__(self, replay_report: _Optional[_Union[_types_pb2.ReplayReport, _Mapping[str, object]]] = ...) -> None: ...
 
 class RetrieveRequest(_message.Message):
-    __slots__ = ("query", "source_policy", "token_budget", "latency_deadline_ms", "ranking_weights", "diversity_constraint", "provenance_required", "session_context", "as_of", "corpus_version", "evidence_state", "principal", "agent_name", "turns", "task", "time_window", "filter", "facets", "mode", "fusion", "limit", "cost_budget_micros", "max_staleness_ms", "governance", "explain", "without", "early_stop", "rerank", "tokenizer", "receipt")
+    __slots__ = ("query", "source_policy", "token_budget", "latency_deadline_ms", "ranking_weights", "diversity_constraint", "provenance_required", "session_context", "as_of", "corpus_version", "evidence_state", "principal", "agent_name", "turns", "task", "time_window", "filter", "facets", "mode", "fusion", "limit", "cost_budget_micros", "max_staleness_ms", "governance", "explain", "without", "early_stop", "rerank", "tokenizer", "receipt", "on_timeout")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     SOURCE_POLICY_FIELD_NUMBER: _ClassVar[int]
     TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
@@ -283,6 +283,7 @@ class RetrieveRequest(_message.Message):
     RERANK_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_FIELD_NUMBER: _ClassVar[int]
     RECEIPT_FIELD_NUMBER: _ClassVar[int]
+    ON_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     query: _types_pb2.DecomposedQueryOrText
     source_policy: _types_pb2.SourcePolicy
     token_budget: int
@@ -313,7 +314,8 @@ class RetrieveRequest(_message.Message):
     rerank: bool
     tokenizer: str
     receipt: bool
-    def __init__(self, query: _Optional[_Union[_types_pb2.DecomposedQueryOrText, _Mapping[str, object]]] = ..., source_policy: _Optional[_Union[_types_pb2.SourcePolicy, _Mapping[str, object]]] = ..., token_budget: _Optional[int] = ..., latency_deadline_ms: _Optional[int] = ..., ranking_weights: _Optional[_Union[_types_pb2.RankingWeights, _Mapping[str, object]]] = ..., diversity_constraint: _Optional[float] = ..., provenance_required: bool = ..., session_context: _Optional[str] = ..., as_of: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., principal: _Optional[_Union[_types_pb2.Principal, _Mapping[str, object]]] = ..., agent_name: _Optional[str] = ..., turns: _Optional[_Iterable[_Union[_types_pb2.Turn, _Mapping[str, object]]]] = ..., task: _Optional[_Union[_types_pb2.Task, _Mapping[str, object]]] = ..., time_window: _Optional[_Union[_types_pb2.TimeWindow, _Mapping[str, object]]] = ..., filter: _Optional[_Union[_types_pb2.PredicateOrText, _Mapping[str, object]]] = ..., facets: _Optional[_Iterable[str]] = ..., mode: _Optional[_Union[_types_pb2.RetrievalMode, str]] = ..., fusion: _Optional[_Union[_types_pb2.FusionMethod, str]] = ..., limit: _Optional[int] = ..., cost_budget_micros: _Optional[int] = ..., max_staleness_ms: _Optional[int] = ..., governance: _Optional[_Union[_types_pb2.GovernanceMode, str]] = ..., explain: bool = ..., without: _Optional[_Iterable[_Union[_types_pb2.QueryStepName, str]]] = ..., early_stop: bool = ..., rerank: bool = ..., tokenizer: _Optional[str] = ..., receipt: bool = ...) -> None: ...
+    on_timeout: _types_pb2.OnTimeout
+    def __init__(self, query: _Optional[_Union[_types_pb2.DecomposedQueryOrText, _Mapping[str, object]]] = ..., source_policy: _Optional[_Union[_types_pb2.SourcePolicy, _Mapping[str, object]]] = ..., token_budget: _Optional[int] = ..., latency_deadline_ms: _Optional[int] = ..., ranking_weights: _Optional[_Union[_types_pb2.RankingWeights, _Mapping[str, object]]] = ..., diversity_constraint: _Optional[float] = ..., provenance_required: bool = ..., session_context: _Optional[str] = ..., as_of: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., principal: _Optional[_Union[_types_pb2.Principal, _Mapping[str, object]]] = ..., agent_name: _Optional[str] = ..., turns: _Optional[_Iterable[_Union[_types_pb2.Turn, _Mapping[str, object]]]] = ..., task: _Optional[_Union[_types_pb2.Task, _Mapping[str, object]]] = ..., time_window: _Optional[_Union[_types_pb2.TimeWindow, _Mapping[str, object]]] = ..., filter: _Optional[_Union[_types_pb2.PredicateOrText, _Mapping[str, object]]] = ..., facets: _Optional[_Iterable[str]] = ..., mode: _Optional[_Union[_types_pb2.RetrievalMode, str]] = ..., fusion: _Optional[_Union[_types_pb2.FusionMethod, str]] = ..., limit: _Optional[int] = ..., cost_budget_micros: _Optional[int] = ..., max_staleness_ms: _Optional[int] = ..., governance: _Optional[_Union[_types_pb2.GovernanceMode, str]] = ..., explain: bool = ..., without: _Optional[_Iterable[_Union[_types_pb2.QueryStepName, str]]] = ..., early_stop: bool = ..., rerank: bool = ..., tokenizer: _Optional[str] = ..., receipt: bool = ..., on_timeout: _Optional[_Union[_types_pb2.OnTimeout, str]] = ...) -> None: ...
 
 class RetrieveResponse(_message.Message):
     __slots__ = ("evidence_response",)
@@ -322,7 +324,7 @@ class RetrieveResponse(_message.Message):
     def __init__(self, evidence_response: _Optional[_Union[_types_pb2.EvidenceResponse, _Mapping[str, object]]] = ...) -> None: ...
 
 class RetrieveStreamRequest(_message.Message):
-    __slots__ = ("query", "source_policy", "token_budget", "latency_deadline_ms", "ranking_weights", "diversity_constraint", "provenance_required", "session_context", "as_of", "corpus_version", "evidence_state", "principal", "agent_name", "turns", "task", "time_window", "filter", "facets", "mode", "fusion", "limit", "cost_budget_micros", "max_staleness_ms", "governance", "explain", "without", "early_stop", "rerank", "tokenizer", "receipt")
+    __slots__ = ("query", "source_policy", "token_budget", "latency_deadline_ms", "ranking_weights", "diversity_constraint", "provenance_required", "session_context", "as_of", "corpus_version", "evidence_state", "principal", "agent_name", "turns", "task", "time_window", "filter", "facets", "mode", "fusion", "limit", "cost_budget_micros", "max_staleness_ms", "governance", "explain", "without", "early_stop", "rerank", "tokenizer", "receipt", "on_timeout")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     SOURCE_POLICY_FIELD_NUMBER: _ClassVar[int]
     TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
@@ -353,6 +355,7 @@ class RetrieveStreamRequest(_message.Message):
     RERANK_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_FIELD_NUMBER: _ClassVar[int]
     RECEIPT_FIELD_NUMBER: _ClassVar[int]
+    ON_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     query: _types_pb2.DecomposedQueryOrText
     source_policy: _types_pb2.SourcePolicy
     token_budget: int
@@ -383,7 +386,8 @@ class RetrieveStreamRequest(_message.Message):
     rerank: bool
     tokenizer: str
     receipt: bool
-    def __init__(self, query: _Optional[_Union[_types_pb2.DecomposedQueryOrText, _Mapping[str, object]]] = ..., source_policy: _Optional[_Union[_types_pb2.SourcePolicy, _Mapping[str, object]]] = ..., token_budget: _Optional[int] = ..., latency_deadline_ms: _Optional[int] = ..., ranking_weights: _Optional[_Union[_types_pb2.RankingWeights, _Mapping[str, object]]] = ..., diversity_constraint: _Optional[float] = ..., provenance_required: bool = ..., session_context: _Optional[str] = ..., as_of: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., principal: _Optional[_Union[_types_pb2.Principal, _Mapping[str, object]]] = ..., agent_name: _Optional[str] = ..., turns: _Optional[_Iterable[_Union[_types_pb2.Turn, _Mapping[str, object]]]] = ..., task: _Optional[_Union[_types_pb2.Task, _Mapping[str, object]]] = ..., time_window: _Optional[_Union[_types_pb2.TimeWindow, _Mapping[str, object]]] = ..., filter: _Optional[_Union[_types_pb2.PredicateOrText, _Mapping[str, object]]] = ..., facets: _Optional[_Iterable[str]] = ..., mode: _Optional[_Union[_types_pb2.RetrievalMode, str]] = ..., fusion: _Optional[_Union[_types_pb2.FusionMethod, str]] = ..., limit: _Optional[int] = ..., cost_budget_micros: _Optional[int] = ..., max_staleness_ms: _Optional[int] = ..., governance: _Optional[_Union[_types_pb2.GovernanceMode, str]] = ..., explain: bool = ..., without: _Optional[_Iterable[_Union[_types_pb2.QueryStepName, str]]] = ..., early_stop: bool = ..., rerank: bool = ..., tokenizer: _Optional[str] = ..., receipt: bool = ...) -> None: ...
+    on_timeout: _types_pb2.OnTimeout
+    def __init__(self, query: _Optional[_Union[_types_pb2.DecomposedQueryOrText, _Mapping[str, object]]] = ..., source_policy: _Optional[_Union[_types_pb2.SourcePolicy, _Mapping[str, object]]] = ..., token_budget: _Optional[int] = ..., latency_deadline_ms: _Optional[int] = ..., ranking_weights: _Optional[_Union[_types_pb2.RankingWeights, _Mapping[str, object]]] = ..., diversity_constraint: _Optional[float] = ..., provenance_required: bool = ..., session_context: _Optional[str] = ..., as_of: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., principal: _Optional[_Union[_types_pb2.Principal, _Mapping[str, object]]] = ..., agent_name: _Optional[str] = ..., turns: _Optional[_Iterable[_Union[_types_pb2.Turn, _Mapping[str, object]]]] = ..., task: _Optional[_Union[_types_pb2.Task, _Mapping[str, object]]] = ..., time_window: _Optional[_Union[_types_pb2.TimeWindow, _Mapping[str, object]]] = ..., filter: _Optional[_Union[_types_pb2.PredicateOrText, _Mapping[str, object]]] = ..., facets: _Optional[_Iterable[str]] = ..., mode: _Optional[_Union[_types_pb2.RetrievalMode, str]] = ..., fusion: _Optional[_Union[_types_pb2.FusionMethod, str]] = ..., limit: _Optional[int] = ..., cost_budget_micros: _Optional[int] = ..., max_staleness_ms: _Optional[int] = ..., governance: _Optional[_Union[_types_pb2.GovernanceMode, str]] = ..., explain: bool = ..., without: _Optional[_Iterable[_Union[_types_pb2.QueryStepName, str]]] = ..., early_stop: bool = ..., rerank: bool = ..., tokenizer: _Optional[str] = ..., receipt: bool = ..., on_timeout: _Optional[_Union[_types_pb2.OnTimeout, str]] = ...) -> None: ...
 
 class RetrieveStreamResponse(_message.Message):
     __slots__ = ("stream_event",)

@@ -208,6 +208,13 @@ class LatencyTier(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LATENCY_TIER_COLD: _ClassVar[LatencyTier]
     LATENCY_TIER_ARCHIVE: _ClassVar[LatencyTier]
 
+class OnTimeout(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ON_TIMEOUT_UNSPECIFIED: _ClassVar[OnTimeout]
+    ON_TIMEOUT_DEGRADE: _ClassVar[OnTimeout]
+    ON_TIMEOUT_WAIT: _ClassVar[OnTimeout]
+    ON_TIMEOUT_REFUSE: _ClassVar[OnTimeout]
+
 class Phase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PHASE_UNSPECIFIED: _ClassVar[Phase]
@@ -523,6 +530,10 @@ LATENCY_TIER_HOT: LatencyTier
 LATENCY_TIER_WARM: LatencyTier
 LATENCY_TIER_COLD: LatencyTier
 LATENCY_TIER_ARCHIVE: LatencyTier
+ON_TIMEOUT_UNSPECIFIED: OnTimeout
+ON_TIMEOUT_DEGRADE: OnTimeout
+ON_TIMEOUT_WAIT: OnTimeout
+ON_TIMEOUT_REFUSE: OnTimeout
 PHASE_UNSPECIFIED: Phase
 PHASE_BEFORE_WORKFLOW: Phase
 PHASE_MID_EXECUTION: Phase
@@ -745,6 +756,28 @@ class AuditPage(_message.Message):
     next_cursor: str
     def __init__(self, changes: _Optional[_Iterable[_Union[AuditEntry, _Mapping[str, object]]]] = ..., next_cursor: _Optional[str] = ...) -> None: ...
 
+class BaseHead(_message.Message):
+    __slots__ = ("custody_format", "base_id", "sequence", "committed_at", "evidence_state", "log_size", "log_root", "commit_hash", "public_key")
+    CUSTODY_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    BASE_ID_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_AT_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_STATE_FIELD_NUMBER: _ClassVar[int]
+    LOG_SIZE_FIELD_NUMBER: _ClassVar[int]
+    LOG_ROOT_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_HASH_FIELD_NUMBER: _ClassVar[int]
+    PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    custody_format: int
+    base_id: str
+    sequence: int
+    committed_at: str
+    evidence_state: str
+    log_size: int
+    log_root: str
+    commit_hash: str
+    public_key: str
+    def __init__(self, custody_format: _Optional[int] = ..., base_id: _Optional[str] = ..., sequence: _Optional[int] = ..., committed_at: _Optional[str] = ..., evidence_state: _Optional[str] = ..., log_size: _Optional[int] = ..., log_root: _Optional[str] = ..., commit_hash: _Optional[str] = ..., public_key: _Optional[str] = ...) -> None: ...
+
 class BatchClosed(_message.Message):
     __slots__ = ("span", "batch")
     SPAN_FIELD_NUMBER: _ClassVar[int]
@@ -894,7 +927,7 @@ class ChunkList(_message.Message):
     def __init__(self, chunks: _Optional[_Iterable[_Union[StoredChunk, _Mapping[str, object]]]] = ...) -> None: ...
 
 class CommitRecord(_message.Message):
-    __slots__ = ("sequence", "parent", "base_id", "committed_at", "corpus_version", "evidence_state", "log_size", "log_root", "oldest_readable", "segments_hash", "sources_hash", "roots_hash", "vectors", "vector_files_hash")
+    __slots__ = ("sequence", "parent", "base_id", "committed_at", "corpus_version", "evidence_state", "log_size", "log_root", "oldest_readable", "segments_hash", "sources_hash", "roots_hash", "vectors", "vector_files_hash", "keys_hash")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     BASE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -909,6 +942,7 @@ class CommitRecord(_message.Message):
     ROOTS_HASH_FIELD_NUMBER: _ClassVar[int]
     VECTORS_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FILES_HASH_FIELD_NUMBER: _ClassVar[int]
+    KEYS_HASH_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     parent: str
     base_id: str
@@ -923,7 +957,8 @@ class CommitRecord(_message.Message):
     roots_hash: str
     vectors: str
     vector_files_hash: str
-    def __init__(self, sequence: _Optional[int] = ..., parent: _Optional[str] = ..., base_id: _Optional[str] = ..., committed_at: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., log_size: _Optional[int] = ..., log_root: _Optional[str] = ..., oldest_readable: _Optional[int] = ..., segments_hash: _Optional[str] = ..., sources_hash: _Optional[str] = ..., roots_hash: _Optional[str] = ..., vectors: _Optional[str] = ..., vector_files_hash: _Optional[str] = ...) -> None: ...
+    keys_hash: str
+    def __init__(self, sequence: _Optional[int] = ..., parent: _Optional[str] = ..., base_id: _Optional[str] = ..., committed_at: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., log_size: _Optional[int] = ..., log_root: _Optional[str] = ..., oldest_readable: _Optional[int] = ..., segments_hash: _Optional[str] = ..., sources_hash: _Optional[str] = ..., roots_hash: _Optional[str] = ..., vectors: _Optional[str] = ..., vector_files_hash: _Optional[str] = ..., keys_hash: _Optional[str] = ...) -> None: ...
 
 class CommitSummary(_message.Message):
     __slots__ = ("sequence", "corpus_version", "evidence_state", "log_size", "log_root", "committed_at", "added", "changed", "removed", "access_changed")
@@ -1333,7 +1368,7 @@ class EvidenceFragment(_message.Message):
     def __init__(self, content: _Optional[str] = ..., source_id: _Optional[str] = ..., document_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., content_hash: _Optional[str] = ..., position: _Optional[int] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., score: _Optional[int] = ..., scores: _Optional[_Union[SignalScores, _Mapping[str, object]]] = ..., extraction_timestamp: _Optional[str] = ..., confidence: _Optional[float] = ..., authority_tier: _Optional[_Union[AuthorityTier, str]] = ..., relevance_score: _Optional[float] = ..., provenance_chain: _Optional[_Iterable[_Union[ProvenanceEntry, _Mapping[str, object]]]] = ..., retrieval_context: _Optional[_Union[RetrievalContext, _Mapping[str, object]]] = ..., trust_metadata: _Optional[_Union[TrustMetadata, _Mapping[str, object]]] = ..., annotations: _Optional[_Iterable[_Union[Annotation, _Mapping[str, object]]]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., event: _Optional[_Union[IngestEvent, _Mapping[str, object]]] = ..., inclusion: _Optional[_Union[InclusionProof, _Mapping[str, object]]] = ..., is_live: bool = ..., explanation: _Optional[_Iterable[_Union[TermScore, _Mapping[str, object]]]] = ..., token_count: _Optional[int] = ..., is_truncated: bool = ..., cut_off: _Optional[str] = ..., flags: _Optional[_Iterable[str]] = ..., pages: _Optional[_Iterable[int]] = ..., images: _Optional[_Iterable[_Union[FragmentImage, _Mapping[str, object]]]] = ...) -> None: ...
 
 class EvidenceResponse(_message.Message):
-    __slots__ = ("request_id", "fragments", "total_candidates", "latency_ms", "source_coverage", "truncation_applied", "cache_hit_ratio", "corpus_version", "evidence_state", "config_hash", "result_hash", "receipt_id", "request_hash", "as_of", "commit", "commit_hash", "decisions", "understanding", "facets", "conflicts", "withheld", "policies", "governance", "degraded", "is_approximate", "stage_latencies_ms", "tokens_used")
+    __slots__ = ("request_id", "fragments", "total_candidates", "latency_ms", "source_coverage", "truncation_applied", "cache_hit_ratio", "corpus_version", "evidence_state", "config_hash", "result_hash", "receipt_id", "request_hash", "as_of", "commit", "commit_hash", "decisions", "understanding", "facets", "conflicts", "withheld", "policies", "governance", "degraded", "is_approximate", "stage_latencies_ms", "tokens_used", "custody_format", "response_hash")
     class SourceCoverageEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1382,6 +1417,8 @@ class EvidenceResponse(_message.Message):
     IS_APPROXIMATE_FIELD_NUMBER: _ClassVar[int]
     STAGE_LATENCIES_MS_FIELD_NUMBER: _ClassVar[int]
     TOKENS_USED_FIELD_NUMBER: _ClassVar[int]
+    CUSTODY_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_HASH_FIELD_NUMBER: _ClassVar[int]
     request_id: str
     fragments: _containers.RepeatedCompositeFieldContainer[EvidenceFragment]
     total_candidates: int
@@ -1409,7 +1446,9 @@ class EvidenceResponse(_message.Message):
     is_approximate: bool
     stage_latencies_ms: _containers.ScalarMap[str, float]
     tokens_used: int
-    def __init__(self, request_id: _Optional[str] = ..., fragments: _Optional[_Iterable[_Union[EvidenceFragment, _Mapping[str, object]]]] = ..., total_candidates: _Optional[int] = ..., latency_ms: _Optional[float] = ..., source_coverage: _Optional[_Mapping[str, CoverageReport]] = ..., truncation_applied: bool = ..., cache_hit_ratio: _Optional[float] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., config_hash: _Optional[str] = ..., result_hash: _Optional[str] = ..., receipt_id: _Optional[str] = ..., request_hash: _Optional[str] = ..., as_of: _Optional[str] = ..., commit: _Optional[_Union[CommitRecord, _Mapping[str, object]]] = ..., commit_hash: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping[str, object]]]] = ..., understanding: _Optional[_Iterable[_Union[QueryStep, _Mapping[str, object]]]] = ..., facets: _Optional[_Mapping[str, IntegerMap]] = ..., conflicts: _Optional[_Iterable[_Union[Conflict, _Mapping[str, object]]]] = ..., withheld: _Optional[_Iterable[_Union[WithheldFragment, _Mapping[str, object]]]] = ..., policies: _Optional[str] = ..., governance: _Optional[_Iterable[_Union[GovernedFragment, _Mapping[str, object]]]] = ..., degraded: _Optional[_Iterable[str]] = ..., is_approximate: bool = ..., stage_latencies_ms: _Optional[_Mapping[str, float]] = ..., tokens_used: _Optional[int] = ...) -> None: ...
+    custody_format: int
+    response_hash: str
+    def __init__(self, request_id: _Optional[str] = ..., fragments: _Optional[_Iterable[_Union[EvidenceFragment, _Mapping[str, object]]]] = ..., total_candidates: _Optional[int] = ..., latency_ms: _Optional[float] = ..., source_coverage: _Optional[_Mapping[str, CoverageReport]] = ..., truncation_applied: bool = ..., cache_hit_ratio: _Optional[float] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., config_hash: _Optional[str] = ..., result_hash: _Optional[str] = ..., receipt_id: _Optional[str] = ..., request_hash: _Optional[str] = ..., as_of: _Optional[str] = ..., commit: _Optional[_Union[CommitRecord, _Mapping[str, object]]] = ..., commit_hash: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping[str, object]]]] = ..., understanding: _Optional[_Iterable[_Union[QueryStep, _Mapping[str, object]]]] = ..., facets: _Optional[_Mapping[str, IntegerMap]] = ..., conflicts: _Optional[_Iterable[_Union[Conflict, _Mapping[str, object]]]] = ..., withheld: _Optional[_Iterable[_Union[WithheldFragment, _Mapping[str, object]]]] = ..., policies: _Optional[str] = ..., governance: _Optional[_Iterable[_Union[GovernedFragment, _Mapping[str, object]]]] = ..., degraded: _Optional[_Iterable[str]] = ..., is_approximate: bool = ..., stage_latencies_ms: _Optional[_Mapping[str, float]] = ..., tokens_used: _Optional[int] = ..., custody_format: _Optional[int] = ..., response_hash: _Optional[str] = ...) -> None: ...
 
 class Exists(_message.Message):
     __slots__ = ("field",)
@@ -1487,7 +1526,7 @@ class Finding(_message.Message):
     def __init__(self, check: _Optional[str] = ..., ok: bool = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ...) -> None: ...
 
 class FragmentExport(_message.Message):
-    __slots__ = ("format", "chunk_id", "document_id", "source_id", "position", "start", "end", "content", "provenance_chain", "event", "inclusion", "commit", "commit_hash", "is_live")
+    __slots__ = ("format", "chunk_id", "document_id", "source_id", "position", "start", "end", "content", "provenance_chain", "event", "inclusion", "commit", "commit_hash", "is_live", "head", "export_hash")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     CHUNK_ID_FIELD_NUMBER: _ClassVar[int]
     DOCUMENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -1502,6 +1541,8 @@ class FragmentExport(_message.Message):
     COMMIT_FIELD_NUMBER: _ClassVar[int]
     COMMIT_HASH_FIELD_NUMBER: _ClassVar[int]
     IS_LIVE_FIELD_NUMBER: _ClassVar[int]
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    EXPORT_HASH_FIELD_NUMBER: _ClassVar[int]
     format: str
     chunk_id: str
     document_id: str
@@ -1516,7 +1557,9 @@ class FragmentExport(_message.Message):
     commit: CommitRecord
     commit_hash: str
     is_live: bool
-    def __init__(self, format: _Optional[str] = ..., chunk_id: _Optional[str] = ..., document_id: _Optional[str] = ..., source_id: _Optional[str] = ..., position: _Optional[int] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., content: _Optional[str] = ..., provenance_chain: _Optional[_Iterable[_Union[ProvenanceEntry, _Mapping[str, object]]]] = ..., event: _Optional[_Union[IngestEvent, _Mapping[str, object]]] = ..., inclusion: _Optional[_Union[InclusionProof, _Mapping[str, object]]] = ..., commit: _Optional[_Union[CommitRecord, _Mapping[str, object]]] = ..., commit_hash: _Optional[str] = ..., is_live: bool = ...) -> None: ...
+    head: SignedHead
+    export_hash: str
+    def __init__(self, format: _Optional[str] = ..., chunk_id: _Optional[str] = ..., document_id: _Optional[str] = ..., source_id: _Optional[str] = ..., position: _Optional[int] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., content: _Optional[str] = ..., provenance_chain: _Optional[_Iterable[_Union[ProvenanceEntry, _Mapping[str, object]]]] = ..., event: _Optional[_Union[IngestEvent, _Mapping[str, object]]] = ..., inclusion: _Optional[_Union[InclusionProof, _Mapping[str, object]]] = ..., commit: _Optional[_Union[CommitRecord, _Mapping[str, object]]] = ..., commit_hash: _Optional[str] = ..., is_live: bool = ..., head: _Optional[_Union[SignedHead, _Mapping[str, object]]] = ..., export_hash: _Optional[str] = ...) -> None: ...
 
 class FragmentImage(_message.Message):
     __slots__ = ("image_hash", "media_type", "name", "alt", "nearest_text")
@@ -2289,7 +2332,7 @@ class RankingWeights(_message.Message):
     def __init__(self, relevance: _Optional[float] = ..., authority: _Optional[float] = ..., freshness: _Optional[float] = ..., utility: _Optional[float] = ...) -> None: ...
 
 class ReceiptView(_message.Message):
-    __slots__ = ("receipt_id", "answered_at", "query", "principal_id", "agent_name", "corpus_version", "evidence_state", "config_hash", "result_hash", "fragments")
+    __slots__ = ("receipt_id", "answered_at", "query", "principal_id", "agent_name", "corpus_version", "evidence_state", "config_hash", "result_hash", "fragments", "custody_format", "response_hash")
     RECEIPT_ID_FIELD_NUMBER: _ClassVar[int]
     ANSWERED_AT_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
@@ -2300,6 +2343,8 @@ class ReceiptView(_message.Message):
     CONFIG_HASH_FIELD_NUMBER: _ClassVar[int]
     RESULT_HASH_FIELD_NUMBER: _ClassVar[int]
     FRAGMENTS_FIELD_NUMBER: _ClassVar[int]
+    CUSTODY_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_HASH_FIELD_NUMBER: _ClassVar[int]
     receipt_id: str
     answered_at: str
     query: str
@@ -2310,7 +2355,9 @@ class ReceiptView(_message.Message):
     config_hash: str
     result_hash: str
     fragments: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, receipt_id: _Optional[str] = ..., answered_at: _Optional[str] = ..., query: _Optional[str] = ..., principal_id: _Optional[str] = ..., agent_name: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., config_hash: _Optional[str] = ..., result_hash: _Optional[str] = ..., fragments: _Optional[_Iterable[str]] = ...) -> None: ...
+    custody_format: int
+    response_hash: str
+    def __init__(self, receipt_id: _Optional[str] = ..., answered_at: _Optional[str] = ..., query: _Optional[str] = ..., principal_id: _Optional[str] = ..., agent_name: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., config_hash: _Optional[str] = ..., result_hash: _Optional[str] = ..., fragments: _Optional[_Iterable[str]] = ..., custody_format: _Optional[int] = ..., response_hash: _Optional[str] = ...) -> None: ...
 
 class RecordProof(_message.Message):
     __slots__ = ("log", "seq", "size", "root", "line", "path")
@@ -2753,6 +2800,30 @@ class SignalScores(_message.Message):
     lexical: int
     dense: int
     def __init__(self, relevance: _Optional[int] = ..., authority: _Optional[int] = ..., freshness: _Optional[int] = ..., utility: _Optional[int] = ..., fused: _Optional[int] = ..., reranked: _Optional[int] = ..., lexical: _Optional[int] = ..., dense: _Optional[int] = ...) -> None: ...
+
+class SignedHead(_message.Message):
+    __slots__ = ("head", "signature", "keys")
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    head: BaseHead
+    signature: str
+    keys: _containers.RepeatedCompositeFieldContainer[SigningKey]
+    def __init__(self, head: _Optional[_Union[BaseHead, _Mapping[str, object]]] = ..., signature: _Optional[str] = ..., keys: _Optional[_Iterable[_Union[SigningKey, _Mapping[str, object]]]] = ...) -> None: ...
+
+class SigningKey(_message.Message):
+    __slots__ = ("base_id", "sequence", "public_key", "previous", "signature")
+    BASE_ID_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    base_id: str
+    sequence: int
+    public_key: str
+    previous: str
+    signature: str
+    def __init__(self, base_id: _Optional[str] = ..., sequence: _Optional[int] = ..., public_key: _Optional[str] = ..., previous: _Optional[str] = ..., signature: _Optional[str] = ...) -> None: ...
 
 class SkippedInput(_message.Message):
     __slots__ = ("path", "reason", "message")
@@ -3497,7 +3568,7 @@ class Verdict(_message.Message):
     def __init__(self, phase: _Optional[_Union[Phase, str]] = ..., decisive: _Optional[_Union[Evaluation, _Mapping[str, object]]] = ..., evaluations: _Optional[_Iterable[_Union[Evaluation, _Mapping[str, object]]]] = ..., is_enforced: bool = ..., abstention_response: _Optional[str] = ...) -> None: ...
 
 class VerifyReport(_message.Message):
-    __slots__ = ("ok", "target", "fragments", "documents", "events", "commits", "broken")
+    __slots__ = ("ok", "target", "fragments", "documents", "events", "commits", "broken", "custody_format", "signed_by")
     OK_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     FRAGMENTS_FIELD_NUMBER: _ClassVar[int]
@@ -3505,6 +3576,8 @@ class VerifyReport(_message.Message):
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     COMMITS_FIELD_NUMBER: _ClassVar[int]
     BROKEN_FIELD_NUMBER: _ClassVar[int]
+    CUSTODY_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    SIGNED_BY_FIELD_NUMBER: _ClassVar[int]
     ok: bool
     target: str
     fragments: int
@@ -3512,7 +3585,9 @@ class VerifyReport(_message.Message):
     events: int
     commits: int
     broken: _containers.RepeatedCompositeFieldContainer[BrokenLink]
-    def __init__(self, ok: bool = ..., target: _Optional[str] = ..., fragments: _Optional[int] = ..., documents: _Optional[int] = ..., events: _Optional[int] = ..., commits: _Optional[int] = ..., broken: _Optional[_Iterable[_Union[BrokenLink, _Mapping[str, object]]]] = ...) -> None: ...
+    custody_format: int
+    signed_by: str
+    def __init__(self, ok: bool = ..., target: _Optional[str] = ..., fragments: _Optional[int] = ..., documents: _Optional[int] = ..., events: _Optional[int] = ..., commits: _Optional[int] = ..., broken: _Optional[_Iterable[_Union[BrokenLink, _Mapping[str, object]]]] = ..., custody_format: _Optional[int] = ..., signed_by: _Optional[str] = ...) -> None: ...
 
 class VersionDiff(_message.Message):
     __slots__ = ("older", "newer", "added", "removed", "changed", "metadata_changed", "access_changed", "note")
