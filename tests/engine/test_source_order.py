@@ -96,7 +96,7 @@ class OrderedWorld:
         return [
             ask("gate timeout", policy=everybody, as_of=AS_OF),
             ask("crane limit harbour", policy=everybody, as_of=AS_OF, limit=3, provenance_required=False),
-            ask(parts, policy=everybody, as_of=AS_OF, token_budget=40),
+            ask(parts, policy=everybody, as_of=AS_OF, token_budget=150),
         ]
 
     def run(self, number: int) -> tuple[list[EvidenceResponse], tuple[str, ...]]:

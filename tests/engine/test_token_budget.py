@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from evidentia.text.counting import count_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from engine.embedded_samples import DemoBase
     from evidentia import Base, EvidenceResponse
@@ -29,6 +31,8 @@ QUESTIONS = (
     "Which error code means that the label expired?",
 )
 BUDGETS = 300
+TAG_SLACK = 8
+"""What the tag of a whole fragment saves, which does not say that it was cut."""
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +58,11 @@ def test_no_budget_is_exceeded(demo: DemoBase) -> None:
             answer = _ask(base, rng.choice(QUESTIONS), budget=budget, tokenizer=tokenizer, mode=rng.choice(("hybrid", "dense", "lexical")))
             counted = [count_tokens(fragment.content, tokenizer) for fragment in answer.fragments]
 
-            assert sum(counted) <= budget
+            printed = count_tokens(answer.to_context(), tokenizer)
+
+            assert printed <= answer.tokens_used <= budget
+            assert tokenizer == "chars4" or printed == answer.tokens_used
             assert counted == [fragment.token_count for fragment in answer.fragments]
-            assert sum(counted) == answer.tokens_used
             for fragment in answer.fragments:
                 assert demo.chunks[fragment.chunk_id].content == fragment.content + fragment.cut_off
                 assert fragment.is_truncated == bool(fragment.cut_off) == ("truncated" in fragment.flags)
@@ -80,8 +86,43 @@ def test_a_cut_fragment_ends_where_a_sentence_does_and_no_longer_one_would_have_
             for fragment in answer.fragments:
                 if fragment.is_truncated:
                     whole = count_tokens(fragment.content + fragment.cut_off, "o200k_base")
-                    assert answer.tokens_used - fragment.token_count + whole > budget
+                    assert count_tokens(answer.to_context(), "o200k_base") - fragment.token_count + whole > budget - TAG_SLACK
                     assert fragment.content.rstrip() == fragment.content.rstrip().removesuffix(",")
+
+
+def test_the_budget_and_not_the_default_limit_decides_how_many_fragments_there_are(demo: DemoBase) -> None:
+    with connect(demo.path) as base:
+        answer = _ask(base, QUESTIONS[0], budget=20_000)
+        capped = _ask(base, QUESTIONS[0], budget=20_000, limit=4)
+        unlimited = base.retrieve(QUESTIONS[0], as_of=AS_OF, receipt=False)
+
+    assert 10 == len(unlimited.fragments)
+    assert 4 == len(capped.fragments)
+    assert len(answer.fragments) > 20
+    assert answer.fragments[0].chunk_id == unlimited.fragments[0].chunk_id
+
+
+def test_a_budget_that_holds_nothing_says_so(demo: DemoBase) -> None:
+    with connect(demo.path) as base:
+        answer = _ask(base, QUESTIONS[0], budget=12)
+
+    assert () == answer.fragments
+    assert answer.withheld
+    assert [reason for reason in answer.degraded if reason.startswith("budget: 12 tokens do not hold the first sentence")]
+
+
+def test_what_policies_say_of_a_fragment_is_within_the_budget_too(demo: DemoBase, tmp_path: Path) -> None:
+    copy = tmp_path / "base"
+    shutil.copytree(demo.path, copy)
+    with connect(copy) as base:
+        for number in range(3):
+            rules = {"min_relevance_score": 1.0, "max_source_age_days": 0}
+            base.add_policy({"name": f"strict {number}", "category": "retrieval", "rules": rules})
+        for budget in range(60, 1_200, 37):
+            answer = _ask(base, QUESTIONS[0], budget=budget)
+
+            assert count_tokens(answer.to_context()) == answer.tokens_used <= budget
+        assert "policy_warn=true" in answer.to_context()
 
 
 def _moved(fragment: EvidenceFragment) -> EvidenceFragment:

@@ -88,6 +88,7 @@ def fragment(content: str, *, own_id: str = "page.md", source: str = "handbook",
 
 def request(query: str = "how are keys rotated") -> EvidenceRequest:
     return EvidenceRequest(
+        limit=10,
         query=DecomposedQuery(text=query, subqueries=(SubQuery(text=query),)),
         principal=Principal(principal_id=PrincipalId(query), attributes={"said": query}),
         turns=(Turn(role="user", text=query),),

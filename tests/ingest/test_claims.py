@@ -61,6 +61,42 @@ def test_every_known_key_has_its_place() -> None:
     assert () == result.notes
 
 
+def test_the_names_of_the_contract_are_read_like_the_short_ones() -> None:
+    result = claims(authority_tier="derived", deprecation_status="deprecated")
+    both = claims(authority="user", authority_tier="derived", status="archived", deprecation_status="active")
+
+    assert (AuthorityTier.DERIVED, DeprecationStatus.DEPRECATED) == (result.metadata.authority_tier, result.metadata.deprecation_status)
+    assert (AuthorityTier.USER, DeprecationStatus.ARCHIVED) == (both.metadata.authority_tier, both.metadata.deprecation_status)
+    assert ({}, ()) == (result.metadata.extra, result.notes)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("autority", "authority"),
+        ("authority-tier", "authority_tier"),
+        ("clasification", "classification"),
+        ("deprecaton_status", "deprecation_status"),
+        ("titel", "title"),
+        ("tag", "tags"),
+        ("acls", "acl"),
+        ("content-type", "content_type"),
+    ],
+)
+def test_a_key_that_is_nearly_a_known_one_is_kept_and_reported(key: str, meant: str) -> None:
+    result = apply_claims({key: "derived"}, defaults=DEFAULTS, options=IngestOptions())
+
+    assert {key: "derived"} == result.metadata.extra
+    assert [
+        f"unknown_key: has the key '{key}', which says nothing to us and is kept as an extra field; write '{meant}' if you mean that"
+    ] == [*result.notes]
+
+
+@pytest.mark.parametrize("key", ["owner", "data", "state", "team", "category", "source", "service", "slug", "layout"])
+def test_a_key_of_ones_own_is_no_mistake(key: str) -> None:
+    assert () == apply_claims({key: "x"}, defaults=DEFAULTS, options=IngestOptions()).notes
+
+
 def test_a_document_cannot_raise_its_authority() -> None:
     result = claims(IngestOptions(authority=AuthorityTier.USER), authority="canonical")
 

@@ -134,6 +134,10 @@ def in_order(counts: dict[str, int]) -> list[list[Any]]:
     return [[value, counts[value]] for value in sorted(counts, key=lambda value: (-counts[value], value))]
 
 
+def logged(chain: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return chain[:-1] if chain[-1]["record"].get("step") == "embed" else chain
+
+
 def chain_holds(chain: list[dict[str, Any]], content: bytes) -> bool:
     if not chain or chain[0]["kind"] != "origin":
         return False
@@ -151,7 +155,8 @@ def chain_holds(chain: list[dict[str, Any]], content: bytes) -> bool:
 
 
 def origin_agrees(export: dict[str, Any]) -> bool:
-    origin, last = export["provenance_chain"][0]["record"], export["provenance_chain"][-1]["record"]
+    chain = logged(export["provenance_chain"])
+    origin, last = chain[0]["record"], chain[-1]["record"]
     named = (origin.get("document_id"), origin.get("source_id")) == (export["document_id"], export["source_id"])
     return named and last.get("parameters") == {key: export[key] for key in ("position", "start", "end")}
 
@@ -159,7 +164,7 @@ def origin_agrees(export: dict[str, Any]) -> bool:
 def event_agrees(export: dict[str, Any]) -> bool:
     event = export["event"]
     named = all(event[key] == export[key] for key in ("document_id", "source_id", "chunk_id"))
-    return named and event["custody_head"] == export["provenance_chain"][-1]["hash"]
+    return named and event["custody_head"] == logged(export["provenance_chain"])[-1]["hash"]
 
 
 def inclusion_holds(event: dict[str, Any], proof: dict[str, Any]) -> bool:

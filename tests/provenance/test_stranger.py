@@ -90,7 +90,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "policy": {"source_policy": {"denied_sources": ["notes"], "minimum_authority": "user"}},
     "denied": {"source_policy": {"allowed_sources": ["pages", "nowhere"]}},
     "everything": {"facets": ["tags"], "token_budget": 60, "filter": 'language = "en"', "explain": True, "limit": 4},
-    "cut": {"token_budget": 12, "filter": 'document_id contains "policy"'},
+    "cut": {"token_budget": 54, "filter": 'document_id contains "policy"'},
     "late": {"latency_deadline_ms": 1},
     "outside": {"limit": 20, "as_of": "2100-01-01T00:00:00Z"},
     "outside again": {"limit": 20, "as_of": "2100-01-01T00:00:00Z", "token_budget": 200},

@@ -235,3 +235,28 @@ def test_utility_in_one_go_is_that_of_its_parts(features: ContentFeatures, conte
     acted, named = signals.actionability(features, content_type, task), signals.specificity(features)
 
     assert signals.utility(actionability=acted, specificity=named) == signals.utility_of(features, content_type, signals.needs_of(task))
+
+
+def test_the_text_of_a_task_takes_part_in_what_it_needs() -> None:
+    commands = ContentFeatures(code=0, commands=200, configuration=0, specificity=0)
+    code = ContentFeatures(code=200, commands=0, configuration=0, specificity=0)
+
+    def acting(features: ContentFeatures, **task: str) -> int:
+        return actionability(features, ContentType.DOCUMENTATION, Task(**task))
+
+    assert acting(commands, type="", text="Restart the gateway and run the migration") == acting(commands, type="operations")
+    assert acting(code, type="coding") > acting(code, type="coding", text="deploy it") > acting(code, type="operations", text="deploy it")
+    assert acting(commands, type="coding", text="deploy it") > acting(commands, type="coding")
+    assert acting(code, type="coding", text="of no kind") == acting(code, type="coding")
+    assert acting(code, type="unheard of", text="of no kind") == actionability(code, ContentType.DOCUMENTATION, None)
+
+
+@given(
+    st.sampled_from(["", "coding", "operations", "explanation", "x"]),
+    st.lists(st.sampled_from(["run", "fix", "why", "install", "write", "z"])),
+)
+def test_what_a_task_needs_sums_to_all_of_it_whatever_its_words_and_their_order(kind: str, words: list[str]) -> None:
+    needs = needs_of(Task(type=kind, text=" ".join(words)))
+
+    assert 100 == needs.code + needs.commands + needs.configuration + needs.kind
+    assert needs == needs_of(Task(type=kind, text=" ".join(reversed(words)).upper()))

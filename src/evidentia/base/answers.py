@@ -12,7 +12,7 @@ import msgspec
 
 from evidentia.contracts import evidence as messages
 from evidentia.contracts.errors import MissingExtraError
-from evidentia.provenance.evidence_tags import TagFacts, render_tag
+from evidentia.provenance.evidence_tags import facts_of, render_tag
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +31,14 @@ class EvidenceResponse(messages.EvidenceResponse, frozen=True, kw_only=True):
         return cls(**{name: getattr(message, name) for name in message.__struct_fields__})
 
     def to_context(self) -> str:
-        """Return the fragments between evidence tags, for a prompt; a search that did not finish in time is said before them."""
-        tags = [render_tag(self._facts(fragment, rank=rank), fragment.content) for rank, fragment in enumerate(self.fragments, start=1)]
+        """Return the fragments between evidence tags, for a prompt; a search that did not finish in time is said before them.
+
+        With a `token_budget` it is this text that stays within it.
+        """
+        tags = [
+            render_tag(facts_of(fragment, rank=rank, as_of=self.as_of), fragment.content)
+            for rank, fragment in enumerate(self.fragments, start=1)
+        ]
         return "\n".join([f"Note: {self.unfinished_note}.", *tags] if self.unfinished else tags)
 
     def to_dict(self) -> dict[str, Any]:  # Any: the values of JSON
@@ -70,16 +76,3 @@ class EvidenceResponse(messages.EvidenceResponse, frozen=True, kw_only=True):
         score = f"{fragment.score / messages.SCORE_ONE:.2f}"
         cells = (str(rank), score, fragment.document_id, fragment.authority_tier.value, updated, shown)
         return "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-
-    def _facts(self, fragment: EvidenceFragment, *, rank: int) -> TagFacts:
-        trust, context = fragment.trust_metadata, fragment.retrieval_context
-        return TagFacts(
-            source=fragment.source_id,
-            authority=fragment.authority_tier,
-            rank=rank,
-            freshness_s=trust.staleness_s if trust else None,
-            confidence_percent=round(fragment.confidence * 100),
-            retrieval_method=context.retriever_type if context else None,
-            is_human_verified=bool(trust and trust.verified_by),
-            flags=fragment.flags,
-        )

@@ -107,7 +107,8 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     facets: tuple[str, ...] = ()
     mode: RetrievalMode = RetrievalMode.HYBRID
     fusion: FusionMethod = FusionMethod.LINEAR
-    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 10
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | None = None
+    """How many fragments at most; unless it says so, 10, and with a `token_budget` as many as that holds of the best 100."""
     cost_budget_micros: Annotated[int, msgspec.Meta(ge=0)] | None = None
     max_staleness_ms: Annotated[int, msgspec.Meta(ge=0)] | None = None
     governance: GovernanceMode = GovernanceMode.ANNOTATE
@@ -135,6 +136,7 @@ class CoverageReport(msgspec.Struct, frozen=True, kw_only=True):
     embedded_share: Share | None = None
     """How much of what was searched has a vector; None when vectors took no part."""
     data_age_s: int | None = None
+    """How old the newest of its candidates is; None where none has a date."""
     elapsed_ms: float = 0.0
     tier: CacheTier | None = None
     """Where candidates came from that were kept; None when it was asked itself."""
@@ -237,6 +239,7 @@ class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     confidence: Share
     authority_tier: AuthorityTier
     relevance_score: float
+    """The composite score as a number from 0 to 1; `scores.relevance` is the part of it that comes from the match alone."""
     provenance_chain: tuple[ProvenanceEntry, ...]
     retrieval_context: RetrievalContext | None = None
     trust_metadata: TrustMetadata | None = None
@@ -248,6 +251,7 @@ class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_live: bool = True
     explanation: tuple[TermScore, ...] = ()
     token_count: int = 0
+    """The tokens of `content`; its tag in a prompt takes more."""
     is_truncated: bool = False
     cut_off: str = ""
     """What the token budget cut off; `content` and this together are the chunk that custody speaks of."""
@@ -291,6 +295,7 @@ class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an approximate index took part, so that a better fragment may have been missed."""
     stage_latencies_ms: Mapping[str, float] = msgspec.field(default_factory=dict)
     tokens_used: int = 0
+    """With a `token_budget` what `to_context` takes of it, tags included; without one an estimate of the contents alone."""
     custody_format: int = 1
     """By which rules it is checked; answers of older releases do not say and follow the first."""
     response_hash: str = ""

@@ -67,11 +67,23 @@ class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     retriever_type: str
     retrieval_timestamp: datetime
     rank_position: int
+    """Its rank before fusion: the best that it had in a leg."""
     relevance_score: float
+    """The composite score, which ranks it."""
     fusion_method: FusionMethod | None
     final_rank: int
     encoder: str | None = None
     """The identity of the vectors that took part."""
+    relevance_signal: float | None = None
+    """The part of the composite score that comes from its match alone: the fused score, or the reranked one."""
+    leg_ranks: Mapping[str, int] | None = None
+    """Its rank in each leg that proposed it, by the leg's name; answers of earlier versions have none."""
+
+    @property
+    def method(self) -> str:
+        """Return how it was found, in one word: the legs, and how they were fused where there are several."""
+        fused = f"_{self.fusion_method.value}" if self.fusion_method and "+" in self.retriever_type else ""
+        return self.retriever_type + fused
 
 
 class TrustMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False):

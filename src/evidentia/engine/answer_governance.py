@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -16,9 +15,11 @@ from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import AnyCall, BatchClosed, BatchId, RetrievedDocument, RunEnded, RunFacts, RunId, RunStatus
 from evidentia.contracts.vocabulary import GovernanceMode
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
+from evidentia.provenance.evidence_tags import age_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.decisions import Verdict
@@ -29,7 +30,10 @@ ANSWER: Final = BatchId("answer")
 """The batch that the fragments of one answer are counted in."""
 FLAGS: Final = {PolicyAction.WARN: "policy_warn", PolicyAction.BLOCK: "policy_block"}
 _OTHER_FLAG: Final = "policy"
+ALL_FLAGS: Final = (*FLAGS.values(), _OTHER_FLAG)
+"""Whatever policies may say of a fragment."""
 _MAX_SETS: Final = 256
+_DAY_S: Final = 86_400
 
 
 class Governing(NamedTuple):
@@ -121,11 +125,8 @@ def recorded(fragment: EvidenceFragment, *, as_of: datetime) -> RetrievedDocumen
 
 def age_days(fragment: EvidenceFragment, *, as_of: datetime) -> int | None:
     """Return how many whole days old a fragment is; None when it has no date that can be read. What is dated later is new."""
-    try:
-        updated_at = datetime.fromisoformat(fragment.metadata.get("updated_at", ""))
-    except ValueError:
-        return None
-    return None if updated_at.tzinfo is None else max(0, (as_of - updated_at).days)
+    age = age_s(fragment, as_of=as_of)
+    return None if age is None else age // _DAY_S
 
 
 def _is_worth_saying(verdict: Verdict) -> bool:

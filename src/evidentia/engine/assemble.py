@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment, SignalScores, TermScore
 from evidentia.contracts.provenance import InclusionProof, IngestEvent, RetrievalContext, TrustMetadata
-from evidentia.contracts.vocabulary import AuthorityTier, FusionMethod
+from evidentia.contracts.vocabulary import AuthorityTier, DeprecationStatus, FusionMethod
 from evidentia.engine.fragment_layouts import NO_LAYOUT, layout_of
-from evidentia.engine.selection import CONFLICT_LOST, Pooled, external_of
+from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON, Pooled, count_remembered, external_of
 from evidentia.federation.federated_search import PRIOR
-from evidentia.provenance.custody_chain import outside_chain, stored_chain
+from evidentia.provenance.custody_chain import embedded_chain, outside_chain, stored_chain
 from evidentia.ranking.confidence import confidence, shipped_model
-from evidentia.text.counting import basis_of, count_tokens
+from evidentia.text.counting import basis_of
 from evidentia.text.prompt_injection import hostile_flags
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from evidentia.contracts.documents import DocumentMetadata, StoredChunk
+    from evidentia.contracts.ids import ChunkId
+    from evidentia.contracts.provenance import ProvenanceEntry
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.search import LegScores
+    from evidentia.engine.legs import CandidateSet
     from evidentia.engine.ordering import RankedCandidate
     from evidentia.engine.question import Question
 
@@ -30,27 +32,26 @@ LEG_ONE = 1 << 16
 """What the words' own scores count in."""
 PRIOR_BASIS = "prior: the source does not say"
 SOURCE_BASIS = "the source's own word"
-_COUNTED_TEXTS = 4096
 _MILLION = 1_000_000
 
 
 class Assembler:
     """Puts the fragments of one answer together; what they share is worked out once."""
 
-    def __init__(self, question: Question, *, attainable: int, score_bits: int, now: datetime, tokenizer: str, weighting: str) -> None:
+    def __init__(self, question: Question, found: CandidateSet, *, now: datetime, tokenizer: str, weighting: str) -> None:
         request = question.request
         self._snapshot = question.snapshot
-        vector = question.parts[0].vector
+        self._vector = vector = question.parts[0].vector
         self._query = request.query.text
         self._query_hash = sha256_hex(self._query.encode())
-        self._retriever = "+".join(
-            name for name, takes_part in ((weighting, question.uses_words), ("dense", question.uses_vectors)) if takes_part
-        )
+        self._legs = [name for name, takes_part in ((weighting, question.uses_words), ("dense", question.uses_vectors)) if takes_part]
+        self._retriever = "+".join(self._legs)
+        self._rankings = [part.rankings for part in found.parts]
         self._fusion = request.fusion if question.uses_words and question.uses_vectors else None
         self._encoder = None if vector is None else f"{vector.identity.name} {vector.identity.model[:16]}"
         self._uses_words = question.uses_words
-        self._attainable = max(1, attainable)
-        self._score_bits = score_bits
+        self._attainable = max(1, found.counts.attainable)
+        self._score_bits = found.dense.score_bits if found.dense else 0
         self._now = now
         self._as_of = request.as_of or now
         self._tokenizer = tokenizer
@@ -79,18 +80,21 @@ class Assembler:
             return self._from_outside(ranked, rank=rank)
         event, inclusion = proof
         scores = ranked.scores
-        relevance = scores.relevance / SCORE_ONE
+        composite = ranked.score / SCORE_ONE
+        leg_ranks = self._leg_ranks(chunk.chunk_id)
         believed = self.confidence(scores)
         extracted_at = chunk.custody.origin.extraction_timestamp
         context = RetrievalContext(
             query_hash=self._query_hash,
             retriever_type=self._retriever,
             retrieval_timestamp=self._now,
-            rank_position=rank,
-            relevance_score=relevance,
+            rank_position=min(leg_ranks.values(), default=rank),
+            relevance_score=composite,
             fusion_method=self._fusion,
             final_rank=rank,
             encoder=self._encoder,
+            relevance_signal=scores.relevance / SCORE_ONE,
+            leg_ranks=leg_ranks,
         )
         pages, images = NO_LAYOUT if chunk.metadata.layout is None else layout_of(chunk, self._snapshot)
         trust = self._trust(ranked, chunk.metadata.authority_tier, believed, extracted_at)
@@ -108,8 +112,8 @@ class Assembler:
             extraction_timestamp=extracted_at,
             confidence=believed,
             authority_tier=chunk.metadata.authority_tier,
-            relevance_score=relevance,
-            provenance_chain=stored_chain(chunk),
+            relevance_score=composite,
+            provenance_chain=self._chain(chunk, scores),
             retrieval_context=context,
             trust_metadata=trust,
             metadata=_described(chunk.metadata) | self._shared,
@@ -128,16 +132,18 @@ class Assembler:
         external = external_of(ranked)
         candidate, reply = external.candidate, external.reply
         scores = ranked.scores
-        relevance = scores.relevance / SCORE_ONE
+        composite = ranked.score / SCORE_ONE
         believed = self.believed(ranked)
         context = RetrievalContext(
             query_hash=self._query_hash if candidate.query == self._query else sha256_hex(candidate.query.encode()),
             retriever_type=reply.source_type.value,
             retrieval_timestamp=candidate.retrieved_at,
             rank_position=candidate.rank,
-            relevance_score=relevance,
+            relevance_score=composite,
             fusion_method=FusionMethod.RRF,
             final_rank=rank,
+            relevance_signal=scores.relevance / SCORE_ONE,
+            leg_ranks={reply.source_type.value: candidate.rank},
         )
         basis = PRIOR_BASIS if candidate.confidence_millionths is None else SOURCE_BASIS
         return EvidenceFragment(
@@ -154,7 +160,7 @@ class Assembler:
             extraction_timestamp=candidate.retrieved_at,
             confidence=believed,
             authority_tier=candidate.authority_tier,
-            relevance_score=relevance,
+            relevance_score=composite,
             provenance_chain=outside_chain(candidate, source_type=reply.source_type, version=reply.version),
             retrieval_context=context,
             trust_metadata=self._trust(ranked, candidate.authority_tier, believed, candidate.retrieved_at),
@@ -163,19 +169,31 @@ class Assembler:
             flags=(*ranked.flags, *hostile_flags(candidate.content)),
         )
 
+    def _chain(self, chunk: StoredChunk, scores: SignalScores) -> tuple[ProvenanceEntry, ...]:
+        """Return the custody of a chunk; its embedding is part of it where its vector was compared."""
+        chain = stored_chain(chunk)
+        if self._vector is None or scores.dense is None:
+            return chain
+        return embedded_chain(chain, self._vector.identity, at=self._snapshot.version.commit.committed_at)
+
+    def _leg_ranks(self, chunk_id: ChunkId) -> dict[str, int]:
+        """Return the rank that a chunk had in each leg before they were fused: the best over the parts of the question."""
+        ranks: dict[str, int] = {}
+        for rankings in self._rankings:
+            for leg, ranking in zip(
+                self._legs, rankings[-len(self._legs) :], strict=False
+            ):  # searched by vectors alone, words rank nothing
+                if chunk_id in ranking:
+                    ranks[leg] = min(ranking.index(chunk_id) + 1, ranks.get(leg, len(ranking)))
+        return ranks
+
     def _trust(self, ranked: RankedCandidate, tier: AuthorityTier, believed: float, extracted_at: datetime) -> TrustMetadata:
         return TrustMetadata(
             authority_tier=tier,
             confidence=believed,
             staleness_s=max(0, int((self._as_of - extracted_at).total_seconds())),
-            conflict_flag=CONFLICT_LOST in ranked.flags,
+            conflict_flag=CONFLICT_LOST in ranked.flags or CONFLICT_WON in ranked.flags,
         )
-
-
-@lru_cache(maxsize=_COUNTED_TEXTS)
-def count_remembered(text: str, tokenizer: str) -> int:
-    """Return the number of tokens; texts that come back again and again are counted once."""
-    return count_tokens(text, tokenizer)
 
 
 def _remarked(chunk: StoredChunk) -> list[str]:
@@ -210,6 +228,8 @@ def _described(metadata: DocumentMetadata) -> dict[str, str]:
         described["updated_at"] = metadata.updated_at.isoformat()
     if metadata.author is not None:
         described["author"] = metadata.author
+    if metadata.deprecation_status is not DeprecationStatus.ACTIVE:
+        described["deprecation_status"] = metadata.deprecation_status.value
     if metadata.extra:
         described |= {f"extra.{name}": value for name, value in metadata.extra.items()}
     return described

@@ -5,7 +5,6 @@ The smallest change is not guessed: the question is pursued again with it, and i
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,11 +13,9 @@ from evidentia.contracts.ids import ChunkId, ReceiptId, document_of
 from evidentia.contracts.predicates import Compare, Or
 from evidentia.contracts.receipts import WhyReport
 from evidentia.contracts.search import ChunkStanding
-from evidentia.engine.assemble import count_remembered
 from evidentia.engine.pipeline import Answered, Engine, Prepared
-from evidentia.engine.selection import OVER_BUDGET, fit_budget
+from evidentia.engine.selection import OVER_BUDGET, smallest_budget
 from evidentia.engine.stage_log import StageLog
-from evidentia.ranking.packing import smallest_budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +29,6 @@ MAX_RESULTS = 10_000
 """The largest `limit` that a request may ask for."""
 LARGEST_BUDGET = 2**32 - 1
 _TRIED_ONE_BY_ONE = 32
-_BUDGETS_TRIED = 4096
 _OUTSIDE = ChunkStanding(is_narrowed_out=False, has_phrases=True, score=0, terms=(), rank=None)
 """How what a source outside said stands towards the words of a query: they are the source's affair."""
 _OTHER_WORDS = "a query with one of its words"
@@ -89,7 +85,7 @@ class _Changes:
         if limit is None:
             yield _OTHER_WORDS if not standing.terms else f"a query that ranks it among the first {MAX_RESULTS}"
             return
-        if limit > question.request.limit:
+        if limit > question.limit:
             yield f"limit={limit}"
         if budget is not None:
             needed = self._smallest_budget(_asking(question, limit=limit), chunk_id, budget=budget)
@@ -98,7 +94,7 @@ class _Changes:
 
     def _smallest_limit(self, question: Question, chunk_id: ChunkId) -> int | None:
         """Return the smallest limit that lets a chunk in: exactly for the next few, then by halving what is left."""
-        first = question.request.limit
+        first = question.limit
         for limit in range(first, min(first + _TRIED_ONE_BY_ONE, MAX_RESULTS + 1)):
             if self._is_in(_asking(question, limit=limit), chunk_id):
                 return limit
@@ -114,14 +110,8 @@ class _Changes:
         if self._is_in(_asking(question, token_budget=budget), chunk_id):
             return budget
         everything = self._answer(_asking(question, token_budget=LARGEST_BUDGET)).response.fragments
-        count = partial(count_remembered, tokenizer=question.request.tokenizer)
-        scores, tokens = [each.score for each in everything], [each.token_count for each in everything]
         index = [each.chunk_id for each in everything].index(chunk_id)
-        whole = smallest_budget(scores, tokens, index, least=budget) or sum(tokens)
-        for tried in range(budget, min(whole, budget + _BUDGETS_TRIED)):  # cut, it may fit where it does not whole
-            if any(each.chunk_id == chunk_id for each in fit_budget(everything, token_budget=tried, count=count).fragments):
-                return tried
-        return whole
+        return smallest_budget(everything, index, cost=self._engine.context_cost(question))
 
     def _is_in(self, question: Question, chunk_id: ChunkId) -> bool:
         return any(fragment.chunk_id == chunk_id for fragment in self._answer(question).response.fragments)
@@ -177,7 +167,7 @@ def _kept_back(answered: Answered, chunk_id: ChunkId) -> tuple[str, str]:
 
 
 def _overtaken(answered: Answered, place: int) -> tuple[str, str]:
-    limit = answered.question.request.limit
+    limit = answered.question.limit
     if place <= limit:
         return "diversify", f"it is number {place} by score, and too like fragments above it"
     return "rerank", f"it is number {place} by score, and the limit is {limit}"

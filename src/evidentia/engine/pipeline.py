@@ -40,8 +40,8 @@ from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
 from evidentia.contracts.runs import RunId
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
-from evidentia.engine.answer_governance import NO_POLICIES, Governed, Governing, about_documents, facts_of, govern
-from evidentia.engine.assemble import Assembler, count_remembered
+from evidentia.engine.answer_governance import ALL_FLAGS, NO_POLICIES, Governed, Governing, about_documents, facts_of, govern
+from evidentia.engine.assemble import Assembler
 from evidentia.engine.external_candidates import NONE_ADMITTED, Admitted, admit, coverage_of, fuse_external, scored_by_words
 from evidentia.engine.legs import NO_CANDIDATES, CandidateSet, search_legs, search_vectors
 from evidentia.engine.model_calls import InlineModelCalls, ModelMissingError
@@ -49,22 +49,25 @@ from evidentia.engine.ordering import RankedCandidate, fuse, rerank, weigh
 from evidentia.engine.question import Part, Question
 from evidentia.engine.request_checks import check_request
 from evidentia.engine.result_hashes import config_hash, request_hash, result_hash, sealed
-from evidentia.engine.selection import POOL_BEYOND_LIMIT, ClaimReader, Fitted, Pooled, choose, fit_budget, read_pool, resolve
+from evidentia.engine.selection import POOL_BEYOND_LIMIT, ClaimReader, ContextCost, Fitted, Pooled, choose, fit_budget, read_pool, resolve
 from evidentia.engine.stage_log import StageLog
 from evidentia.engine.understanding import NO_VECTORS, Understander
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import Federation, PreparedRound, SourceQuestion
 from evidentia.federation.source_calls import GIVEN_UP
+from evidentia.federation.source_health import data_age_s
 from evidentia.federation.source_plan import SourcePlan, plan_sources
 from evidentia.foundation.offload import INLINE
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
 from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking.fusion import order as fusion_order
+from evidentia.text.counting import count_tokens
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from evidentia.contracts.ports import (
         Clock,
@@ -200,6 +203,7 @@ class Engine:
         """Open what the first request would have to open; a wrong setting of the encoder shows here."""
         self._opened = self._index.at(search=self._config.search)
         self._models.encoder()
+        count_tokens("keys")  # the first count loads tables, for longer than a step of a request may take
 
     def open_models(self) -> None:
         """Load what models load before they can be asked; one that cannot is heard when it is asked."""
@@ -264,7 +268,7 @@ class Engine:
         searched = searched._replace(question=fused.question)
         ranked = self._rerank(searched, fused, log)
         pool, conflicts = self._resolve_conflicts(ranked, log)
-        chosen = self._diversify(ranked.question, pool, log)
+        chosen = self._diversify(ranked.question, pool, conflicts, log)
         fitted = self._fit_token_budget(ranked.question, searched.found, chosen, log)
         governed = self._govern(ranked.question, fitted, log)
         response = self._seal_provenance(ranked.question, searched.found, fused.admitted, fitted, governed, conflicts=conflicts, log=log)
@@ -278,7 +282,7 @@ class Engine:
             nothing = msgspec.structs.replace(NO_CANDIDATES.counts, facets={field: {} for field in question.request.facets})
             degraded = (NO_VECTORS,) if question.uses_vectors else ()
             return OwnSearch(question.without_vectors(), NO_CANDIDATES._replace(counts=nothing), degraded)
-        depth = max(self._config.ranking.candidates, question.request.limit)
+        depth = max(self._config.ranking.candidates, question.limit)
         found = self._search_legs(question, depth=depth)
         if found.dense is None or found.dense.embedded:
             return OwnSearch(question, found)
@@ -332,7 +336,7 @@ class Engine:
             fused = fuse(question, found, settings=self._config.ranking, merge=merge)
         except ModelMissingError:
             fused = fuse(_unmerged(question), found, settings=self._config.ranking, merge=merge)
-        best = fusion_order(fused, [hit.chunk_id for hit in found.hits])[: question.request.limit]
+        best = fusion_order(fused, [hit.chunk_id for hit in found.hits])[: question.limit]
         assembler, legs = self.assembler(question, found), found.parts[0].legs
         return [assembler.confidence(legs[index]) for index in best]
 
@@ -378,12 +382,16 @@ class Engine:
         """Return what puts the fragments of an answer together."""
         return Assembler(
             question,
-            attainable=found.counts.attainable,
-            score_bits=found.dense.score_bits if found.dense else 0,
+            found,
             now=self.clock.now(),
             tokenizer=ESTIMATE if question.request.token_budget is None else question.request.tokenizer,
             weighting=self._config.search.weighting,
         )
+
+    def context_cost(self, question: Question) -> ContextCost:
+        """Return what counts the tokens of fragments, with what policies may still say of them."""
+        request = question.request
+        return ContextCost(request.tokenizer, request.as_of or self.clock.now(), ALL_FLAGS if question.policies.policies else ())
 
     # --- the steps ---
 
@@ -459,7 +467,7 @@ class Engine:
                 descriptors=question.snapshot.descriptors(),
                 whole=question.parts[0].asked,
                 vector=question.parts[0].vector,
-                wanted=question.request.limit + POOL_BEYOND_LIMIT,
+                wanted=question.limit + POOL_BEYOND_LIMIT,
             )
             asked = self.federation.prepare(outward, prefetch=prefetch)
         known = question.inputs.replies if asked is None else asked.known
@@ -534,28 +542,28 @@ class Engine:
         log.mark("conflicts", f"{len(conflicts)} found among {len(pool)}", remaining=len(pool))
         return pool, conflicts
 
-    def _diversify(self, question: Question, pool: Sequence[Pooled], log: StageLog) -> list[Pooled]:
-        chosen = choose(question, pool)
+    def _diversify(self, question: Question, pool: Sequence[Pooled], conflicts: Sequence[Conflict], log: StageLog) -> list[Pooled]:
+        chosen = choose(question, pool, conflicts)
         log.mark("diversify", f"{len(chosen)} of {len(pool)} read", remaining=len(chosen))
         return chosen
 
     def _fit_token_budget(self, question: Question, found: CandidateSet, chosen: Sequence[Pooled], log: StageLog) -> Fitted:
         request = question.request
-        fragments = self._assemble(question, found, chosen)
-        fitted = fit_budget(fragments, token_budget=request.token_budget, count=partial(count_remembered, tokenizer=request.tokenizer))
-        note = f"{fitted.tokens_used} tokens" if request.token_budget is None else f"{fitted.tokens_used} of {request.token_budget} tokens"
-        log.mark("budget", note if fitted.is_exact else f"{note}, not proved to be the best choice", remaining=len(fitted.fragments))
+        ids = [each.ranked.hit.chunk_id for each in chosen]
+        cost = self.context_cost(question)
+        fitted = fit_budget(self._assembled(question, found, chosen), ids=ids, token_budget=request.token_budget, cost=cost)
+        log.mark("budget", _budget_note(question, fitted), remaining=len(fitted.fragments))
+        if chosen and not fitted.fragments:
+            log.degrade(f"budget: {request.token_budget} tokens do not hold the first sentence of the best fragment and its tag; give more")
         return fitted
 
-    def _assemble(self, question: Question, found: CandidateSet, chosen: Sequence[Pooled]) -> list[EvidenceFragment]:
+    def _assembled(self, question: Question, found: CandidateSet, chosen: Sequence[Pooled]) -> Iterator[EvidenceFragment]:
+        """Yield the fragments one after the other: those that a budget does not reach are not made."""
         assembler = self.assembler(question, found)
         proofs = iter(question.snapshot.proofs([each.stored for each in chosen if each.stored is not None]))
-        return [
-            assembler.assemble(
-                each, rank=rank, proof=None if each.stored is None else next(proofs), explanation=_term_scores(question, each)
-            )
-            for rank, each in enumerate(chosen, start=1)
-        ]
+        for rank, each in enumerate(chosen, start=1):
+            proof = None if each.stored is None else next(proofs)
+            yield assembler.assemble(each, rank=rank, proof=proof, explanation=_term_scores(question, each))
 
     def _govern(self, question: Question, fitted: Fitted, log: StageLog) -> Governed:
         request = question.request
@@ -640,7 +648,7 @@ class Engine:
             degraded=tuple(log.degraded),
             is_approximate=found.dense is not None and found.dense.is_approximate,
             stage_latencies_ms=dict(log.latencies_ms),
-            tokens_used=sum(fragment.token_count for fragment in governed.fragments),
+            tokens_used=_tokens_used(question, governed.fragments),
             custody_format=CUSTODY_FORMAT,
         )
 
@@ -685,6 +693,23 @@ def _shown_commit(question: Question) -> tuple[CommitRecord, Sha256]:
     if is_owner or request.evidence_state == version.commit.evidence_state:
         return version.commit, version.commit_hash
     return version.public_commit, version.public_hash
+
+
+def _budget_note(question: Question, fitted: Fitted) -> str:
+    budget = question.request.token_budget
+    if budget is None:
+        return "no token budget"
+    if fitted.is_truncated:
+        return f"{len(fitted.fragments)} of the first fragments fit {budget} tokens"
+    return f"all {len(fitted.fragments)} fit {budget} tokens"
+
+
+def _tokens_used(question: Question, fragments: Sequence[EvidenceFragment]) -> int:
+    request = question.request
+    if request.token_budget is None or request.as_of is None:
+        return sum(fragment.token_count for fragment in fragments)
+    cost = ContextCost(request.tokenizer, request.as_of)
+    return sum(cost(fragment, rank=rank) for rank, fragment in enumerate(fragments, start=1))
 
 
 def _term_scores(question: Question, pooled: Pooled) -> tuple[TermScore, ...]:
@@ -744,6 +769,7 @@ def _cached_share(fragments: Sequence[EvidenceFragment], coverage: Mapping[Sourc
 
 def _coverage(question: Question, found: CandidateSet, *, elapsed_ms: float) -> Mapping[SourceId, CoverageReport]:
     missing = question.inputs.own_missing
+    ages = _data_ages_s(question, found)
     own = {
         source: CoverageReport(state=CoverageState.TIMED_OUT, reason=missing, searched_share=0.0, elapsed_ms=elapsed_ms)
         if missing
@@ -751,11 +777,22 @@ def _coverage(question: Question, found: CandidateSet, *, elapsed_ms: float) -> 
             state=CoverageState.SEARCHED,
             candidates=found.counts.matching_by_source.get(source, 0),
             embedded_share=_embedded_share(found, source),
+            data_age_s=ages.get(source),
             elapsed_ms=elapsed_ms,
         )
         for source in question.plan.searched
     }
     return dict(sorted({**question.plan.skipped, **own, **_told(question)}.items()))
+
+
+def _data_ages_s(question: Question, found: CandidateSet) -> Mapping[SourceId, int]:
+    """Return how old the newest of the candidates of each source is, as far as they have dates; what is dated later is new."""
+    newest: dict[SourceId, datetime] = {}
+    for hit, about in zip(found.hits, question.snapshot.signals(found.hits), strict=True):
+        if about.updated_at is not None and (hit.source_id not in newest or newest[hit.source_id] < about.updated_at):
+            newest[hit.source_id] = about.updated_at
+    as_of = question.request.as_of
+    return {} if as_of is None else {source: data_age_s(moment, at=as_of) for source, moment in newest.items()}
 
 
 def _told(question: Question) -> Mapping[SourceId, CoverageReport]:

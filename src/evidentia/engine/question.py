@@ -51,6 +51,13 @@ class Question(NamedTuple):
     """Which sources take part; filled in when the question is understood."""
 
     @property
+    def limit(self) -> int:
+        """Return how many fragments are wanted at most, which checking has filled in."""
+        if self.request.limit is None:
+            raise AssertionError
+        return self.request.limit
+
+    @property
     def words(self) -> LexicalQuery:
         """Return the words of the question as a whole."""
         return self.parts[0].words

@@ -34,6 +34,9 @@ _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Evide
 MAX_FACETS = 16
 _TIMES = frozenset({"as_of", "time_window"})
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+DEFAULT_LIMIT = 10
+BUDGETED_LIMIT = 100
+"""How many fragments are ranked where a token budget decides how many there are: the same for every budget, so that all share one order."""
 
 
 def request_from(query: str | EvidenceRequest, fields: Mapping[str, object]) -> EvidenceRequest:
@@ -51,7 +54,7 @@ def request_from(query: str | EvidenceRequest, fields: Mapping[str, object]) -> 
 
 
 def check_request(request: EvidenceRequest, *, search: SearchSettings, now: datetime) -> EvidenceRequest:
-    """Return the request in the form in which it is answered and hashed: filter as a tree, `as_of` and weights filled in.
+    """Return the request in the form in which it is answered and hashed: filter as a tree, `as_of`, `limit` and weights filled in.
 
     A request that was made as an object was never checked, so its fields are read again.
     """
@@ -73,7 +76,8 @@ def check_request(request: EvidenceRequest, *, search: SearchSettings, now: date
     if narrowing is not None:
         check_fields(narrowing)
     weights = request.ranking_weights or task_weights(request.task)
-    return msgspec.structs.replace(request, filter=narrowing, as_of=request.as_of or now, ranking_weights=weights)
+    limit = request.limit or (DEFAULT_LIMIT if request.token_budget is None else BUDGETED_LIMIT)
+    return msgspec.structs.replace(request, filter=narrowing, as_of=request.as_of or now, ranking_weights=weights, limit=limit)
 
 
 def _read(fields: Mapping[str, object]) -> EvidenceRequest:

@@ -307,7 +307,7 @@ class ScatterGather:
         request = prepared.question.request
         if not request.early_stop or prepared.round is None:
             return None
-        return EarlyStop(self._engine.federation.settings, limit=request.limit, known=prepared.round.known)
+        return EarlyStop(self._engine.federation.settings, limit=prepared.question.limit, known=prepared.round.known)
 
     async def _side_by_side(self) -> RoundReplies:
         """Ask the sources outside while the base is searched."""

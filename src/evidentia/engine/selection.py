@@ -9,15 +9,18 @@ import msgspec
 import numpy as np
 
 from evidentia.contracts.evidence import Conflict, EvidenceFragment, WithheldFragment
+from evidentia.contracts.vocabulary import DeprecationStatus
 from evidentia.foundation.lru import SharedLruCache
+from evidentia.provenance.evidence_tags import closing, facts_of, opening
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
 from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
-from evidentia.ranking.packing import pack
-from evidentia.text.counting import truncate
+from evidentia.text.counting import count_tokens, truncate
+from evidentia.text.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -33,6 +36,7 @@ POOL_BEYOND_LIMIT = 10
 """So many candidates more than the limit are read: they may disagree with those above, or bring something new."""
 KEPT_CLAIMS = 16_384
 _REMEMBERED_TEXTS = 2_048
+_COUNTED_TEXTS = 4_096
 _FEW = 20
 """Where more than so many fragments are wanted, nearly all pairs of texts are compared."""
 OUTSIDE_STEPS = 1
@@ -54,12 +58,24 @@ class Pooled(NamedTuple):
             return self.stored.content
         return external_of(self.ranked).candidate.content
 
+    @property
+    def is_outdated(self) -> bool:
+        """Tell whether its document is deprecated or archived."""
+        return self.stored is not None and self.stored.metadata.deprecation_status is not DeprecationStatus.ACTIVE
+
 
 def read_pool(question: Question, ranked: Sequence[RankedCandidate]) -> list[Pooled]:
-    """Read the best candidates."""
-    best = ranked[: question.request.limit + POOL_BEYOND_LIMIT]
+    """Read the best candidates; those of a document that no longer holds say so."""
+    best = ranked[: question.limit + POOL_BEYOND_LIMIT]
     stored = iter(question.snapshot.chunks([each.hit for each in best if each.external is None]))
-    return [Pooled(each, next(stored) if each.external is None else None) for each in best]
+    return [_with_status(Pooled(each, next(stored) if each.external is None else None)) for each in best]
+
+
+def _with_status(pooled: Pooled) -> Pooled:
+    if not pooled.is_outdated or pooled.stored is None:
+        return pooled
+    flags = (*pooled.ranked.flags, pooled.stored.metadata.deprecation_status.value)
+    return pooled._replace(ranked=pooled.ranked._replace(flags=flags))
 
 
 def external_of(ranked: RankedCandidate) -> ExternalMatch:
@@ -93,14 +109,25 @@ def resolve(pool: Sequence[Pooled], *, reader: ClaimReader) -> tuple[list[Pooled
     return [_flagged(each, lost=lost, won=won) for each in pool], conflicts
 
 
-def choose(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
-    """Take as many as the request wants, each for its score and for what it adds to those before it."""
+def choose(question: Question, pool: Sequence[Pooled], conflicts: Sequence[Conflict] = ()) -> list[Pooled]:
+    """Take as many as the request wants, each for its score and for what it adds to those before it, and none before its successors.
+
+    Whoever gives authority no weight wants the order of the match itself, and gets it.
+    """
+    chosen = _diversified(question, pool)
+    weights = question.request.ranking_weights
+    if (weights is not None and not weights.authority) or not any(each.is_outdated for each in chosen):
+        return chosen
+    return _behind_successors(question, chosen, pool, conflicts)
+
+
+def _diversified(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
     request = question.request
     if request.diversity_constraint == 1 or len(pool) <= 1:
-        return list(pool[: request.limit])
+        return list(pool[: question.limit])
     texts = [each.content for each in pool]
     near = _similarities(question, pool)
-    if request.limit > _FEW and (near is None or near.min() < 0):
+    if question.limit > _FEW and (near is None or near.min() < 0):
         alike = overlaps([_tokens(text) for text in texts])
         near = alike if near is None else np.where(near < 0, alike, near)
     order = diversify(
@@ -108,10 +135,78 @@ def choose(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
         [each.ranked.hit.chunk_id for each in pool],
         near,
         diversity=request.diversity_constraint,
-        limit=request.limit,
+        limit=question.limit,
         overlap=TokenOverlap(lambda index: _tokens(texts[index])),
     )
     return [pool[index] for index in order]
+
+
+# --- successors ---
+# What has taken the place of a deprecated or archived document stands before it, wherever the match alone would put the two.
+#
+# A document may name its successor, or the successor what it replaces. Where nobody says, whatever still holds and is about the same thing
+# counts: it has the same title, contradicts it, or says much the same.
+
+SUCCESSOR_KEYS = ("superseded_by", "replaced_by", "successor")
+PREDECESSOR_KEYS = ("supersedes", "replaces")
+ALIKE = 1 << 15
+"""A cosine of 0.5, at 2^-16."""
+ALIKE_WORDS = (1 << 16) * 3 // 10
+"""Three words in ten that two texts share, where one of them has no vector."""
+
+
+def _behind_successors(question: Question, chosen: Sequence[Pooled], pool: Sequence[Pooled], conflicts: Sequence[Conflict]) -> list[Pooled]:
+    """Return the chosen in an order in which a successor comes directly before what it replaces, unless it is further up already."""
+    near = _similarities(question, pool)
+    order = list(chosen)
+    for outdated in [each for each in chosen if each.is_outdated]:
+        for successor in _successors(outdated, pool, near, conflicts):
+            place = order.index(outdated)
+            if successor not in order[:place]:
+                order = [*order[:place], successor, *(each for each in order[place:] if each is not successor)]
+    return order[: question.limit]
+
+
+def _successors(outdated: Pooled, pool: Sequence[Pooled], near: NDArray[np.int64] | None, conflicts: Sequence[Conflict]) -> list[Pooled]:
+    """Return what has taken the place of a fragment, as it says itself or as it looks, in the order of the pool."""
+    active = [index for index, each in enumerate(pool) if not each.is_outdated]
+    declared = [pool[index] for index in active if _names_successor(outdated, pool[index])]
+    if declared:
+        return declared
+    own = pool.index(outdated)
+    opponents = {side for each in conflicts if outdated.ranked.hit.chunk_id in (sides := {each.winner, *each.losers}) for side in sides}
+    title = _title(outdated)
+    return [
+        pool[index]
+        for index in active
+        if pool[index].ranked.hit.chunk_id in opponents
+        or (title and title == _title(pool[index]))
+        or _is_alike(own, index, pool=pool, near=near)
+    ]
+
+
+def _names_successor(outdated: Pooled, other: Pooled) -> bool:
+    """Tell whether one of the two documents names the other as its successor, or as what it replaces."""
+    if outdated.stored is None or other.stored is None:
+        return False
+    before, after = outdated.stored, other.stored
+    return _is_named(after, by=before, keys=SUCCESSOR_KEYS) or _is_named(before, by=after, keys=PREDECESSOR_KEYS)
+
+
+def _is_named(named: StoredChunk, *, by: StoredChunk, keys: Sequence[str]) -> bool:
+    names = {named.document_id, named.document_id.removeprefix(f"{named.source_id}:"), named.metadata.path}
+    return any(by.metadata.extra.get(key) in names for key in keys)
+
+
+def _title(pooled: Pooled) -> str:
+    return "" if pooled.stored is None else pooled.stored.metadata.title.strip().casefold()
+
+
+def _is_alike(first: int, second: int, *, pool: Sequence[Pooled], near: NDArray[np.int64] | None) -> bool:
+    if near is not None and near[first, second] != MISSING:
+        return bool(near[first, second] >= ALIKE)
+    overlap = TokenOverlap(lambda index: _tokens(pool[index].content))
+    return overlap(first, second) >= ALIKE_WORDS
 
 
 @lru_cache(maxsize=_REMEMBERED_TEXTS)
@@ -167,22 +262,43 @@ def _flagged(pooled: Pooled, *, lost: AbstractSet[ChunkId], won: AbstractSet[Chu
 
 
 # --- budget ---
-# Step 11: the fragments worth most that fit the token budget, in rank order; what does not fit is withheld with the reason.
+# Step 11: as much of the order as the token budget holds, from the top and without a gap; what does not fit is withheld with the reason.
 #
-# When the best choice leaves room, the first of what was left out whose first sentence fits is cut at the end of a sentence to fill it,
-# and says so.
+# What counts is what a prompt gets: the text of `to_context`, tags included. The first fragment that does not fit whole is cut at the end
+# of a sentence and is the last, so a fragment never gives way to a lower one, and a larger budget never loses what a smaller one had.
 
 OVER_BUDGET = "it does not fit the token budget"
 TRUNCATED = "truncated"
+LEAST_CUT_TOKENS = 32
+"""A fragment is not cut to less: a stub tells nothing. Only the best one is, rather than none."""
+
+
+class ContextCost(NamedTuple):
+    """Counts what a fragment takes in `to_context`, under the request's tokenizer; `flags` are those that it may still get."""
+
+    tokenizer: str
+    as_of: datetime
+    flags: tuple[str, ...] = ()
+
+    def __call__(self, fragment: EvidenceFragment, *, rank: int) -> int:
+        """Return the tokens of a fragment at a rank, with its tag and the line end that follows."""
+        return self.tag(fragment, rank=rank) + self.text(fragment.content)
+
+    def tag(self, fragment: EvidenceFragment, *, rank: int) -> int:
+        """Return the tokens of its tag."""
+        facts = facts_of(fragment, rank=rank, as_of=self.as_of)
+        return count_tokens(opening(msgspec.structs.replace(facts, flags=facts.flags + self.flags)), self.tokenizer)
+
+    def text(self, content: str) -> int:
+        """Return the tokens of its text, escaped and closed."""
+        return count_remembered(closing(content), self.tokenizer)
 
 
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):
-    """What fits and what does not; the choice is the best there is unless `is_exact` says otherwise."""
+    """What fits and what does not."""
 
     fragments: tuple[EvidenceFragment, ...]
-    withheld: tuple[WithheldFragment, ...]
-    tokens_used: int
-    is_exact: bool = True
+    withheld: tuple[WithheldFragment, ...] = ()
 
     @property
     def is_truncated(self) -> bool:
@@ -190,37 +306,53 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.withheld) or any(fragment.is_truncated for fragment in self.fragments)
 
 
-def fit_budget(fragments: Sequence[EvidenceFragment], *, token_budget: int | None, count: Callable[[str], int]) -> Fitted:
-    """Choose within the budget, which is never exceeded; without one everything stays."""
+def fit_budget(fragments: Iterable[EvidenceFragment], *, ids: Sequence[ChunkId], token_budget: int | None, cost: ContextCost) -> Fitted:
+    """Take fragments from the top until one does not fit whole; `ids` names all of them, and those after that one are never looked at."""
     if token_budget is None:
-        return Fitted(fragments=tuple(fragments), withheld=(), tokens_used=sum(fragment.token_count for fragment in fragments))
-    packed = pack([fragment.score for fragment in fragments], [fragment.token_count for fragment in fragments], token_budget)
-    kept = {index: fragments[index] for index in packed.chosen}
-    used = packed.tokens
-    for index, fragment in enumerate(fragments):
-        shortened = None if index in kept else _shortened(fragment, tokens=token_budget - used, count=count)
-        if shortened is not None:
-            kept[index] = shortened
-            used += shortened.token_count
+        return Fitted(fragments=tuple(fragments))
+    kept: list[EvidenceFragment] = []
+    left = token_budget
+    for rank, fragment in enumerate(fragments, start=1):
+        tokens = cost(fragment, rank=rank)
+        if tokens > left:
+            shortened = cut_to(fragment, tokens=left, rank=rank, cost=cost)
+            kept += [] if shortened is None else [shortened]
             break
-    withheld = tuple(
-        WithheldFragment(chunk_id=fragment.chunk_id, reason=OVER_BUDGET) for index, fragment in enumerate(fragments) if index not in kept
-    )
-    return Fitted(fragments=tuple(kept[index] for index in sorted(kept)), withheld=withheld, tokens_used=used, is_exact=packed.is_exact)
+        kept.append(fragment)
+        left -= tokens
+    withheld = tuple(WithheldFragment(chunk_id=chunk_id, reason=OVER_BUDGET) for chunk_id in ids[len(kept) :])
+    return Fitted(fragments=tuple(kept), withheld=withheld)
 
 
-def _shortened(fragment: EvidenceFragment, *, tokens: int, count: Callable[[str], int]) -> EvidenceFragment | None:
-    """Return a fragment cut at the end of a sentence, or None when not even its first sentence fits."""
-    if tokens < 1:
+def cut_to(fragment: EvidenceFragment, *, tokens: int, rank: int, cost: ContextCost) -> EvidenceFragment | None:
+    """Return a fragment cut at the end of a sentence to what so many tokens hold, or None where that is too little to be of use."""
+    marked = _marked_cut(fragment)
+    room = tokens - cost.tag(marked, rank=rank)
+    content = truncate(fragment.content, tokens=room, count=cost.text) if room > 0 else ""
+    counted = count_remembered(content, cost.tokenizer)
+    if not content or (rank > 1 and counted < LEAST_CUT_TOKENS):
         return None
-    content = truncate(fragment.content, tokens=tokens, count=count)
-    if not content:
-        return None
-    return msgspec.structs.replace(
-        fragment,
-        content=content,
-        cut_off=fragment.content[len(content) :],
-        is_truncated=True,
-        token_count=count(content),
-        flags=(*fragment.flags, TRUNCATED),
-    )
+    return msgspec.structs.replace(marked, content=content, cut_off=fragment.content[len(content) :], token_count=counted)
+
+
+def smallest_budget(fragments: Sequence[EvidenceFragment], index: int, *, cost: ContextCost) -> int:
+    """Return the smallest budget that holds something of a fragment: all before it, and of itself the least that is given."""
+    before = sum(cost(fragment, rank=rank) for rank, fragment in enumerate(fragments[:index], start=1))
+    fragment, rank = fragments[index], index + 1
+    whole, tag = cost(fragment, rank=rank), cost.tag(_marked_cut(fragment), rank=rank)
+    for sentence in split_sentences(fragment.content):
+        content = fragment.content[: sentence.end]
+        tokens = tag + cost.text(content)
+        if tokens < whole and cut_to(fragment, tokens=tokens, rank=rank, cost=cost) is not None:
+            return before + tokens
+    return before + whole
+
+
+def _marked_cut(fragment: EvidenceFragment) -> EvidenceFragment:
+    return msgspec.structs.replace(fragment, is_truncated=True, flags=(*fragment.flags, TRUNCATED))
+
+
+@lru_cache(maxsize=_COUNTED_TEXTS)
+def count_remembered(text: str, tokenizer: str) -> int:
+    """Return the number of tokens; texts that come back again and again are counted once."""
+    return count_tokens(text, tokenizer)

@@ -129,7 +129,7 @@ def build_trace(
         tenant=principal.tenant if principal else DEFAULT_TENANT,
         agent_name=request.agent_name or "",
         mode=request.mode.value,
-        limit=request.limit,
+        limit=request.limit or 0,
         fragments=len(response.fragments),
         candidates=response.total_candidates,
         tokens_used=response.tokens_used,

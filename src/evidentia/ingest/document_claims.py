@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from evidentia.contracts.ids import PrincipalId, SemanticVersion
 from evidentia.contracts.vocabulary import AuthorityTier, Classification, ContentType, DeprecationStatus, Vocabulary
 from evidentia.ingest.reasons import NoteReason, SkipReason, legible
 from evidentia.ingest.version_control import FileHistory, parse_moment
+from evidentia.text.edits import distance
 from evidentia.text.names import SOURCE_NAME_RULE, is_source_name
 
 if TYPE_CHECKING:
@@ -35,12 +37,14 @@ MAX_EXTRA_KEYS = 32
 
 _KEY_PART = re.compile(r"[^a-z0-9_.-]+")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_KNOWN = frozenset(
-    [
-        *("title", "author", "created", "created_at", "updated", "updated_at", "date", "tags", "version", "language"),
-        *("content_type", "status", "classification", "authority", "acl"),
-    ]
+_KNOWN = (
+    *("title", "author", "created", "created_at", "updated", "updated_at", "date", "tags", "version", "language"),
+    *("content_type", "status", "deprecation_status", "classification", "authority", "authority_tier", "acl"),
 )
+_LONG_KEY = 8
+"""In a key of so many letters two may be wrong, in a shorter one one."""
+_SHORT_KEY = 5
+"""A key of fewer is another word as soon as a letter differs: `data` is no `date`."""
 
 _Word = TypeVar("_Word", bound=Vocabulary)
 
@@ -73,7 +77,9 @@ def apply_claims(declared: Declared, *, defaults: DocumentMetadata, options: Ing
         author=_principal(reader.text("author") or (history.author if history else "")),
         tags=reader.tags(options.tags),
         version=_version(reader.text("version")),
-        deprecation_status=reader.word("status", DeprecationStatus) or defaults.deprecation_status,
+        deprecation_status=reader.word("status", DeprecationStatus)
+        or reader.word("deprecation_status", DeprecationStatus)
+        or defaults.deprecation_status,
         extra={**defaults.extra, **reader.extra()},
     )
     return Claims(metadata=metadata, access=reader.access(options.access), notes=tuple(reader.notes))
@@ -114,11 +120,14 @@ class _ClaimReader:
         return None
 
     def authority(self, allowed: AuthorityTier) -> AuthorityTier:
-        claimed = self.word("authority", AuthorityTier)
-        if claimed is None or claimed.rank <= allowed.rank:
-            return claimed or allowed
-        self._ignored(f"'authority: {claimed.value}' would raise it above '{allowed.value}'")
-        return allowed
+        lowest = allowed
+        for key in ("authority", "authority_tier"):
+            claimed = self.word(key, AuthorityTier)
+            if claimed is not None and claimed.rank > allowed.rank:
+                self._ignored(f"'{key}: {claimed.value}' would raise it above '{allowed.value}'")
+            elif claimed is not None and claimed.rank < lowest.rank:
+                lowest = claimed
+        return lowest
 
     def tags(self, given: tuple[str, ...]) -> tuple[str, ...]:
         claimed = sorted({tag[:MAX_TAG_LENGTH] for tag in self.entries("tags")})[:MAX_TAGS]
@@ -161,10 +170,24 @@ class _ClaimReader:
                 break
             if value := self.text(key):
                 extra[name] = value
+                if known := nearly_known(name):
+                    problem = f"has the key '{_shown(name)}', which says nothing to us and is kept as an extra field"
+                    self.notes.append(f"{NoteReason.UNKNOWN_KEY.value}: {problem}; write '{known}' if you mean that")
         return extra
 
     def _ignored(self, problem: str) -> None:
         self.notes.append(f"{NoteReason.CLAIM_IGNORED.value}: makes a claim that was not followed: {problem}")
+
+
+@lru_cache(maxsize=1024)
+def nearly_known(name: str) -> str:
+    """Return the key that an unknown one may be a misspelling of, or an empty string."""
+    for known in _KNOWN:
+        if name in (f"{known}s", known.removesuffix("s")):
+            return known
+        if len(name) >= _SHORT_KEY and distance(name, known) <= (2 if len(name) >= _LONG_KEY else 1):
+            return known
+    return ""
 
 
 def _clean(value: str) -> str:

@@ -51,6 +51,7 @@ class NoteReason(Vocabulary):
     NOT_PRUNED = "not_pruned"
     TABLES_LEFT_OUT = "tables_left_out"
     REPLACED_RECORD = "replaced_record"
+    UNKNOWN_KEY = "unknown_key"
     VERSION_CONTROL = "version_control"
 
 

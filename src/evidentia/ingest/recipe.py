@@ -23,6 +23,7 @@ from evidentia.ingest.readers.file_types import Family, family_of
 from evidentia.ingest.readers.registry import tool_of
 from evidentia.ingest.version_control import FileHistory
 from evidentia.ingest.walk import WalkedFile
+from evidentia.text.languages import SAMPLE_CHARS, language_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.layout import ExtractedText
     from evidentia.contracts.settings import IngestSettings
 
-RECIPE_VERSION = "2"
+RECIPE_VERSION = "3"
 HASH_VERSION_DIGITS = 16
 
 _CONTENT_TYPES = {
@@ -100,13 +101,14 @@ class Recipe:
         """Return the document a file becomes and notes about it, or raise DocumentUnreadableError for a claim that forbids it."""
         extracted = bounded(extracted)
         own_id, history = original.file.own_id, original.history
+        content_type = _CONTENT_TYPES.get(family_of(own_id), ContentType.DOCUMENTATION)
         defaults = DocumentMetadata(
             source_id=self.options.source,
             title=title_of(extracted, own_id=own_id),
             path=own_id,
             media_type=extracted.media_type,
-            content_type=_CONTENT_TYPES.get(family_of(own_id), ContentType.DOCUMENTATION),
-            language=self._language,
+            content_type=content_type,
+            language=self._language_of(extracted) if content_type is ContentType.DOCUMENTATION else self._language,
         )
         claims = apply_claims(extracted.declared, defaults=defaults, options=self.options, history=history)
         commit = history.commit if history else ""
@@ -136,7 +138,7 @@ class Recipe:
     ) -> tuple[ReadDocument, tuple[str, ...]]:
         """Return the document a corpus line becomes and notes about it; a claim that forbids it raises DocumentUnreadableError."""
         extracted = record.extracted()
-        claims = self._record_claims(record)
+        claims = self._record_claims(record, extracted)
         document = ReadDocument(
             source_id=self.options.source,
             document_id=self.document_id(record.own_id),
@@ -153,11 +155,16 @@ class Recipe:
         )
         return document, claims.notes
 
-    def _record_claims(self, record: jsonl_corpus.CorpusRecord) -> Claims:
-        metadata = msgspec.structs.replace(self._record_defaults, title=record.title[:500])
+    def _record_claims(self, record: jsonl_corpus.CorpusRecord, extracted: ExtractedText) -> Claims:
+        metadata = msgspec.structs.replace(self._record_defaults, title=record.title[:500], language=self._language_of(extracted))
         if not record.metadata:
             return Claims(metadata=metadata, access=self.options.access)
         return apply_claims(record.declared(), defaults=metadata, options=self.options)
+
+    def _language_of(self, extracted: ExtractedText) -> str:
+        """Return the language of a text, or the one of the settings where it cannot be told."""
+        body = extracted.text[extracted.body_start : extracted.body_start + SAMPLE_CHARS[-1]]
+        return language_of(body, otherwise=self._language)
 
     def _spans(self, extracted: ExtractedText) -> tuple[tuple[int, int], ...]:
         return cut(

@@ -37,7 +37,7 @@ class EvidentiaRetriever:
         self,
         base: GivenBase,
         *,
-        top_k: int = 10,
+        top_k: int | None = None,
         token_budget: int | None = None,
         principal: GivenPrincipal | None = None,
         request: Mapping[str, Any] | None = None,  # Any: the values of a request's fields

@@ -36,7 +36,7 @@ class EvidentiaRetriever(BaseRetriever):
     """
 
     base: GivenBase
-    limit: int = 10
+    limit: int | None = None
     token_budget: int | None = None
     principal: GivenPrincipal | None = None
     request: dict[str, Any] | None = None  # Any: the values of a request's fields

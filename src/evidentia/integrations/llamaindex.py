@@ -35,7 +35,7 @@ class EvidentiaRetriever(BaseRetriever):
         self,
         base: GivenBase,
         *,
-        limit: int = 10,
+        limit: int | None = None,
         token_budget: int | None = None,
         principal: GivenPrincipal | None = None,
         request: Mapping[str, object] | None = None,

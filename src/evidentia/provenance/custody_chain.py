@@ -27,13 +27,16 @@ from evidentia.contracts.provenance import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.retrieval import ExternalCandidate
+    from evidentia.contracts.vectors import VectorIdentity
     from evidentia.contracts.vocabulary import SourceType
 
 
 CHUNK_STEP = "chunk"
+EMBED_STEP: Final = "embed"
 
 _sha256 = hashlib.sha256
 
@@ -91,6 +94,31 @@ def stored_chain(chunk: StoredChunk) -> tuple[ProvenanceEntry, ...]:
         content_hash=chunk.content_hash,
     )
     return chain_of(chunk.custody, content=chunk.content.encode(), last=last)
+
+
+def embedded_chain(chain: tuple[ProvenanceEntry, ...], identity: VectorIdentity, *, at: datetime) -> tuple[ProvenanceEntry, ...]:
+    """Return a chain with the step that gave its content a vector, which an answer used; the content stays as it is.
+
+    `at` is the moment of the commit that holds the vector: vectors are committed together, and keep no moments of their own.
+    """
+    content_hash = chain[-1].record.output_hash if isinstance(chain[-1], TransformationEntry) else chain[-1].record.content_hash
+    record = TransformationRecord(
+        step=EMBED_STEP,
+        tool_id=ToolId(identity.name),
+        tool_version=SemanticVersion(identity.model),
+        timestamp=at,
+        input_hash=content_hash,
+        output_hash=content_hash,
+        parameters={"dimension": identity.dimension, "normalisation": identity.normalisation},
+    )
+    digest = _sha256(bytes.fromhex(chain[-1].hash) + encode_struct(record)).hexdigest()
+    return (*chain, TransformationEntry(record=record, hash=Sha256(digest)))
+
+
+def logged_chain(chain: Sequence[ProvenanceEntry]) -> Sequence[ProvenanceEntry]:
+    """Return a chain as far as the event log knows it: a vector is made after the event."""
+    last = chain[-1].record if chain else None
+    return chain[:-1] if isinstance(last, TransformationRecord) and last.step == EMBED_STEP else chain
 
 
 def chain_faults(chain: Sequence[ProvenanceEntry], *, content: bytes) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from evidentia.contracts.provenance import FragmentExport
 from evidentia.contracts.retrieval import Candidate, SourceAsk
 from evidentia.contracts.sources import SourcePolicy
 from evidentia.contracts.vocabulary import ContentType, CoverageState
-from evidentia.provenance.custody_chain import chain_faults
+from evidentia.provenance.custody_chain import chain_faults, logged_chain
 from evidentia.provenance.verification import EXPORT_FORMAT, UNREADABLE, fragment_faults
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _candidate(fragment: EvidenceFragment, response: EvidenceResponse, *, score:
     said = fragment.metadata
     metadata = {
         "upstream_authority": fragment.authority_tier.value,
-        "upstream_custody_head": fragment.provenance_chain[-1].hash,
+        "upstream_custody_head": logged_chain(fragment.provenance_chain)[-1].hash,
         "upstream_receipt": response.receipt_id or "",
         "upstream_result_hash": response.result_hash,
         "upstream_source": fragment.source_id,

@@ -8,11 +8,16 @@ reference; `unescape` gives the original back, byte for byte.
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.text.confusables import SQUARE_OPENERS, seen_from
+
+if TYPE_CHECKING:
+    from evidentia.contracts.evidence import EvidenceFragment
 
 TAG = "EVIDENCE"
 
@@ -34,9 +39,46 @@ class TagFacts(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[str, ...] = ()
 
 
+def facts_of(fragment: EvidenceFragment, *, rank: int, as_of: datetime) -> TagFacts:
+    """Return what the tag of a fragment says at a rank of an answer; its freshness is the age of the content, where that has a date."""
+    trust, context = fragment.trust_metadata, fragment.retrieval_context
+    return TagFacts(
+        source=fragment.source_id,
+        authority=fragment.authority_tier,
+        rank=rank,
+        freshness_s=age_s(fragment, as_of=as_of),
+        confidence_percent=round(fragment.confidence * 100),
+        retrieval_method=context.method if context else None,
+        is_human_verified=bool(trust and trust.verified_by),
+        flags=fragment.flags,
+    )
+
+
+def age_s(fragment: EvidenceFragment, *, as_of: datetime) -> int | None:
+    """Return how many seconds ago the content was changed; None when it has no date that can be read. What is dated later is new."""
+    try:
+        updated_at = datetime.fromisoformat(fragment.metadata.get("updated_at", ""))
+    except ValueError:
+        return None
+    return None if updated_at.tzinfo is None else max(0, int((as_of - updated_at).total_seconds()))
+
+
 def render_tag(facts: TagFacts, content: str) -> str:
     """Return the content between an opening and a closing tag."""
-    return f"[{TAG} {' '.join(_attributes(facts))}]\n{escape(content)}\n[/{TAG}]"
+    return (opening(facts) + closing(content)).removesuffix("\n")
+
+
+def opening(facts: TagFacts) -> str:
+    """Return the first half of a rendered fragment, which ends before the bracket that ends its tag.
+
+    It ends in a letter or a digit and the other half begins with a bracket, so no tokenizer joins the two, and each can be counted alone.
+    """
+    return f"[{TAG} {' '.join(_attributes(facts))}"
+
+
+def closing(content: str) -> str:
+    """Return the other half of a rendered fragment, with the line end before the next."""
+    return f"]\n{escape(content)}\n[/{TAG}]\n"
 
 
 def escape(content: str) -> str:
@@ -77,7 +119,7 @@ def _attributes(facts: TagFacts) -> list[str]:
     attributes.append(f"rank={facts.rank}")
     if facts.is_human_verified:
         attributes.append("human_verified=true")
-    attributes += [f"{flag}=true" for flag in facts.flags if flag.isidentifier() and flag.isascii()]
+    attributes += [f"{flag}=true" for flag in dict.fromkeys(facts.flags) if flag.isidentifier() and flag.isascii()]
     return attributes
 
 

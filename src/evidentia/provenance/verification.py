@@ -18,7 +18,7 @@ from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsS
 from evidentia.contracts.provenance import CUSTODY_FORMAT, BrokenLink, CommitRecord, FragmentExport, IngestEvent, VerifyReport
 from evidentia.provenance import merkle
 from evidentia.provenance.corpus_hash import CorpusState, evidence_state, member_bytes, vector_faults
-from evidentia.provenance.custody_chain import DocumentChain, chain_faults, chunk_record
+from evidentia.provenance.custody_chain import DocumentChain, chain_faults, chunk_record, logged_chain
 from evidentia.provenance.layout_custody import LayoutCheck
 from evidentia.provenance.merkle import Frontier
 from evidentia.provenance.signed_heads import head_faults, head_of
@@ -353,7 +353,7 @@ def fragment_faults(export: FragmentExport) -> Iterator[BrokenLink]:
         yield BrokenLink(check="chain", where=link, problem=problem)
     yield from _origin_faults(export, where=where)
     event = export.event
-    head = export.provenance_chain[-1].hash if export.provenance_chain else ""
+    head = logged_chain(export.provenance_chain)[-1].hash if export.provenance_chain else ""
     if (event.document_id, event.source_id, event.chunk_id, event.custody_head) != (
         export.document_id,
         export.source_id,
@@ -376,7 +376,7 @@ def fragment_faults(export: FragmentExport) -> Iterator[BrokenLink]:
 def _origin_faults(export: FragmentExport, *, where: str) -> Iterator[BrokenLink]:
     if not export.provenance_chain:
         return
-    origin, last = export.provenance_chain[0].record, export.provenance_chain[-1].record
+    origin, last = export.provenance_chain[0].record, logged_chain(export.provenance_chain)[-1].record
     named = (getattr(origin, "document_id", ""), getattr(origin, "source_id", ""))
     if named != (export.document_id, export.source_id):
         yield BrokenLink(check="identity", where=where, problem="the chain begins in another document")

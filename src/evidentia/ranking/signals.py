@@ -6,6 +6,7 @@ Nothing here calls the platform's mathematics: `decay` is exact integer work, so
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -122,6 +123,19 @@ def task_weights(task: Task | None) -> RankingWeights:
     return _WEIGHTS.get(_kind_of(task), _USUAL_WEIGHTS)
 
 
+_KIND_OF_WORD: Final = _KIND_OF | {
+    **dict.fromkeys(("implement", "write", "function", "class", "method", "api", "refactor", "script", "program", "unittest"), "coding"),
+    **dict.fromkeys(
+        ("error", "errors", "exception", "fails", "failing", "failed", "crash", "crashes", "broken", "fix", "trace"), "debugging"
+    ),
+    **dict.fromkeys(("deploy", "restart", "run", "rotate", "rollback", "migrate", "backup", "restore", "operate", "execute"), "operations"),
+    **dict.fromkeys(("configure", "setting", "settings", "install", "enable", "disable", "parameter", "option"), "configuration"),
+    **dict.fromkeys(("explain", "why", "what", "describe", "understand", "summarize", "summarise", "compare", "overview"), "explanation"),
+}
+"""What words of a task's text speak for, besides the names of the kinds."""
+_WORD: Final = re.compile(r"[a-z_]+")
+
+
 def actionability(features: ContentFeatures, content_type: ContentType, task: Task | None) -> int:
     """Return how far a fragment can be acted upon in this task, from 0 to ONE; `NEEDS` holds the weights."""
     needs = needs_of(task)
@@ -131,8 +145,27 @@ def actionability(features: ContentFeatures, content_type: ContentType, task: Ta
 
 
 def needs_of(task: Task | None) -> TaskNeeds:
-    """Return what a task needs; its type is read in any case, with spaces or hyphens for underscores."""
-    return NEEDS.get(_kind_of(task), NEUTRAL)
+    """Return what a task needs: half by its type, read in any case with spaces or hyphens for underscores, and half by its text.
+
+    The text speaks for the kinds whose words it has, each word once and equally. Where one of the two says nothing, the other decides.
+    """
+    if task is None:
+        return NEUTRAL
+    by_type = NEEDS.get(_kind_of(task))
+    said = sorted(set(_WORD.findall(task.text.lower())) & _KIND_OF_WORD.keys())
+    by_text = _mean([NEEDS[_KIND_OF_WORD[word]] for word in said])
+    return _mean([needs for needs in (by_type, by_text) if needs is not None]) or NEUTRAL
+
+
+def _mean(needs: Sequence[TaskNeeds]) -> TaskNeeds | None:
+    """Return what several needs come to, still in percentages that sum to 100; None where there are none."""
+    if len(needs) <= 1:
+        return needs[0] if needs else None
+    code, commands, configuration = (
+        sum(shares) // len(needs) for shares in zip(*[(each.code, each.commands, each.configuration) for each in needs], strict=True)
+    )
+    kinds = tuple(dict.fromkeys(kind for each in needs for kind in each.kinds))
+    return TaskNeeds(code, commands, configuration, _PERCENT - code - commands - configuration, kinds)
 
 
 def _kind_of(task: Task | None) -> str:

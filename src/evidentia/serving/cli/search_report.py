@@ -36,6 +36,8 @@ MARKS = {
     "inadmissible": "no origin",
     "conflict_won": "holds",
     "conflict_lost": "contradicted",
+    "deprecated": "deprecated",
+    "archived": "archived",
     "truncated": "cut",
     "cut_by_intake": "cut",
 }
