@@ -13,7 +13,7 @@ import msgspec
 
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import select_in
-from evidentia.backends.embedded.records.document_table import record_of
+from evidentia.backends.embedded.records.metadata_columns import record_of
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.ids import DocumentId, Sha256

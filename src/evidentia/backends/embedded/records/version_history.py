@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import open_for_reading, storage_errors
-from evidentia.backends.embedded.records.document_table import record_of
+from evidentia.backends.embedded.records.metadata_columns import record_of
 from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, SourceId
