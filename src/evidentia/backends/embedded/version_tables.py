@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.backends.embedded.lexical.segments import Segment
+    from evidentia.backends.embedded.records.metadata_columns import DocumentRecord
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.provenance import CommitRecord
 
@@ -107,10 +108,11 @@ class VersionTables:
     def _count(self, documents: NDArray[np.int64], *, times: int = 1) -> None:
         table, tiers = self.table, self.columns.column("authority_tier")
         shown = documents[table.chunk_counts[documents] > 0]
-        keys = np.stack([table.source_codes[shown], tiers.codes[shown], table.access_keys[shown]], axis=1)
-        found, counts = np.unique(keys, axis=0, return_counts=True)
-        for (source, tier, rule), count in zip(found.tolist(), counts.tolist(), strict=True):
-            self._tally[source, tier, rule] += times * count
+        kinds, rules = len(tiers.values), max(table.rules, default=0) + 1
+        keys = (table.source_codes[shown].astype(np.int64) * kinds + tiers.codes[shown]) * rules + table.access_keys[shown]
+        found, counts = np.unique(keys, return_counts=True)
+        for key, count in zip(found.tolist(), counts.tolist(), strict=True):
+            self._tally[key // rules // kinds, key // rules % kinds, key % rules] += times * count
 
 
 def _highest(pairs: Iterator[tuple[SourceId, object]]) -> Mapping[SourceId, AuthorityTier]:
@@ -121,10 +123,10 @@ def _highest(pairs: Iterator[tuple[SourceId, object]]) -> Mapping[SourceId, Auth
     return dict(sorted(highest.items()))
 
 
-def _under(lock: threading.RLock, table: DocumentTable) -> Callable[[], Iterator[Sequence[Mapping[str, object]]]]:
+def _under(lock: threading.RLock, table: DocumentTable) -> Callable[[], Iterator[Sequence[DocumentRecord]]]:
     """Return what reads a table's records; the lock is held for some at a time, so that nobody waits for all of them."""
 
-    def read() -> Iterator[Sequence[Mapping[str, object]]]:
+    def read() -> Iterator[Sequence[DocumentRecord]]:
         records = table.records()
         while True:
             with lock:

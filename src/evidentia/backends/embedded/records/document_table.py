@@ -19,7 +19,7 @@ import numpy as np
 from evidentia.backends.embedded.lexical.postings import features_of, marks_of
 from evidentia.backends.embedded.records.database import select_in
 from evidentia.backends.embedded.records.growing_array import GrowingArray, GrowingTexts
-from evidentia.backends.embedded.records.metadata_columns import MetadataColumns, record_of
+from evidentia.backends.embedded.records.metadata_columns import NO_RECORD, DocumentRecord, MetadataColumns, record_of
 from evidentia.backends.embedded.records.schema import decode_metadata
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS, ChunkId, DocumentId, Sha256, SourceId, chunk_id_of, chunk_parts
@@ -137,10 +137,10 @@ class DocumentTable:
             moved = np.concatenate([changed, np.arange(kept, len(other.chunk_keys))])
         return other, TableChange(gone, come, first_new, moved)
 
-    def records(self, database: sqlite3.Connection | None = None, *, start: int = 0) -> Iterator[list[Mapping[str, object]]]:
+    def records(self, database: sqlite3.Connection | None = None, *, start: int = 0) -> Iterator[list[DocumentRecord]]:
         """Yield the fields that filters and facets may name, of every document from a number on, some at a time.
 
-        A document that is gone for good has none.
+        A document that is gone for good has those of `NO_RECORD`.
         """
         for first in range(start, len(self.version_keys), _RECORDS_AT_ONCE):
             keys = self.version_keys[first : first + _RECORDS_AT_ONCE].tolist()
@@ -152,8 +152,7 @@ class DocumentTable:
                 missing = [first + number for number, key in enumerate(keys) if key not in found]
                 if np.isin(self.document_of, missing).any():
                     raise VersionCollectedError(str(self._sequence))
-            nothing: Mapping[str, object] = {}
-            yield [found.get(key, nothing) for key in keys]
+            yield [found.get(key, NO_RECORD) for key in keys]
 
     def layout_of(self, document: int) -> Sha256 | None:
         """Return the hash of the layout that a document has; None where it has none."""

@@ -17,13 +17,14 @@ import numpy as np
 
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.growing_array import GrowingArray
+from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import DocumentMetadata
+from evidentia.contracts.ids import SourceId
 from evidentia.contracts.predicates import And, Atom, Not, Or, Predicate, matcher_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from evidentia.contracts.access import AccessRule
 
 EXTRA_PREFIX = "extra."
 _REMEMBERED_RULES: Final = 256
@@ -32,7 +33,7 @@ _READERS: Final[Mapping[str, Callable[[DocumentRecord], object]]] = {
     **{name: attrgetter(f"access.{name}") for name in ("tenant", "classification")},
     "document_id": attrgetter("document_id"),
 }
-LoadRecords = Callable[[], Iterable[Sequence[Mapping[str, object]]]]
+LoadRecords = Callable[[], Iterable[Sequence["DocumentRecord"]]]
 _WIDE: Final = {"document_id", "title", "path", "layout", "remarks", "extra"}
 PREPARED_FIELDS: Final = tuple(name for name in _READERS if name not in _WIDE)
 """The fields that are laid out ahead, with every `extra.` field that occurs; others differ in most documents and wait until asked for."""
@@ -69,11 +70,12 @@ class MetadataColumn:
 
     def plus(self, values: Sequence[object]) -> MetadataColumn:
         """Return the column with the values of more documents."""
-        spelt = [_spelling(value) for value in values]
-        for value, spelling in zip(values, spelt, strict=True):
-            if spelling not in self._numbers:
-                self._numbers[spelling] = len(self.values)
-                self.values.append(value)
+        spelt = values if datetime not in set(map(type, values)) else [_spelling(value) for value in values]
+        if not self._numbers.keys() >= set(spelt):
+            for value, spelling in zip(values, spelt, strict=True):
+                if spelling not in self._numbers:
+                    self._numbers[spelling] = len(self.values)
+                    self.values.append(value)
         added = np.fromiter(map(self._numbers.__getitem__, spelt), dtype=np.int32, count=len(spelt))
         return MetadataColumn(self._grown.plus(added), self.values, self._numbers)
 
@@ -100,11 +102,12 @@ class MetadataColumns:
             columns = columns.plus(self._load, records)
         self._columns |= columns.laid_out
 
-    def plus(self, load: LoadRecords, records: Sequence[Mapping[str, object]]) -> MetadataColumns:
+    def plus(self, load: LoadRecords, records: Sequence[DocumentRecord]) -> MetadataColumns:
         """Return the columns with more documents."""
         columns = self.laid_out
-        for name in sorted({name for record in records for name in _extra(record)}) if self._is_prepared else ():
-            columns.setdefault(name, MetadataColumn.absent(self._count))
+        for name in sorted({name for record in records for name in record.facts.extra}) if self._is_prepared else ():
+            if EXTRA_PREFIX + name not in columns:
+                columns[EXTRA_PREFIX + name] = MetadataColumn.absent(self._count)
         return MetadataColumns(load, {field: column.plus(_values(records, field)) for field, column in columns.items()})
 
     def column(self, field: str) -> MetadataColumn:
@@ -185,6 +188,10 @@ class DocumentRecord(Mapping[str, object]):
         return len(_READERS)
 
 
+NO_RECORD: Final = DocumentRecord("", facts=DocumentMetadata(source_id=SourceId("")), access=AccessRule())
+"""Stands for a document that is gone for good."""
+
+
 def record_of(document_id: str, metadata: bytes, rule: bytes) -> DocumentRecord:
     """Return the fields of a document that filters and facets may name."""
     return DocumentRecord(document_id, facts=schema.decode_metadata(metadata), access=_access_of(rule))
@@ -201,13 +208,9 @@ def _spelling(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _values(records: Sequence[Mapping[str, object]], field: str) -> list[object]:
+def _values(records: Sequence[DocumentRecord], field: str) -> list[object]:
     if field.startswith(EXTRA_PREFIX):
-        return [_extra(record).get(field) for record in records]
-    return [tuple(value) if isinstance(value, list) else value for value in (record.get(field) for record in records)]
-
-
-def _extra(record: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the fields that a document has of its own, as filters name them."""
-    extra = record.get("extra")
-    return {EXTRA_PREFIX + name: value for name, value in extra.items()} if extra and isinstance(extra, dict) else {}
+        name = field.removeprefix(EXTRA_PREFIX)
+        return [record.facts.extra.get(name) for record in records]
+    reader = _READERS.get(field)
+    return [None] * len(records) if reader is None else list(map(reader, records))
