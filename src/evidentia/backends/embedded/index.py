@@ -19,6 +19,7 @@ from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_searching, storage_errors
 from evidentia.backends.embedded.records.metadata_columns import record_of
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
+from evidentia.backends.embedded.stored_tables import store_tables, stored_tables
 from evidentia.backends.embedded.vectors.hnsw import GraphFolder, import_usearch
 from evidentia.backends.embedded.vectors.vector_file import OpenFiles
 from evidentia.backends.embedded.vectors.vector_spaces import space_at
@@ -49,6 +50,8 @@ SMALL = 4_096
 """Up to so many chunks and events, a request derives a new version itself: that takes a few milliseconds."""
 WATCH_S = 0.1
 """How often the thread looks whether another process has committed; it is also woken by a request that noticed."""
+WORTH_STORING = 8
+"""Tables are stored again when the log has grown by a part in this many of the chunks since."""
 _ATTEMPTS = 3
 _LAST_RULE = """SELECT v.metadata, a.rule FROM versions v JOIN access_rules a USING (access_key)
     WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
@@ -71,6 +74,7 @@ class EmbeddedIndex(EvidenceIndex):
         self._made: WeakValueDictionary[_SnapshotKey, EmbeddedSnapshot] = WeakValueDictionary()
         self._latest: VersionTables | None = None
         self._noticed: int | None = None
+        self._stored_size: int | None = None
         self._segments: WeakValueDictionary[str, Segment] = WeakValueDictionary()
         self._vector_files = OpenFiles(directory)
         self._watcher: threading.Thread | None = None
@@ -164,6 +168,8 @@ class EmbeddedIndex(EvidenceIndex):
                     if attempt + 1 == _ATTEMPTS:
                         raise
         self._noticed = written
+        if self._stored_size is None:
+            self._store()
         if self._watcher is None and self._latest is not None and len(self._latest.table.chunk_keys) > SMALL:
             self._watcher = threading.Thread(target=self._watch, name="evidentia-versions", daemon=True)
             self._watcher.start()
@@ -196,6 +202,7 @@ class EmbeddedIndex(EvidenceIndex):
                     (written,) = self._reading.execute("PRAGMA data_version").fetchone()
                     if written != seen:
                         self._make_ready()
+                        self._store()
                         seen = written
             except (EvidentiaError, sqlite3.Error, OSError):
                 # Whoever asks next makes the version, and is told what is wrong.
@@ -244,13 +251,36 @@ class EmbeddedIndex(EvidenceIndex):
         if latest is not None and latest.is_of(commit, names):
             return latest, None
         segments = [self._segment(name) for name in names]
-        derived = None if latest is None else latest.derived(self._reading, lock=self._lock, commit=commit, segments=segments)
+        base = self._stored(commit, segments) if latest is None else latest
+        derived = None if base is None else base.derived(self._reading, lock=self._lock, commit=commit, segments=segments)
         if derived is not None:
             return derived
+        self._stored_size = None
         loaded = VersionTables.load(
             self._database, reading=self._reading, lock=self._lock, commit=commit, segments=segments, former=latest
         )
         return loaded, None
+
+    def _stored(self, commit: CommitRecord, segments: list[Segment]) -> VersionTables | None:
+        """Return the tables that are stored, over the segments of now."""
+        stored = stored_tables(self._directory, self._reading, commit)
+        if stored is None:
+            return None
+        self._stored_size = stored.commit.log_size
+        return VersionTables.load(
+            self._database, reading=self._reading, lock=self._lock, commit=stored.commit, segments=segments, stored=stored
+        )
+
+    def _store(self) -> None:
+        """Store the tables of the newest version where opening would otherwise have to read, or to derive, a good part of them."""
+        tables = self._latest
+        if tables is None or len(tables.table.chunk_keys) <= SMALL:
+            return
+        if self._stored_size is None or tables.commit.log_size - self._stored_size > len(tables.table.chunk_keys) // WORTH_STORING:
+            sequence = tables.commit.sequence
+            (digest,) = self._reading.execute("SELECT record_hash FROM commits WHERE sequence = ?", (sequence,)).fetchone()
+            store_tables(self._directory, tables, record_hash=digest.hex())
+            self._stored_size = tables.commit.log_size
 
     def _snapshot(
         self, version: SnapshotVersion, tables: VersionTables, names: tuple[str, ...], search: SearchSettings, *, access: CommitRecord

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.lexical.segments import Segment
     from evidentia.backends.embedded.records.metadata_columns import DocumentRecord
+    from evidentia.backends.embedded.stored_tables import StoredTables
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.provenance import CommitRecord
 
@@ -54,11 +55,17 @@ class VersionTables:
         commit: CommitRecord,
         segments: Sequence[Segment],
         former: VersionTables | None = None,
+        stored: StoredTables | None = None,
     ) -> VersionTables:
-        """Load a version through `reading`; `database` is asked later, under the lock. What `former` knows of segments is used."""
-        table = DocumentTable(database, sequence=commit.sequence, segments=segments, reading=reading)
-        columns = MetadataColumns(lambda: table.records(reading))
-        columns.prepare()
+        """Load a version through `reading`, or take what was stored of it; `database` is asked later, under the lock.
+
+        What `former` knows of segments is used.
+        """
+        documents = None if stored is None else stored.documents
+        table = DocumentTable(database, sequence=commit.sequence, segments=segments, reading=reading, stored=documents)
+        columns = MetadataColumns(lambda: table.records(reading), None if stored is None else stored.columns)
+        if stored is None:
+            columns.prepare()
         terms = TermDictionary(segments, former=None if former is None else former.terms)
         loaded = cls(table, MetadataColumns(_under(lock, table), columns.laid_out), terms, commit=commit)
         loaded._count(np.arange(len(table.version_keys)))

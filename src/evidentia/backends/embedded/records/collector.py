@@ -24,6 +24,7 @@ from evidentia.backends.embedded.records.database import (
     storage_errors,
 )
 from evidentia.backends.embedded.records.source_registry import forget_sources
+from evidentia.backends.embedded.stored_tables import remove_tables
 from evidentia.backends.embedded.vectors.hnsw import remove_graphs
 from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, FileRows, VectorFile, insert_file, new_path, write_merged
 from evidentia.contracts.ports import Clock, Collector, Entropy
@@ -124,6 +125,8 @@ class EmbeddedCollector(Collector):
             (self._directory / SEGMENTS_NAME / name).unlink(missing_ok=True)
         for path in compacted.replaced:
             path.unlink(missing_ok=True)
+        if keep_versions is not None:
+            remove_tables(self._directory)  # they may name documents that are gone; the next search stores them again
         if keep_versions is not None and (versions or compacted.is_changed):
             remove_graphs(self._directory)  # they may hold vectors of what is gone; the next search builds them again
         database.execute("PRAGMA incremental_vacuum").fetchall()

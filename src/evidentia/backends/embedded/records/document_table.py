@@ -77,6 +77,14 @@ class TableChange(NamedTuple):
     moved: NDArray[np.int64] | None
 
 
+class StoredDocuments(NamedTuple):
+    """The documents of a version as they are kept: ids, one array for each fact, and the sources by code."""
+
+    ids: GrowingTexts
+    arrays: Mapping[str, Array]
+    sources: tuple[SourceId, ...]
+
+
 class DocumentTable:
     """Loaded or derived once per version; the caller holds the database's lock."""
 
@@ -91,20 +99,27 @@ class DocumentTable:
     """The four features of every place as one number: texts that are alike share one."""
 
     def __init__(
-        self, database: sqlite3.Connection, *, sequence: int, segments: Sequence[Segment], reading: sqlite3.Connection | None = None
+        self,
+        database: sqlite3.Connection,
+        *,
+        sequence: int,
+        segments: Sequence[Segment],
+        reading: sqlite3.Connection | None = None,
+        stored: StoredDocuments | None = None,
     ) -> None:
-        """Load a version through `reading`; `database` is asked later."""
+        """Load a version through `reading`, or take what was stored of it; `database` is asked later."""
         reading = reading or database
         self._database = database
         self._sequence = sequence
         self._grown: dict[str, GrowingArray] = {}
         self.segments: tuple[Segment, ...] = ()
-        self._set_documents(GrowingTexts.of(()), {name: np.empty(0, dtype=dtype) for name, dtype in _PER_DOCUMENT.items()}, ())
+        self.rules: dict[int, bytes] = dict(reading.execute("SELECT access_key, rule FROM access_rules"))
         for name, dtype in _PER_PLACE.items():
             self._set(name, GrowingArray(np.empty(0, dtype=dtype)))
-        self.rules: dict[int, bytes] = dict(reading.execute("SELECT access_key, rule FROM access_rules"))
-        self._add_documents(reading.execute(_DOCUMENTS.format(at=sequence)).fetchall())
-        self._set_live(np.bincount(self.source_codes, minlength=len(self.sources)))
+        self._set_documents(stored or _NO_DOCUMENTS)
+        if stored is None:
+            self._add_documents(reading.execute(_DOCUMENTS.format(at=sequence)).fetchall())
+        self._set_live(self._by_source(np.arange(len(self.version_keys))))
         self._put_segments(segments, kept=0)
         self.document_of = self._owners(np.full(len(self.chunk_keys), -1, dtype=np.int32), np.arange(len(self.version_keys)))
 
@@ -124,8 +139,7 @@ class DocumentTable:
         other._add_documents([after[key] for key, number in zip(wanted, known.tolist(), strict=True) if number < 0])
         come = np.concatenate([known[known >= 0], np.arange(first_new, len(other.version_keys))])
         kinds = len(other.sources)
-        added = np.bincount(other.source_codes[come], minlength=kinds) - np.bincount(other.source_codes[gone], minlength=kinds)
-        other._set_live(np.pad(self._live, (0, kinds - len(self._live))) + added)
+        other._set_live(np.pad(self._live, (0, kinds - len(self._live))) + other._by_source(come) - other._by_source(gone))
         kept, owners = other._renumber(self, segments)
         dead = np.zeros(len(other.version_keys) + 1, dtype=np.bool_)  # the last is for -1
         dead[gone] = True
@@ -136,6 +150,15 @@ class DocumentTable:
             changed = np.flatnonzero(other.document_of[:kept] != self.document_of)
             moved = np.concatenate([changed, np.arange(kept, len(other.chunk_keys))])
         return other, TableChange(gone, come, first_new, moved)
+
+    def stored(self) -> tuple[StoredDocuments, NDArray[np.int64]]:
+        """Return the documents that this version shows, in order of their rows, and which numbers they have here."""
+        is_shown = self.chunk_counts == 0
+        is_shown[self.document_of[self.document_of >= 0]] = True
+        numbers = np.flatnonzero(is_shown)
+        numbers = numbers[self.version_keys[numbers].argsort()]
+        arrays = {name: self._grown[name].array[numbers] for name in _PER_DOCUMENT}
+        return StoredDocuments(GrowingTexts.of([self._ids[number] for number in numbers.tolist()]), arrays, self.sources), numbers
 
     def records(self, database: sqlite3.Connection | None = None, *, start: int = 0) -> Iterator[list[DocumentRecord]]:
         """Yield the fields that filters and facets may name, of every document from a number on, some at a time.
@@ -225,15 +248,19 @@ class DocumentTable:
         setattr(self, name, grown.array)
 
     def _set_live(self, documents: NDArray[np.int64]) -> None:
-        """Take how many documents each source has; `live_sources` are the codes of those with any, in order of their names."""
+        """Take how many documents each source has; `live_sources` are the codes of those with any chunk, in order of their names."""
         self._live = documents
         self.live_sources: list[int] = sorted(np.flatnonzero(documents).tolist(), key=self.sources.__getitem__)
 
-    def _set_documents(self, ids: GrowingTexts, arrays: Mapping[str, Array], sources: Sequence[SourceId]) -> None:
-        self._ids = ids
+    def _by_source(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count documents that have chunks, by source."""
+        return np.bincount(self.source_codes[documents[self.chunk_counts[documents] > 0]], minlength=len(self.sources))
+
+    def _set_documents(self, stored: StoredDocuments) -> None:
+        self._ids = stored.ids
         self._is_ascending = True
-        self.sources = tuple(sources)
-        for name, array in arrays.items():
+        self.sources = stored.sources
+        for name, array in stored.arrays.items():
             self._set(name, GrowingArray(array))
 
     def _add_documents(self, rows: Sequence[_Row]) -> None:
@@ -329,6 +356,8 @@ _PER_DOCUMENT: Final[Mapping[str, type[np.generic]]] = {
 _PER_PLACE: Final[Mapping[str, type[np.generic]]] = {
     "chunk_keys": np.int64, "lengths": np.int32, "features": np.uint32, "marks": np.uint64,
 }  # fmt: skip
+
+_NO_DOCUMENTS: Final = StoredDocuments(GrowingTexts.of(()), {name: np.empty(0, dtype=each) for name, each in _PER_DOCUMENT.items()}, ())
 
 
 def _visible(database: sqlite3.Connection, sequence: int, document_ids: Sequence[DocumentId]) -> list[_Row]:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, get_type_hints
 
+import msgspec
 import numpy as np
 
 from evidentia.backends.embedded.records import schema
@@ -35,6 +36,7 @@ _READERS: Final[Mapping[str, Callable[[DocumentRecord], object]]] = {
 }
 LoadRecords = Callable[[], Iterable[Sequence["DocumentRecord"]]]
 _WIDE: Final = {"document_id", "title", "path", "layout", "remarks", "extra"}
+_TYPES: Final[Mapping[str, object]] = get_type_hints(AccessRule) | get_type_hints(DocumentMetadata)
 PREPARED_FIELDS: Final = tuple(name for name in _READERS if name not in _WIDE)
 """The fields that are laid out ahead, with every `extra.` field that occurs; others differ in most documents and wait until asked for."""
 
@@ -47,37 +49,39 @@ class MetadataColumn:
 
     __slots__ = ("_grown", "_numbers", "codes", "values")
 
-    def __init__(self, codes: GrowingArray, values: list[object], numbers: dict[object, int]) -> None:
+    def __init__(self, codes: GrowingArray, values: list[object], numbers: dict[object, int] | None = None) -> None:
+        """Take codes and values; their numbers are worked out when there is something to add."""
         self._grown = codes
-        self.codes: NDArray[np.int32] = codes.array
+        self.codes: NDArray[np.unsignedinteger] = codes.array
         self.values = values
         self._numbers = numbers
 
     @classmethod
     def of(cls, values: Sequence[object]) -> MetadataColumn:
         """Return the column of some documents."""
-        return cls(GrowingArray(np.empty(0, dtype=np.int32)), [], {}).plus(values)
+        return cls(GrowingArray(np.empty(0, dtype=np.uint8)), []).plus(values)
 
     @classmethod
     def absent(cls, count: int) -> MetadataColumn:
         """Return the column of a field that none of so many documents has."""
-        return cls(GrowingArray(np.zeros(count, dtype=np.int32)), [None], {None: 0})
-
-    @classmethod
-    def stored(cls, codes: NDArray[np.int32], values: list[object]) -> MetadataColumn:
-        """Return a column from its parts."""
-        return cls(GrowingArray(codes), values, {_spelling(value): code for code, value in enumerate(values)})
+        return cls(GrowingArray(np.zeros(count, dtype=np.uint8)), [None])
 
     def plus(self, values: Sequence[object]) -> MetadataColumn:
         """Return the column with the values of more documents."""
-        spelt = values if datetime not in set(map(type, values)) else [_spelling(value) for value in values]
-        if not self._numbers.keys() >= set(spelt):
+        if self._numbers is None:
+            self._numbers = {_spelling(value): code for code, value in enumerate(self.values)}
+        numbers, spelt = self._numbers, values
+        if datetime in set(map(type, values)):
+            spelt = [_spelling(value) for value in values]
+        if not numbers.keys() >= set(spelt):
             for value, spelling in zip(values, spelt, strict=True):
-                if spelling not in self._numbers:
-                    self._numbers[spelling] = len(self.values)
+                if spelling not in numbers:
+                    numbers[spelling] = len(self.values)
                     self.values.append(value)
-        added = np.fromiter(map(self._numbers.__getitem__, spelt), dtype=np.int32, count=len(spelt))
-        return MetadataColumn(self._grown.plus(added), self.values, self._numbers)
+        width = np.promote_types(self.codes.dtype, np.min_scalar_type(len(self.values)))
+        grown = self._grown if width == self.codes.dtype else GrowingArray(self.codes.astype(width))
+        added = np.fromiter(map(numbers.__getitem__, spelt), dtype=width, count=len(spelt))
+        return MetadataColumn(grown.plus(added), self.values, numbers)
 
 
 class MetadataColumns:
@@ -186,6 +190,18 @@ class DocumentRecord(Mapping[str, object]):
     def __len__(self) -> int:
         """Return how many fields there are."""
         return len(_READERS)
+
+
+def is_prepared(field: str) -> bool:
+    """Tell whether a field is laid out ahead."""
+    return field in PREPARED_FIELDS or field.startswith(EXTRA_PREFIX)
+
+
+def decode_values(field: str, encoded: bytes) -> list[object]:
+    """Return the values of a column from JSON."""
+    kind = str if field.startswith(EXTRA_PREFIX) else _TYPES[field]
+    decoded: list[object] = msgspec.json.decode(encoded, type=list[kind | None])  # type: ignore[valid-type]  # known at run time only
+    return decoded
 
 
 NO_RECORD: Final = DocumentRecord("", facts=DocumentMetadata(source_id=SourceId("")), access=AccessRule())
