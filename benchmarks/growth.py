@@ -26,7 +26,7 @@ import urllib.request
 from collections import defaultdict
 from http.cookiejar import CookieJar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 import numpy as np
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evidentia.base.sync_base import Base
+    from evidentia.contracts.evidence import EvidenceResponse
+    from evidentia.contracts.vectors import VectorIdentity
 
 SIZES = (10_000, 100_000, 1_000_000)
 RESULTS = Path(__file__).parent / "results" / "growth.json"
@@ -44,10 +46,14 @@ CLIENTS = 32
 DIMENSION = 32
 BATCH = 10_000
 QUESTION = "bano cabin"
-UNKNOWN = "banqzo cabin"
-FILTER = 'tags contains "tag3"'
+WAYS: dict[str, dict[str, Any]] = {  # the fields of a request
+    "unknown": {"query": "banqzo cabin"},
+    "filter": {"filter": 'tags contains "tag3"'},
+    "facet": {"facets": ["tags"]},
+}
 AS_OF = "2026-01-01T00:00:00Z"
 COMMAND = str(Path(sys.executable).with_name("evidentia"))
+Result = TypeVar("Result")
 Figures = dict[str, Any]  # a number or a list of numbers for each name
 
 
@@ -61,10 +67,10 @@ def resident_mb(process: str = "self") -> int:
     return int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
-def timed(figures: Figures, name: str, work: Callable[[], Any]) -> Any:  # Any: whatever the work returns
+def timed(figures: Figures, name: str, work: Callable[..., Result], *given: object, **fields: object) -> Result:
     """Do something; note its CPU and its time under a name."""
     cpu, clock = cpu_ms(), time.perf_counter()
-    result = work()
+    result = work(*given, **fields)
     figures.setdefault(f"{name}_cpu_ms", []).append(round(cpu_ms() - cpu, 1))
     figures.setdefault(f"{name}_ms", []).append(round((time.perf_counter() - clock) * 1_000, 1))
     return result
@@ -83,7 +89,11 @@ def build(work: Path, size: int) -> Figures:
     corpus = work / f"corpus-{size}.jsonl"
     with corpus.open("w", encoding="utf-8") as lines:
         for number, text in enumerate(passages(size)):
-            metadata = {"tags": [f"tag{number % 37}"], "updated_at": f"20{10 + number % 15}-0{1 + number % 9}-11", "team": f"team{number % 11}"}
+            metadata = {
+                "tags": [f"tag{number % 37}"],
+                "updated_at": f"20{10 + number % 15}-0{1 + number % 9}-11",
+                "team": f"team{number % 11}",
+            }
             lines.write(json.dumps({"_id": f"p{number}", "title": f"Passage {number}", "text": text, "metadata": metadata}) + "\n")
     figures: Figures = {}
     with connect(base, init=True) as opened:
@@ -93,7 +103,7 @@ def build(work: Path, size: int) -> Figures:
     return figures
 
 
-def space() -> Any:  # the identity of the vectors; its module is imported late
+def space() -> VectorIdentity:
     """Return the space of the synthetic vectors."""
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.vectors import VectorIdentity
@@ -122,7 +132,7 @@ def give_vectors(base: Path) -> None:
 # --- one process ---
 
 
-def ask(base: Base, query: str = QUESTION, **fields: Any) -> Any:  # Any: fields of a request, and its response
+def ask(base: Base, query: str = QUESTION, **fields: object) -> EvidenceResponse:
     """Ask for ten fragments, by words."""
     return base.retrieve(query, mode="lexical", as_of=AS_OF, **fields)
 
@@ -153,17 +163,17 @@ def use_base(work: Path, size: int) -> Figures:
 
     figures: Figures = {}
     base = timed(figures, "restart", lambda: asked(connect(work / f"base-{size}")))
-    for name, fields in {"unknown": {"query": UNKNOWN}, "filter": {"filter": FILTER}, "facet": {"facets": ["tags"]}, "again": {}}.items():
-        assert timed(figures, name, lambda fields=fields: ask(base, **fields)).fragments
+    for name, fields in WAYS.items():
+        assert timed(figures, name, ask, base, **fields).fragments
     empty = 0
     for number in range(COMMITS):
         file = work / f"file-{os.getpid()}-{number}.md"
         file.write_text(f"# News {number}\n\nzyzzyva{os.getpid()}x{number} {QUESTION}", encoding="utf-8")
-        timed(figures, "commit", lambda file=file: base.ingest([file], source="files", embed=False))
-        found = timed(figures, "after_commit", lambda number=number: ask(base, f"zyzzyva{os.getpid()}x{number}"))
+        timed(figures, "commit", base.ingest, [file], source="files", embed=False)
+        found = timed(figures, "after_commit", ask, base, f"zyzzyva{os.getpid()}x{number}")
         empty += not found.fragments
-        for name, fields in {"filter": {"filter": FILTER}, "facet": {"facets": ["tags"]}, "unknown": {"query": UNKNOWN}}.items():
-            empty += not timed(figures, f"{name}_after_commit", lambda fields=fields: ask(base, **fields)).fragments
+        for name, fields in WAYS.items():
+            empty += not timed(figures, f"{name}_after_commit", ask, base, **fields).fragments
         file.unlink()
     figures |= {"empty": empty, "resident_mb": resident_mb()}
     base.close()
@@ -171,9 +181,9 @@ def use_base(work: Path, size: int) -> Figures:
     snapshot = parts.index.at(search=parts.settings.search)
     vector = np.full(DIMENSION, 1 << 19, dtype="<i4").tobytes()
     scope = access_scope(local_owner(), acl_scope=None, rules=())
+    query = DenseQuery(identity=space(), vector=vector)
     for _ in range(3):
-        query = DenseQuery(identity=space(), vector=vector)
-        timed(figures, "nearest", lambda query=query: snapshot.nearest(query, scope=scope, narrowing=None, phrases=(), limit=10))
+        timed(figures, "nearest", snapshot.nearest, query, scope=scope, narrowing=None, phrases=(), limit=10)
     figures["resident_with_vectors_mb"] = resident_mb()
     parts.close()
     return figures
@@ -191,14 +201,14 @@ def serve_base(work: Path, size: int) -> Figures:
         secret = token.read_text(encoding="utf-8").strip()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
         form = urlencode({"key": secret}).encode()
-        signing_in = urllib.request.Request(f"{address}/dashboard/sign-in", data=form, headers={"Sec-Fetch-Site": "same-origin"})
+        signing_in = urllib.request.Request(f"{address}/dashboard/sign-in", data=form, headers={"Sec-Fetch-Site": "same-origin"})  # noqa: S310 - our own server
         with browser.open(signing_in, timeout=120) as page:
             page.read()
-        listing = urllib.request.Request(f"{address}/v1/documents?limit=50", headers={"Authorization": f"Bearer {secret}"})
+        listing = urllib.request.Request(f"{address}/v1/documents?limit=50", headers={"Authorization": f"Bearer {secret}"})  # noqa: S310 - likewise
         for _ in range(3):
-            with timed(figures, "listing", lambda: browser.open(listing, timeout=120)) as page:
+            with timed(figures, "listing", browser.open, listing, timeout=120) as page:
                 page.read()
-            with timed(figures, "home", lambda: browser.open(f"{address}/dashboard", timeout=120)) as page:
+            with timed(figures, "home", browser.open, f"{address}/dashboard", timeout=120) as page:
                 page.read()
         figures["server_resident_mb"] = resident_mb(str(process.pid))
     finally:
@@ -236,7 +246,9 @@ def soak(work: Path, size: int, seconds: float) -> Figures:
                 hashes[query, answer.evidence_state].add(answer.result_hash)
                 slowest[0] = max(slowest[0], taken)
 
-    writer = subprocess.Popen([sys.executable, __file__, "--part", "write", "--keep", str(work), "--sizes", str(size), "--soak-s", str(seconds)])
+    writer = subprocess.Popen(
+        [sys.executable, __file__, "--part", "write", "--keep", str(work), "--sizes", str(size), "--soak-s", str(seconds)]
+    )
     clients = [threading.Thread(target=client, args=(number,)) for number in range(CLIENTS)]
     for each in clients:
         each.start()
@@ -279,7 +291,7 @@ def growth(figures: dict[int, Figures], name: str) -> float | None:
     return round(math.log(last / first) / math.log(sizes[-1] / sizes[0]), 2)
 
 
-def median(figure: Any) -> float:
+def median(figure: float | list[float] | None) -> float:
     """Return a number, or the median of several."""
     return float(np.median(figure)) if figure is not None else 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import threading
 from contextlib import closing
@@ -18,22 +19,27 @@ from hypothesis import strategies as st
 from evidentia import connect
 from evidentia.backends.embedded import index as index_module
 from evidentia.backends.embedded.index import EmbeddedIndex
+from evidentia.backends.embedded.lexical.segments import Segment, write_segment
+from evidentia.backends.embedded.records.archive import EmbeddedArchive
 from evidentia.backends.embedded.records.collector import EmbeddedCollector
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME
 from evidentia.backends.embedded.records.growing_array import GrowingArray, GrowingTexts
+from evidentia.backends.embedded.records.metadata_columns import MetadataColumns
 from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
+from evidentia.backends.embedded.stored_tables import TABLES_NAME, remove_tables
 from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
 from evidentia.backends.embedded.version_tables import VersionTables
 from evidentia.contracts.access import AccessRule, Principal, local_owner
 from evidentia.contracts.documents import AccessChange, ChangeSet, DocumentMetadata
 from evidentia.contracts.errors import BaseDamagedError, VersionCollectedError
-from evidentia.contracts.ids import DocumentId, PrincipalId, Sha256, SourceId
+from evidentia.contracts.ids import DocumentId, EvidenceState, PrincipalId, Sha256, SourceId
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.search import DenseQuery, LexicalQuery
 from evidentia.contracts.settings import SearchSettings
 from evidentia.contracts.vectors import VectorIdentity
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
 from evidentia.policy.access import access_scope
+from evidentia.provenance.verification import verify_base
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document
 from evidentia.text.tokens import Tokeniser
@@ -43,11 +49,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
-    from evidentia.contracts.ids import EvidenceState
+    from evidentia.contracts.documents import PreparedDocument
 
 OWNER = access_scope(local_owner(), acl_scope=None, rules=())
 READER = access_scope(Principal(principal_id=PrincipalId("r"), clearance=Classification.PUBLIC), acl_scope=None, rules=())
-RULED = access_scope(local_owner(), acl_scope=None, rules=(parse('language = "en" OR extra.team = "red"'),))
+RULED = access_scope(local_owner(), acl_scope=None, rules=('language = "en" OR extra.team = "red"',))
 SCOPES = (OWNER, READER, RULED)
 WORDS = ["key", "keys", "lock", "locks", "zebra", "rotate", "pier", "quay"]
 NARROWINGS = ('tags contains "b"', 'updated_at > "2024-01-01"', 'extra.team = "red"', 'title contains "1"')
@@ -70,9 +76,7 @@ class Base:
         return EmbeddedIndex(self.directory, tokeniser=Tokeniser().identity)
 
     def commit(self, changes: ChangeSet) -> None:
-        with closing(
-            EmbeddedWriter(self.directory, clock=self._clock, entropy=self._entropy, language="english", wait_ms=0)
-        ) as writer:
+        with closing(EmbeddedWriter(self.directory, clock=self._clock, entropy=self._entropy, language="english", wait_ms=0)) as writer:
             writer.commit(changes)
 
     def step(self, kind: str) -> None:
@@ -80,7 +84,7 @@ class Base:
         chance = self.chance
         if kind == "put":
             names = [f"d{number}" for number in chance.sample(range(14), chance.randint(1, 4))]
-            self.commit(ChangeSet(documents=tuple(self._document(name) for name in names)))
+            self.commit(ChangeSet(documents=tuple(self.document(name) for name in names)))
             self.live.update(names)
         elif kind == "embed":
             with closing(EmbeddedVectors(self.directory, clock=self._clock, entropy=self._entropy, wait_ms=0)) as store:
@@ -97,7 +101,7 @@ class Base:
             change = AccessChange(document_id=DocumentId(_id(chance.choice(sorted(self.live)))), access=self._access())
             self.commit(ChangeSet(access_changes=(change,)))
 
-    def _document(self, name: str) -> object:
+    def document(self, name: str) -> PreparedDocument:
         chance = self.chance
         words = [" ".join(chance.choices(WORDS, k=chance.randint(1, 5))) for _ in range(chance.randint(1, 3))]
         text = ". ".join([*words, "The Large Lock (LL) is here"] if chance.random() < 0.3 else words)
@@ -163,7 +167,7 @@ def test_what_was_derived_says_what_was_loaded(steps: list[str], seed: int) -> N
     with TemporaryDirectory() as folder:
         base = Base(Path(folder) / "base", seed)
         with closing(base.opened()) as kept:
-            states: list[EvidenceState] = []
+            states: list[str] = []
             for kind in steps:
                 base.step(kind)
                 search = base.chance.choice(SEARCHES)
@@ -173,7 +177,7 @@ def test_what_was_derived_says_what_was_loaded(steps: list[str], seed: int) -> N
                     assert _answers(loaded) == _answers(kept.at(search=search))
 
                     states.append(loaded.version.commit.evidence_state)
-                    old = base.chance.choice(states)
+                    old = EvidenceState(base.chance.choice(states))
 
                     assert _old(base, old, search) == _old_of(kept, old, search)
 
@@ -193,7 +197,7 @@ def _old_of(index: EmbeddedIndex, state: EvidenceState, search: SearchSettings) 
 
 def test_a_commit_costs_no_second_look_at_other_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = Base(tmp_path / "base", 1)
-    base.commit(ChangeSet(documents=tuple(base._document(f"d{number}") for number in range(14))))
+    base.commit(ChangeSet(documents=tuple(base.document(f"d{number}") for number in range(14))))
     with closing(base.opened()) as index:
         before = index.at(search=SearchSettings())
         before.sources(OWNER)
@@ -203,7 +207,7 @@ def test_a_commit_costs_no_second_look_at_other_documents(tmp_path: Path, monkey
         after = index.at(search=SearchSettings())
 
         assert before.version.commit.sequence + 2 == after.version.commit.sequence
-        assert np.shares_memory(before.tables.table.version_keys, after.tables.table.version_keys) or after.tables.table is not None
+        assert after.tables.table is not before.tables.table
 
 
 def test_requests_are_answered_from_the_version_that_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,14 +244,21 @@ def test_a_version_that_cannot_be_made_is_an_error_of_the_next_request(tmp_path:
     base.step("put")
     with closing(base.opened()) as index:
         index.at(search=SearchSettings())
-        with index._making:  # so that the thread does not meet the new segment before it is gone
-            before = set((base.directory / SEGMENTS_NAME).iterdir())
-            while set((base.directory / SEGMENTS_NAME).iterdir()) == before:
-                base.step("put")
+        before = set((base.directory / SEGMENTS_NAME).iterdir())
+        with index._making:  # so that the thread comes when the new segment is gone
+            base.step("put")
             for path in set((base.directory / SEGMENTS_NAME).iterdir()) - before:
                 path.unlink()
+            with pytest.raises(BaseDamagedError, match="cannot be opened"):
+                index.catch_up()
         with pytest.raises(BaseDamagedError, match="cannot be opened"):
-            index.catch_up()
+            _ask_until_it_fails(index)
+
+
+def _ask_until_it_fails(index: EmbeddedIndex) -> None:
+    for _ in range(3_000):
+        index.at(search=SearchSettings())
+        threading.Event().wait(0.01)
 
 
 def test_whoever_writes_finds_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,9 +277,83 @@ def test_whoever_writes_finds_what_was_written(tmp_path: Path, monkeypatch: pyte
             assert report.corpus_version == response.corpus_version
 
 
+def _stored(base: Base) -> list[Path]:
+    return list((base.directory / TABLES_NAME).glob("*.tab"))
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Base:
+    """Return a base that counts as large, opened once, so that its tables are stored."""
+    monkeypatch.setattr(index_module, "SMALL", 0)
+    base = Base(tmp_path / "base", 4)
+    base.commit(ChangeSet(documents=tuple(base.document(f"d{number}") for number in range(14))))
+    with closing(base.opened()) as index:
+        index.at(search=SearchSettings())
+    return base
+
+
+def test_a_large_base_opens_without_reading_its_documents(large: Base, monkeypatch: pytest.MonkeyPatch) -> None:
+    large.step("put")
+    large.step("remove")
+    with closing(large.opened()) as index:
+        opened = _answers(index.at(search=SearchSettings()))
+    monkeypatch.setattr(MetadataColumns, "prepare", None)
+    with closing(large.opened()) as index:
+        again = _answers(index.at(search=SearchSettings()))
+    monkeypatch.undo()
+    remove_tables(large.directory)
+    with closing(large.opened()) as index:
+        assert opened == again == _answers(index.at(search=SearchSettings()))
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "rename", "nonsense"])
+def test_tables_that_are_damaged_are_not_used(large: Base, harm: str) -> None:
+    with closing(large.opened()) as index:
+        expected = _answers(index.at(search=SearchSettings()))
+    (path,) = _stored(large)
+    content = path.read_bytes()
+    changed = {"flip": content[:-7] + bytes([content[-7] ^ 1]) + content[-6:], "cut": content[:-9], "nonsense": b"EVIDSEG1"}.get(
+        harm, content
+    )
+    path.unlink()
+    name = path.name if harm in {"flip", "cut"} else hashlib.sha256(changed if harm == "nonsense" else b"").hexdigest() + ".tab"
+    path.with_name(name).write_bytes(changed)
+    with closing(large.opened()) as index:
+        assert expected == _answers(index.at(search=SearchSettings()))
+
+
+def test_verification_finds_tables_that_say_something_else(large: Base) -> None:
+    assert _verified(large)
+
+    (path,) = _stored(large)
+    file = Segment(path)
+    arrays = {name: file.array(name).copy() for name in file.header.arrays}
+    arrays["access_keys"][:] = arrays["access_keys"][0]
+    unfinished = path.with_name("forged")
+    digest = write_segment(unfinished, tokeniser="", chunk_count=file.header.chunk_count, arrays=arrays)
+    path.unlink()
+    unfinished.rename(path.with_name(f"{digest.hex()}.tab"))
+
+    assert not _verified(large)
+
+
+def _verified(base: Base) -> bool:
+    with closing(EmbeddedArchive(base.directory)) as archive:
+        return verify_base(archive).ok
+
+
+def test_a_collection_leaves_no_tables_that_name_what_is_gone(large: Base) -> None:
+    assert _stored(large)
+
+    large.step("put")
+    large.step("collect")
+
+    assert not _stored(large)
+
+
 @given(parts=st.lists(st.lists(st.integers(-5, 5), max_size=4), max_size=30), cuts=st.lists(st.integers(0, 40), max_size=5))
 def test_an_array_that_grows_is_what_was_put_in(parts: list[list[int]], cuts: list[int]) -> None:
-    grown, whole = GrowingArray(np.empty(0, dtype=np.int64)), []
+    grown, whole = GrowingArray(np.empty(0, dtype=np.int64)), list[int]()
     states: list[tuple[GrowingArray, list[int]]] = []
     for number, part in enumerate(parts):
         if number in cuts:

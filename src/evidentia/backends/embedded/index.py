@@ -79,7 +79,7 @@ class EmbeddedIndex(EvidenceIndex):
         self._vector_files = OpenFiles(directory)
         self._watcher: threading.Thread | None = None
         self._wake = threading.Event()
-        self._is_closed = False
+        self._closed = threading.Event()
 
     def at(
         self,
@@ -120,7 +120,7 @@ class EmbeddedIndex(EvidenceIndex):
 
     def close(self) -> None:
         """Give back what is held."""
-        self._is_closed = True
+        self._closed.set()
         self._wake.set()
         if self._watcher is not None:
             self._watcher.join()
@@ -192,12 +192,12 @@ class EmbeddedIndex(EvidenceIndex):
     def _watch(self) -> None:
         """Follow the commits of others until the index is closed."""
         seen = None
-        while not self._is_closed:
+        while not self._closed.is_set():
             self._wake.wait(WATCH_S)
             self._wake.clear()
             try:
                 with self._making:
-                    if self._is_closed:
+                    if self._closed.is_set():
                         return
                     (written,) = self._reading.execute("PRAGMA data_version").fetchone()
                     if written != seen:
@@ -256,9 +256,7 @@ class EmbeddedIndex(EvidenceIndex):
         if derived is not None:
             return derived
         self._stored_size = None
-        loaded = VersionTables.load(
-            self._database, reading=self._reading, lock=self._lock, commit=commit, segments=segments, former=latest
-        )
+        loaded = VersionTables.load(self._database, reading=self._reading, lock=self._lock, commit=commit, segments=segments, former=latest)
         return loaded, None
 
     def _stored(self, commit: CommitRecord, segments: list[Segment]) -> VersionTables | None:

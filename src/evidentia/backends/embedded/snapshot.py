@@ -117,23 +117,25 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
     def prepare(self, former: EmbeddedSnapshot | None = None, change: TableChange | None = None) -> None:
         """Make ahead what the first requests would have to: for everybody who asked `former`, from which this version was derived."""
         self.tables.prepare()
-        views = []
-        if former is not None and change is not None and not former._is_narrowed and not self._is_narrowed:
-            with former._lock:
-                views = former._views.items()
-            for fingerprint, view in views:
-                scope = view.shown_places.scope
-                allowed = np.concatenate([view.allowed, self._decide(scope, start=len(view.allowed))])
-                made = self._view_of(view.shown_places.after(change, allowed=allowed, table=self._table))
+        if former is not None and change is not None and not former.is_narrowed and not self.is_narrowed:
+            for view in former.views():
+                shown = view.shown_places
+                allowed = np.concatenate([shown.allowed, self._decide(shown.scope, start=len(shown.allowed))])
+                made = self._view_of(shown.after(change, allowed=allowed, table=self._table))
                 made.sources = self._visible_sources(made)
                 with self._lock:
-                    self._views.put(fingerprint, made)
+                    self._views.put(shown.scope.fingerprint, made)
         if self._vectors is not None:
-            self._vectors.prepare([view for _, view in self._views.items()])
+            self._vectors.prepare(self.views())
+
+    def views(self) -> list[View]:
+        """Return what is kept for those who asked."""
+        with self._lock:
+            return [view for _, view in self._views.items()]
 
     @property
-    def _is_narrowed(self) -> bool:
-        """Tell whether access rules of a later version apply as well."""
+    def is_narrowed(self) -> bool:
+        """Tell whether the access rules of a later version apply as well."""
         return self._access.sequence > self._version.commit.sequence
 
     @property
@@ -343,7 +345,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
     def _visible_sources(self, view: View) -> Mapping[SourceId, AuthorityTier]:
         scope = view.shown_places.scope
-        if not scope.rules and not self._is_narrowed:
+        if not scope.rules and not self.is_narrowed:
             return self.tables.sources(lambda rule: self._admits(rule, scope))
         shown = np.zeros(len(view.allowed), dtype=np.bool_)
         shown[self._table.document_of[view.mask]] = True
@@ -382,7 +384,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
     def _last_known(self) -> Sequence[tuple[int, int, Mapping[str, object]]]:
         """Return number, access key and fields of the documents that changed since, where the rules of a later version apply too."""
-        if not self._is_narrowed:
+        if not self.is_narrowed:
             return ()
         with self._lock:
             if self._last is None:

@@ -16,11 +16,12 @@ import numpy as np
 
 from evidentia.backends.embedded.lexical.segments import Segment, hash_file, write_segment
 from evidentia.backends.embedded.records import schema
-from evidentia.backends.embedded.records.document_table import StoredDocuments
+from evidentia.backends.embedded.records.document_table import DocumentTable, StoredDocuments
 from evidentia.backends.embedded.records.growing_array import GrowingArray, GrowingTexts
-from evidentia.backends.embedded.records.metadata_columns import MetadataColumn, decode_values, is_prepared
+from evidentia.backends.embedded.records.metadata_columns import MetadataColumn, MetadataColumns, decode_values, is_prepared
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import SourceId
+from evidentia.contracts.provenance import CommitRecord
 
 if TYPE_CHECKING:
     import sqlite3
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from evidentia.backends.embedded.lexical.segments import Array
     from evidentia.backends.embedded.version_tables import VersionTables
-    from evidentia.contracts.provenance import CommitRecord
 
 TABLES_NAME = "tables"
 """The directory of a base's stored tables."""
@@ -94,6 +94,29 @@ def stored_tables(directory: Path, reading: sqlite3.Connection, newest: CommitRe
     return None
 
 
+def differs(stored: StoredTables, database: sqlite3.Connection) -> bool:
+    """Tell whether stored tables say anything else than the database does."""
+    table = DocumentTable(database, sequence=stored.commit.sequence, segments=())
+    columns = MetadataColumns(table.records)
+    columns.prepare()
+    fresh, kept = columns.laid_out, stored.columns
+    said = [_spelt(stored.documents, {field: kept.get(field, MetadataColumn.of(())) for field in fresh})]
+    said += [_spelt(table.documents, fresh)]
+    return kept.keys() - fresh.keys() != set() or said[0] != said[1]
+
+
+def _spelt(documents: StoredDocuments, columns: dict[str, MetadataColumn]) -> list[list[object]]:
+    """Return every document that has chunks as a list of values, whatever their codes are."""
+    arrays, chosen = documents.arrays, np.flatnonzero(documents.arrays["chunk_counts"])
+    spelt: list[list[object]] = [[documents.ids[number] for number in chosen.tolist()]]
+    spelt += [array[chosen].tolist() for name, array in sorted(arrays.items()) if name != "source_codes"]
+    spelt.append([documents.sources[code] for code in arrays["source_codes"][chosen].tolist()])
+    for _, column in sorted(columns.items()):
+        codes = column.codes[chosen] if len(column.codes) else chosen[:0]
+        spelt.append([column.values[code] for code in codes.tolist()])
+    return spelt
+
+
 def remove_tables(directory: Path) -> None:
     """Remove what is stored; it may name documents that are gone."""
     for path in (directory / TABLES_NAME).glob("*"):
@@ -108,11 +131,8 @@ def _read(file: Segment, reading: sqlite3.Connection) -> StoredTables | None:
     ids = GrowingTexts(GrowingArray(file.array("id_bytes")), GrowingArray(file.array("id_ends")))
     arrays = {name: file.array(name) for name in ("version_keys", "source_codes", "access_keys", "first_chunks", "chunk_counts")}
     columns = {
-        field: MetadataColumn(
-            GrowingArray(file.array(f"codes_{number}")), decode_values(field, file.array(f"values_{number}").tobytes())
-        )
+        field: MetadataColumn(GrowingArray(file.array(f"codes_{number}")), decode_values(field, file.array(f"values_{number}").tobytes()))
         for number, field in enumerate(facts.fields)
     }
     sources = tuple(map(SourceId, facts.sources))
     return StoredTables(commit=schema.decode_commit(row[0]), documents=StoredDocuments(ids, arrays, sources), columns=columns)
-

@@ -132,23 +132,23 @@ class TermDictionary:
     """The terms of a snapshot, and what its chunks say they mean. What is laid out for a segment serves every version over it."""
 
     def __init__(self, segments: Sequence[Segment], *, former: TermDictionary | None = None) -> None:
-        known = {} if former is None else {part.segment.name: part for part in former._parts}
-        self._parts: list[SegmentTerms] = []
+        known = {} if former is None else {part.segment.name: part for part in former.parts}
+        self.parts: list[SegmentTerms] = []
         first_place = 0
         for segment in segments:
             part = known.get(segment.name)
-            self._parts.append(SegmentTerms(segment, first_place=first_place) if part is None else part.at(first_place))
+            self.parts.append(SegmentTerms(segment, first_place=first_place) if part is None else part.at(first_place))
             first_place += segment.header.chunk_count
 
     def prepare(self) -> None:
         """Lay out what the first look-up would."""
-        for part in self._parts:
+        for part in self.parts:
             part.laid_out.prepare()
 
     def postings(self, term: str) -> Postings:
         """Return where a term occurs, over all segments."""
         encoded = term.encode()
-        found = [(part.first_place, *part.postings(number)) for part in self._parts if (number := part.find(encoded)) is not None]
+        found = [(part.first_place, *part.postings(number)) for part in self.parts if (number := part.find(encoded)) is not None]
         places = np.empty(sum(len(ordinals) for _, ordinals, _ in found), dtype=np.int32)
         end = 0
         for first_place, ordinals, _ in found:
@@ -160,7 +160,7 @@ class TermDictionary:
     def near(self, term: str, *, edits: int, mask: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
         """Return every term that begins alike, within so many edits, that the mask shows: its distance, and its number of chunks."""
         found: dict[str, tuple[int, int]] = {}
-        for part in self._parts:
+        for part in self.parts:
             numbers, distances = edit_distances.near(part.laid_out.words, term, edits=edits)
             if not len(numbers):
                 continue
@@ -171,7 +171,7 @@ class TermDictionary:
 
     def definitions(self, *, short: str | None = None, long: str = "") -> Iterable[tuple[str, str, NDArray[np.int64]]]:
         """Yield the definitions with a short form, in any case, or with a long one: short, long, and the places that say so."""
-        for part in self._parts:
+        for part in self.parts:
             glossary = part.laid_out.glossary
             for number in glossary.by_long.get(words_of(long), ()) if short is None else glossary.by_short.get(short.casefold(), ()):
                 given_short, given_long, ordinals = glossary.entry(number)
@@ -189,7 +189,7 @@ class TermDictionary:
 
     def _occurrences(self, term: str) -> NDArray[np.int64]:
         encoded = term.encode()
-        found = [part.occurrences(number) for part in self._parts if (number := part.find(encoded)) is not None]
+        found = [part.occurrences(number) for part in self.parts if (number := part.find(encoded)) is not None]
         return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 

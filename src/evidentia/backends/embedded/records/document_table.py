@@ -113,6 +113,7 @@ class DocumentTable:
         self._sequence = sequence
         self._grown: dict[str, GrowingArray] = {}
         self.segments: tuple[Segment, ...] = ()
+        self._is_marked = True
         self.rules: dict[int, bytes] = dict(reading.execute("SELECT access_key, rule FROM access_rules"))
         for name, dtype in _PER_PLACE.items():
             self._set(name, GrowingArray(np.empty(0, dtype=dtype)))
@@ -129,7 +130,7 @@ class DocumentTable:
         """Return the table of another version, which differs in these documents, over these segments; `database` is read for it."""
         before = {row[0]: row for row in _visible(database, self._sequence, touched)}
         after = {row[0]: row for row in _visible(database, sequence, touched)}
-        other = copy.copy(self)
+        other: DocumentTable = copy.copy(self)
         other._grown, other._sequence = dict(self._grown), sequence
         gone = self._numbers(sorted(before.keys() - after.keys()))
         wanted = sorted(after.keys() - before.keys())
@@ -151,13 +152,18 @@ class DocumentTable:
             moved = np.concatenate([changed, np.arange(kept, len(other.chunk_keys))])
         return other, TableChange(gone, come, first_new, moved)
 
+    @property
+    def documents(self) -> StoredDocuments:
+        """Return every document that has a number here."""
+        return StoredDocuments(self._ids, {name: self._grown[name].array for name in _PER_DOCUMENT}, self.sources)
+
     def stored(self) -> tuple[StoredDocuments, NDArray[np.int64]]:
         """Return the documents that this version shows, in order of their rows, and which numbers they have here."""
         is_shown = self.chunk_counts == 0
         is_shown[self.document_of[self.document_of >= 0]] = True
         numbers = np.flatnonzero(is_shown)
         numbers = numbers[self.version_keys[numbers].argsort()]
-        arrays = {name: self._grown[name].array[numbers] for name in _PER_DOCUMENT}
+        arrays = {name: array[numbers] for name, array in self.documents.arrays.items()}
         return StoredDocuments(GrowingTexts.of([self._ids[number] for number in numbers.tolist()]), arrays, self.sources), numbers
 
     def records(self, database: sqlite3.Connection | None = None, *, start: int = 0) -> Iterator[list[DocumentRecord]]:
@@ -320,7 +326,7 @@ class DocumentTable:
         start = sum(segment.header.chunk_count for segment in segments[:kept])
         new = segments[kept:]
         marks = [marks_of(segment) for segment in new]
-        self._is_marked = all(each is not None for each in marks) and (not kept or self._is_marked)
+        self._is_marked = (not kept or self._is_marked) and all(each is not None for each in marks)
         arrays: dict[str, list[Array]] = {
             "chunk_keys": [segment.array("chunk_keys") for segment in new],
             "lengths": [segment.array("lengths") for segment in new],

@@ -155,7 +155,8 @@ class MetadataColumns:
             return np.fromiter((decided[code] for code in codes.tolist()), dtype=np.bool_, count=len(codes))
         count = len(values)  # once: another thread may add to them
         passes = np.fromiter((matcher({atom.field: value}) for value in values[:count]), dtype=np.bool_, count=count)
-        return passes[codes]
+        passed: NDArray[np.bool_] = passes[codes]
+        return passed
 
     def _all(self, decided: Sequence[NDArray[np.bool_]], *, start: int) -> NDArray[np.bool_]:
         together = np.ones(self._count - start, dtype=np.bool_)
