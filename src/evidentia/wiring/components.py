@@ -115,7 +115,8 @@ class BaseComponents:
     archive: Callable[[], AbstractContextManager[CustodyArchive]]
     collector: Callable[[], Collector]
     back_up: Backup
-    # What answers.
+    # What answers; `warm` opens what the first request would have to, and returns when it is.
+    warm: Callable[[], None]
     encoder: Callable[[], Encoder | None]
     retrieve: Retrieval
     retrieve_blocking: BlockingRetrieval

@@ -283,6 +283,11 @@ class EmbeddedComponents:
                 self._alone = self._make_engine(self.config, federation=None)
             return self._alone
 
+    def warm(self) -> None:
+        """Open what the first request would have to, unless it is open."""
+        if not self._is_warm:
+            self._warm()
+
     def _warm(self) -> None:
         self.engine(self.config).warm()
         self._is_warm = True
@@ -370,6 +375,7 @@ class EmbeddedComponents:
             archive=lambda: closing(self.archive()),
             collector=self.collector,
             back_up=self.back_up,
+            warm=self.warm,
             encoder=lambda: self.encoder,
             retrieve=self.retrieve,
             retrieve_blocking=self.retrieve_blocking,

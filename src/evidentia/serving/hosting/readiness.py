@@ -53,12 +53,13 @@ def health_routes(context: ServerContext, readiness: Readiness, *, writer: Write
 
 
 async def _check(context: ServerContext, readiness: Readiness, writer: WriterProbe | None) -> None:
-    """Refuse unless the base can be read, its governance too, and the writing process answers."""
+    """Refuse unless the base can be read and is open for searching, its governance can be read, and the writing process answers."""
     if readiness.is_stopping:
         raise not_ready("stopping", "this process is stopping")
     try:
         async with asyncio.timeout(PATIENCE_S):
             await context.served_base.version()
+            await context.served_base.warm()
             await asyncio.to_thread(context.parts.policies.live, tenant="")
             if writer is not None:
                 await writer.reach()

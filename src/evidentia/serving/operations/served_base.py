@@ -70,6 +70,10 @@ class ServedBase:
         """Return where the base is."""
         return self._parts.directory
 
+    async def warm(self) -> None:
+        """Open what the first request would have to; a caller that gives up leaves it to be opened, and may ask again."""
+        await asyncio.to_thread(self._parts.warm)
+
     async def version(self) -> str:
         """Return what names the newest corpus version."""
         return (await self._owner.head()).corpus_version
