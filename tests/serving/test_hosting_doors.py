@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from evidentia.backends.embedded.index import EmbeddedIndex
 from evidentia.contracts.control import Role
+from evidentia.contracts.errors import BaseDamagedError
 from serving.hosting_planes import client_of, hosted_alone, issue, make_base
 
 if TYPE_CHECKING:
@@ -63,6 +65,20 @@ def test_without_the_package_the_path_of_mcp_names_the_extra(base: Path, monkeyp
     assert importlib.util.find_spec("mcp") is None
     assert (501, "missing_extra") == (reply.status_code, reply.json()["error"]["code"])
     assert "evidentia[mcp]" in reply.text
+
+
+def test_a_host_is_ready_when_its_base_is_open_for_searching(host: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(_: EmbeddedIndex, **__: object) -> None:
+        raise BaseDamagedError("segment 'x'", "cannot be opened")
+
+    with client_of(host.url) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(EmbeddedIndex, "at", damaged)
+            before = client.get("/ready")
+        after = client.get("/ready")
+
+    assert (503, "base_unreadable") == (before.status_code, before.json()["error"]["code"])
+    assert 200 == after.status_code
 
 
 def test_a_host_that_stops_is_not_ready_but_lives(host: Hosted) -> None:
