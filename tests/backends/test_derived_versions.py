@@ -370,4 +370,4 @@ def test_texts_that_grow_are_what_was_put_in(parts: Sequence[list[str]]) -> None
     for part in parts:
         grown = grown.plus(part)
 
-    assert [text for part in parts for text in part] == [grown[number] for number in range(len(grown))]
+    assert [text for part in parts for text in part] == grown.take(np.arange(len(grown)))

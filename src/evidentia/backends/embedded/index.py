@@ -30,7 +30,7 @@ from evidentia.contracts.ports import EvidenceIndex
 from evidentia.contracts.predicates import matches
 from evidentia.contracts.search import AccessScope, SnapshotVersion
 from evidentia.contracts.settings import SearchSettings
-from evidentia.foundation.lru import LruCache
+from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.policy.access import is_allowed
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class EmbeddedIndex(EvidenceIndex):
         # One version is made at a time, through a connection of its own: requests go on reading meanwhile.
         self._making = threading.RLock()
         self._reading = open_for_searching(directory)
-        self._ready: LruCache[SearchSettings, EmbeddedSnapshot] = LruCache(KEPT_SETTINGS)
+        self._ready: SharedLruCache[SearchSettings, EmbeddedSnapshot] = SharedLruCache(KEPT_SETTINGS)
         self._older: LruCache[tuple[int, int, SearchSettings], EmbeddedSnapshot] = LruCache(KEPT_OLDER)
         self._made: WeakValueDictionary[_SnapshotKey, EmbeddedSnapshot] = WeakValueDictionary()
         self._latest: VersionTables | None = None

@@ -418,11 +418,11 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         """Order by score, then by chunk id, and cut."""
         named, documents = self._named(places), self._table.document_of[places]
         sources = self._table.source_codes[documents].tolist()
-        found = zip((-scores).tolist(), named, places.tolist(), documents.tolist(), sources, strict=True)
-        for score, chunk_id, place, document, source in sorted(found)[:limit]:
+        found = zip((-scores).tolist(), named, places.tolist(), self._table.document_ids(documents), sources, strict=True)
+        for score, chunk_id, place, document_id, source in sorted(found)[:limit]:
             yield SearchHit(
                 chunk_id=chunk_id,
-                document_id=self._table.document_id(document),
+                document_id=document_id,
                 source_id=self._table.sources[source],
                 score=-score,
                 place=place,

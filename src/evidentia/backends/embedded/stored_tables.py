@@ -108,7 +108,7 @@ def differs(stored: StoredTables, database: sqlite3.Connection) -> bool:
 def _spelt(documents: StoredDocuments, columns: dict[str, MetadataColumn]) -> list[list[object]]:
     """Return every document that has chunks as a list of values, whatever their codes are."""
     arrays, chosen = documents.arrays, np.flatnonzero(documents.arrays["chunk_counts"])
-    spelt: list[list[object]] = [[documents.ids[number] for number in chosen.tolist()]]
+    spelt: list[list[object]] = [[*documents.ids.take(chosen)]]
     spelt += [array[chosen].tolist() for name, array in sorted(arrays.items()) if name != "source_codes"]
     spelt.append([documents.sources[code] for code in arrays["source_codes"][chosen].tolist()])
     for _, column in sorted(columns.items()):

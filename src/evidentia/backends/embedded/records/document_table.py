@@ -164,7 +164,7 @@ class DocumentTable:
         numbers = np.flatnonzero(is_shown)
         numbers = numbers[self.version_keys[numbers].argsort()]
         arrays = {name: array[numbers] for name, array in self.documents.arrays.items()}
-        return StoredDocuments(GrowingTexts.of([self._ids[number] for number in numbers.tolist()]), arrays, self.sources), numbers
+        return StoredDocuments(GrowingTexts.of(self._ids.take(numbers)), arrays, self.sources), numbers
 
     def records(self, database: sqlite3.Connection | None = None, *, start: int = 0) -> Iterator[list[DocumentRecord]]:
         """Yield the fields that filters and facets may name, of every document from a number on, some at a time.
@@ -209,13 +209,13 @@ class DocumentTable:
         documents = self.document_of[places]
         positions = self.chunk_keys[places] - self.first_chunks[documents]
         return [
-            chunk_id_of(self.document_id(document), position=position, content_hash=mark)
-            for document, position, mark in zip(documents.tolist(), positions.tolist(), self._marks_at(places), strict=True)
+            chunk_id_of(document_id, position=position, content_hash=mark)
+            for document_id, position, mark in zip(self.document_ids(documents), positions.tolist(), self._marks_at(places), strict=True)
         ]
 
-    def document_id(self, document: int) -> DocumentId:
-        """Return the id of a document."""
-        return DocumentId(self._ids[document])
+    def document_ids(self, documents: NDArray[np.integer]) -> list[DocumentId]:
+        """Return the ids of documents."""
+        return [DocumentId(text) for text in self._ids.take(documents)]
 
     def number_of(self, document_id: DocumentId) -> int | None:
         """Return the number of a document, or None when this version does not show it."""

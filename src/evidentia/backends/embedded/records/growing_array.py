@@ -13,6 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from evidentia.backends.embedded.lexical.segments import Array
 
 _SPARE_SHARE, _SPARE = 8, 1_024
@@ -81,9 +83,11 @@ class GrowingTexts:
         """Return how many there are."""
         return len(self._ends.array) - 1
 
-    def __getitem__(self, number: int) -> str:
-        """Return one of them."""
-        return self._bytes.array[self._ends.array[number] : self._ends.array[number + 1]].tobytes().decode()
+    def take(self, numbers: NDArray[np.integer]) -> list[str]:
+        """Return some of them, by their numbers."""
+        stored, ends = self._bytes.array.data, self._ends.array
+        bounds = zip(ends.take(numbers).tolist(), ends.take(numbers + 1).tolist(), strict=True)
+        return [str(stored[start:stop], "utf-8") for start, stop in bounds]
 
     @property
     def arrays(self) -> tuple[Array, Array]:
