@@ -18,7 +18,7 @@ from evidentia import connect
 from evidentia.ingest import ingest_pipeline  # noqa: F401 - imported before the fork, so that children start at once
 from evidentia.text import term_table  # noqa: F401 - likewise
 
-RECORDS = 600
+RECORDS = int(sys.argv[4])
 BATCH = 20
 
 

@@ -397,6 +397,8 @@ def old(parts: EmbeddedComponents) -> EmbeddedComponents:
     """Return a base with documents as schema 3 left it."""
     commit(parts, *many_documents(3))
     database = sqlite3.connect(parts.directory / "evidentia.sqlite")
+    for name in schema.LIST_INDEXES:
+        database.execute(f"DROP INDEX {name}")
     database.execute("DROP TABLE attachments")
     database.execute("PRAGMA user_version = 3")
     database.commit()
@@ -431,6 +433,8 @@ def test_an_old_base_takes_layouts_once_a_writer_has_brought_it_up(old: Embedded
 
 def test_an_old_base_that_claims_layouts_is_broken(parts: EmbeddedComponents) -> None:
     commit(parts, illustrated_document("a"))
+    for name in schema.LIST_INDEXES:
+        change(parts, f"DROP INDEX {name}")
     change(parts, "DROP TABLE attachments")
     change(parts, "PRAGMA user_version = 3")
 

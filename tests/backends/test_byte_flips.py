@@ -30,8 +30,7 @@ from soak import cases
 if TYPE_CHECKING:
     from pathlib import Path
 
-FLIPS_PER_SHARD = 600
-SHARDS = cases(1, of=4)
+SHARDS, FLIPS_PER_SHARD = cases(1, of=4), cases(300, of=600)
 TABLES = (
     "contents", "revisions", "chunks", "versions", "access_rules", "source_versions", "source_history", "roots", "segments",
     "events", "log_tiles", "commits", "vector_spaces", "vector_reigns", "vector_files", "vectors", "attachments",

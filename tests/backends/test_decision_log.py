@@ -129,11 +129,11 @@ def test_entries_are_read_back_in_order_and_the_chain_holds(log: EmbeddedDecisio
 
 def test_append_returns_the_seals_that_the_log_reads_back(log: EmbeddedDecisionLog) -> None:
     known = PoliciesRecorded(policies=())
-    taken = [log.append([_entry("", call=known), _entry("first")]), log.append([_entry("second"), _entry("third")])]
-    nothing = log.append([])
+    taken = [log.append_now([_entry("", call=known), _entry("first")]), log.append_now([_entry("second"), _entry("third")])]
+    nothing = log.append_now([])
 
-    assert list(log.records()) == [record for batch in taken for record in batch.records()]
-    assert () == nothing.records()
+    assert list(log.records()) == [record for records in taken for record in records or ()]
+    assert () == nothing
 
 
 def test_a_seal_is_that_of_the_entry_where_another_chain_states_the_policies_again(tmp_path: Path) -> None:
@@ -141,11 +141,8 @@ def test_a_seal_is_that_of_the_entry_where_another_chain_states_the_policies_aga
     log.append([_entry("", call=PoliciesRecorded(policies=()))])
     log.flush()
     log._appender.break_off()  # as after a torn write: the next entries begin another chain, which states the policies first
-    appended = log.append([_entry("first"), _entry("second")])
-    with pytest.raises(BaseStateError, match="not written yet"):
-        appended.records()
+    taken = log.append_now([_entry("first"), _entry("second")]) or ()
     log.close()
-    taken = appended.records()
 
     assert [("first", 2), ("second", 3)] == [
         (record.entry.call.name, record.seq) for record in taken if isinstance(record.entry.call, StepCall)

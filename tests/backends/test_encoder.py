@@ -379,7 +379,7 @@ def test_settings_that_do_not_fit_are_named(tmp_path: Path, settings: dict[str, 
 
 
 def test_a_graph_that_takes_something_else_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFieldError, match="takes 'input_ids', 'position_ids', and an encoder takes 'input_ids'"):
+    with pytest.raises(InvalidFieldError, match="takes 'input_ids', 'position_ids', and a text model takes 'input_ids'"):
         folder_encoder(write_folder(tmp_path, inputs=("input_ids", "position_ids")))
     with pytest.raises(InvalidFieldError, match=r"takes 'attention_mask' as tensor\(double\)|cannot be opened"):
         folder_encoder(write_folder(tmp_path, inputs=("input_ids", "attention_mask"), dtype=TensorProto.DOUBLE))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from policy_store_samples import BEGAN, CountedEntropy, MovedClock
@@ -54,6 +57,30 @@ def test_what_is_not_quite_a_token_does_not_open(tmp_path: Path) -> None:
 
     assert [None] * 6 == [tokens.verify(each) for each in (token[:-1], token + "a", crossed, "", "evt__", "\ud800" * 3)]
     assert tokens.recall(crossed) is None
+
+
+def test_many_who_show_the_same_token_at_once_wait_for_one_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = tokens_in(tmp_path, clock=MovedClock())
+    issued = tokens.issue(name="bob", roles=[Role.READER], tenant="t", by="ann")
+    wrong = issued.token[:-1] + ("a" if issued.token[-1] != "a" else "b")
+    hashes, scrypt, together = [], hashlib.scrypt, threading.Barrier(6)
+
+    def counted(secret: bytes, **cost: Any) -> bytes:  # Any: what the hash takes
+        hashes.append(secret)
+        return scrypt(secret, **cost)
+
+    monkeypatch.setattr(hashlib, "scrypt", counted)
+
+    def meet() -> None:
+        together.wait(30)
+
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda _: tokens.verify(issued.token, before_hash=meet), range(6)))
+
+    assert [issued.info] * 6 == found
+    assert 1 == len(hashes)
+    assert [None, None] == [tokens.verify(wrong) for _ in range(2)]
+    assert 3 == len(hashes)
 
 
 def test_what_was_verified_is_recalled_for_a_moment(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from evidentia import connect
 from evidentia.backends.onnx.reranker import LARGEST_LOGIT, OnnxReranker
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.testing.determinism import START
@@ -241,6 +242,21 @@ def test_missing_or_malformed_file_is_named(tmp_path: Path, name: str) -> None:
 
     with pytest.raises(InvalidFieldError, match=name):
         open_folder(broken)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_folder_without_a_reranker_is_called_by_its_setting(tmp_path: Path, is_there: bool) -> None:  # noqa: FBT001
+    if is_there:
+        (tmp_path / "models").mkdir()
+        (tmp_path / "models" / "model.onnx").write_bytes(b"nothing of the kind")
+        (tmp_path / "models" / "tokenizer.json").write_bytes(b"{}")
+    with connect(tmp_path / "base", init=True):
+        (tmp_path / "base" / "evidentia.toml").write_text('[ranking]\nreranker = "../models"\n')
+
+    expected = r"field 'ranking\.reranker': '.*models' cannot be used"
+    with pytest.raises(InvalidFieldError, match=expected) as caught, connect(tmp_path / "base") as base:
+        base.retrieve("keys")
+    assert "encoder" not in str(caught.value)
 
 
 def test_model_without_a_telling_output_is_refused(tmp_path: Path) -> None:

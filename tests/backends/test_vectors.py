@@ -709,6 +709,8 @@ def test_a_base_of_the_first_schema_is_read_and_brought_up(base: Base) -> None:
     for name in (*schema.VECTOR_TABLES, *schema.SOURCE_TABLES, *schema.ATTACHMENT_TABLES):
         database.execute(f"DROP TABLE {name}")
     database.execute(schema.SOURCES_TABLE["sources"])
+    for name in schema.LIST_INDEXES:
+        database.execute(f"DROP INDEX {name}")
     database.execute("PRAGMA user_version = 1")
     database.commit()
     database.close()

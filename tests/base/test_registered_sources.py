@@ -46,8 +46,10 @@ def test_a_source_is_registered_for_good_and_attached_for_now(base: Base) -> Non
     assert "attached" in coverage.reason
 
 
-def test_what_is_in_a_source_is_told_to_the_owner_alone(base: Base) -> None:
+def test_a_source_tells_how_much_of_it_a_caller_may_see_and_its_age_to_the_owner_alone(base: Base) -> None:
     base.retrieve("keys")
+    (base.path.parent / "sealed.md").write_text("---\nclassification: restricted\n---\n\nSealed.")
+    base.ingest([base.path.parent / "sealed.md"], source="handbook", embed=False)
     told = {each.descriptor.source_id: each.documents for each in base.sources()}
     ages = {each.source_id: each.age_s for each in base.source_freshness()}
     with connect(base.path, principal=ANN) as hers:
@@ -56,9 +58,10 @@ def test_what_is_in_a_source_is_told_to_the_owner_alone(base: Base) -> None:
     with connect(base.path, principal=msgspec.structs.replace(ANN, groups=())) as others:
         known = [each.descriptor.source_id for each in others.sources()]
 
-    assert {"handbook": 1, "wiki": None} == told
+    assert {"handbook": 2, "wiki": None} == told
     assert None not in ages.values()
-    assert {"handbook": None, "wiki": None} == her_sources == her_ages
+    assert {"handbook": 1, "wiki": None} == her_sources
+    assert {"handbook": None, "wiki": None} == her_ages
     assert ["handbook"] == known
 
 

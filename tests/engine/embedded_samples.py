@@ -1,6 +1,6 @@
 """SciFact and the sample corpus as bases with vectors, and what tests ask of them.
 
-Encoding all of SciFact takes minutes on a busy machine, so it is cut to 800 abstracts, among them every one that a test
+Encoding all of SciFact takes minutes on a busy machine, so it is cut to 400 abstracts, among them every one that a test
 query is about, and each test asks every sixth query, other tests the others; EVIDENTIA_SCIFACT=full takes all 5,183 and all 300.
 """
 
@@ -31,7 +31,7 @@ DEADLINE_MS = 600_000
 """Longer than any machine takes for all that is asked at once: who runs out of time gets another answer, and says so."""
 SOURCE = "scifact"
 IS_FULL = os.environ.get("EVIDENTIA_SCIFACT") == "full"
-DOCUMENTS = 5_183 if IS_FULL else 800
+DOCUMENTS = 5_183 if IS_FULL else 400
 QUERIES = 300
 PARTS = 1 if IS_FULL else 6
 DEMO_SETTINGS = "[ranking]\ncandidates = 6\n"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evidentia
+from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import Candidate
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def test_a_base_that_asks_nobody_needs_no_event_loop(base: evidentia.Base) -> No
 def test_a_source_is_asked_all_the_same(base: evidentia.Base) -> None:
     base.add_source({"source_id": "shelf", "source_type": "api"}, Shelf())
     response = base.retrieve("how often are keys rotated")
-    assert 1 == response.source_coverage["shelf"].candidates
+    assert 1 == response.source_coverage[SourceId("shelf")].candidates
 
 
 def test_both_ways_give_one_answer(base: evidentia.Base) -> None:

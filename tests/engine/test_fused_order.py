@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from engine.leaky_snapshots import Leaky, LeakyIndex
 from evidentia import connect
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, RankingWeights
+from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, RankingWeights, Task
 from evidentia.contracts.search import DenseQuery, LegScores
 from evidentia.contracts.settings import QuerySettings, RankingSettings, SearchSettings
 from evidentia.contracts.vocabulary import FusionMethod
@@ -24,6 +25,7 @@ from evidentia.engine.request_checks import request_from
 from evidentia.policy.access import access_scope
 from evidentia.query.understanding import understand
 from evidentia.ranking import fusion
+from evidentia.ranking.signals import task_weights
 from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.embedded import open_parts
@@ -119,6 +121,26 @@ def test_the_order_in_which_a_leg_names_its_candidates_does_not_matter(scifact: 
         assert first.result_hash == second.result_hash
         assert [fragment.scores for fragment in first.fragments] == [fragment.scores for fragment in second.fragments]
     parts.close()
+
+
+@pytest.mark.parametrize("kind", ["coding", "debugging", "operations", "configuration", "explanation"])
+def test_weights_follow_from_the_task_unless_the_request_has_its_own(demo: DemoBase, kind: str) -> None:
+    asked = {"as_of": AS_OF, "task": {"type": kind}}
+    weights = task_weights(Task(type=kind))
+    with connect(demo.path) as base:
+        by_task, stated = (base.retrieve("signing key", **asked, **more) for more in ({}, {"ranking_weights": weights}))
+        usual = base.retrieve("signing key", **asked, ranking_weights=RankingWeights())
+        again = base.replay(by_task.receipt_id)
+
+    assert RankingWeights() != weights
+    assert 1 == sum(map(Fraction, map(str, msgspec.structs.astuple(weights))))
+    assert stated.result_hash == by_task.result_hash == again.response.result_hash
+    assert [each.score for each in usual.fragments] != [each.score for each in by_task.fragments]
+
+
+@pytest.mark.parametrize("task", [None, Task(type="gardening")])
+def test_without_a_task_that_is_known_the_usual_weights_hold(task: Task | None) -> None:
+    assert RankingWeights() == task_weights(task)
 
 
 def test_weight_on_anything_else_does_change_the_order(demo: DemoBase) -> None:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import EvidenceIndex
 
 ALL_SHARDS, ALL_CORPORA, PRINCIPALS, REQUESTS = 5, 46, 8, 11
-SHARDS, CORPORA = cases(1, of=ALL_SHARDS), cases(12, of=ALL_CORPORA)
+SHARDS, CORPORA = cases(1, of=ALL_SHARDS), cases(7, of=ALL_CORPORA)
 WHY_EVERY = 20
 ORACLE_SHARDS, ORACLE_DOCUMENTS, ORACLE_SCOPES = 4, 200, 250
 OF_THE_WHOLE_BASE = frozenset({"commit", "commit_hash", "corpus_version", "evidence_state", "receipt_id", "request_id", "result_hash"})

@@ -74,7 +74,7 @@ def test_whatever_is_raised_on_a_thread_is_the_failure_of_the_source(fault: Sour
     (reply,) = fan_out(call_of(FaultyBlockingSource(fault), wait_ms=PATIENCE_MS))
 
     assert CoverageState.FAILED is reply.report.state
-    assert reply.report.reason.endswith(": raised by a faulty source; nothing had come")
+    assert "raised by a faulty source" not in reply.report.reason
 
 
 def test_a_thread_that_cannot_iterate_what_it_got_fails() -> None:
@@ -84,7 +84,7 @@ def test_a_thread_that_cannot_iterate_what_it_got_fails() -> None:
 
     (reply,) = fan_out(call_of(NoIterator(), wait_ms=PATIENCE_MS))  # type: ignore[arg-type]
 
-    assert "TypeError: … object is not iterable; nothing had come" == reply.report.reason
+    assert "TypeError; nothing had come" == reply.report.reason
 
 
 def test_while_a_source_hangs_its_threads_are_capped_and_what_it_had_said_is_kept() -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogEntry, LogRecord
     from evidentia.contracts.judging import JudgeRequest
-    from evidentia.provenance.decision_chain import EntryBatch
 
 FACTS = RunFacts(run_id=RunId("r-1"), agent_name="rag-agent")
 
@@ -99,8 +98,14 @@ class FullLog(MemoryLog):
 
     is_full = False
 
-    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
+    def append(self, entries: Sequence[LogEntry]) -> None:
         """Take entries, or say that there is no room."""
         if self.is_full:
             raise BaseFullError("decisions")
-        return super().append(entries)
+        super().append(entries)
+
+    def append_now(self, entries: Sequence[LogEntry]) -> Sequence[LogRecord]:
+        """Take entries, or say that there is no room."""
+        if self.is_full:
+            raise BaseFullError("decisions")
+        return super().append_now(entries)

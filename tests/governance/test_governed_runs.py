@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.decisions import LogEntry, LogRecord
     from evidentia.contracts.runs import RunId
-    from evidentia.provenance.decision_chain import EntryBatch
 
 JUDGED = body("Judged", "grounding", llm_grounding_check=True, llm_grounding_phase="both", action_on_violation="block")
 
@@ -285,12 +284,20 @@ class RepeatingLog(FullLog):
 
     is_new_file = False
 
-    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
+    def append(self, entries: Sequence[LogEntry]) -> None:
         """Take entries, the policies first where a file begins."""
+        self._repeat()
+        super().append(entries)
+
+    def append_now(self, entries: Sequence[LogEntry]) -> Sequence[LogRecord]:
+        """Take entries, the policies first where a file begins."""
+        self._repeat()
+        return super().append_now(entries)
+
+    def _repeat(self) -> None:
         if self.is_new_file:
             self.is_new_file = False
             super().append([next(self.records()).entry])
-        return super().append(entries)
 
 
 def test_a_verdict_is_found_in_a_log_that_repeats_the_policies() -> None:

@@ -45,12 +45,11 @@ def test_entries_come_back_in_order_sealed() -> None:
 
 def test_an_append_gives_the_records_that_are_read_back() -> None:
     log = _log()
-    first = log.append([_entry("a")])
+    first = log.append_now([_entry("a")])
     log.append([_entry("b")])
-    rest = log.append([_entry("c"), _entry("d")])
-    log.flush()
+    rest = log.append_now([_entry("c"), _entry("d")])
 
-    assert [*first.records(), *rest.records()] == [record for record in log.records() if record.seq != 2]
+    assert [*first, *rest] == [record for record in log.records() if record.seq != 2]
 
 
 def test_an_empty_log_has_an_empty_head() -> None:

@@ -1,4 +1,4 @@
-"""The syntax trees of the package's files, each read once per process: several tests walk through all of them."""
+"""The syntax trees of the package's files, each read and walked once per process: several tests go through all of them."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ if TYPE_CHECKING:
 def tree_of(path: Path) -> ast.Module:
     """Return the tree of a file; nobody changes it."""
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a file's tree, as `ast.walk` gives them."""
+    return tuple(ast.walk(tree_of(path)))

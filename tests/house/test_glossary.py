@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from source_trees import tree_of
+from source_trees import nodes_of
 from typer.main import get_command
 
 from evidentia.contracts.settings import Settings
@@ -29,7 +29,7 @@ def names_in_source() -> frozenset[str]:
     """Return every identifier of the package, and every whole string in it that could be one: words of the wire and options."""
     found: set[str] = set()
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             match node:
                 case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                     found.add(name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import msgspec
 import pytest
-from source_trees import tree_of
+from source_trees import nodes_of, tree_of
 
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import DocumentMetadata
@@ -106,7 +106,7 @@ def test_every_folder_of_code_is_a_package() -> None:
 
 
 def test_no_module_imports_the_bare_root() -> None:
-    offenders = [f"{path.relative_to(ROOT)}:{node.lineno}" for path in modules() for node in ast.walk(tree_of(path)) if _imports_root(node)]
+    offenders = [f"{path.relative_to(ROOT)}:{node.lineno}" for path in modules() for node in nodes_of(path) if _imports_root(node)]
 
     assert [] == offenders
 

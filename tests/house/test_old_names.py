@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD_NAMES = Path(__file__).with_name("old_names.txt")
@@ -36,34 +36,32 @@ def old_names() -> list[str]:
 
 def found_in(root: Path, names: list[str]) -> list[str]:
     """Return where each of the names still is."""
-    paths = [name for name in names if "/" in name]
-    words = [name for name in names if "/" not in name]
-    return sorted({*_paths_of(root, paths, words), *_words_of(root, words)}) if names else []
+    paths = _any_of(f"*/{name}" for name in names if "/" in name)
+    words = _any_of(name for name in names if "/" not in name)
+    return sorted({*_paths_of(root, paths, words), *_words_of(root, words)})
 
 
-def _paths_of(root: Path, paths: list[str], words: list[str]) -> Iterator[str]:
+def _any_of(names: Iterable[str]) -> Callable[[str], object]:
+    """Return what says whether a word is one of the names; the same words are in many files."""
+    return cache(re.compile("|".join(map(translate, names)) or r"(?!)").match)
+
+
+def _paths_of(root: Path, paths: Callable[[str], object], words: Callable[[str], object]) -> Iterator[str]:
     for folder in CODE:
         for path in (root / folder).rglob("*.py"):
             inner = path.relative_to(root)
-            for part in (inner.with_suffix(""), *inner.parents):
-                yield from (f"{inner}: {old}" for old in paths if fnmatchcase(part.as_posix(), f"*/{old}"))
-                yield from (f"{inner}: {old}" for old in words if fnmatchcase(part.name, old))
+            yield from (
+                f"{inner}: {part}" for part in (inner.with_suffix(""), *inner.parents) if paths(part.as_posix()) or words(part.name)
+            )
 
 
-def _words_of(root: Path, words: list[str]) -> Iterator[str]:
-    if not words:
-        return
-    # What a text does not hold as a word at all needs no parser; most files hold none of them.
-    hint = re.compile("|".join(rf"(?<!\w){_spelt(old)}(?!\w)" for old in words))
+def _words_of(root: Path, words: Callable[[str], object]) -> Iterator[str]:
     for path in _texts(root):
         text = path.read_text(encoding="utf-8")
-        if hint.search(text):
+        # What a text does not hold as a word at all needs no parser; most files hold none of them.
+        if any(map(words, {*re.findall(r"\w+", text), *WORD.findall(text)})):
             used = words_of_code(text) if path.suffix == ".py" else words_of_page(text)
-            yield from (f"{path.relative_to(root)}: {word}" for word in used if any(fnmatchcase(word, old) for old in words))
-
-
-def _spelt(old: str) -> str:
-    return r"\w*".join(map(re.escape, old.split("*")))
+            yield from (f"{path.relative_to(root)}: {word}" for word in used if words(word))
 
 
 def _texts(root: Path) -> Iterator[Path]:

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from source_trees import tree_of
+from source_trees import nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,32 +26,32 @@ ALLOWED = {
 
 
 def test_only_the_client_imports_an_http_library() -> None:
-    found = {name: sorted(_libraries(tree)) for name, tree in _trees() if name != CLIENT and _libraries(tree)}
+    found = {name: sorted(libraries) for name, path in _modules() if name != CLIENT and (libraries := _libraries(path))}
 
     assert {} == found
 
 
 def test_whoever_else_opens_a_connection_has_a_reason() -> None:
-    found = {name for name, tree in _trees() if name != CLIENT and _connecting(tree)}
+    found = {name for name, path in _modules() if name != CLIENT and _connecting(path)}
 
     assert set(ALLOWED) == found
 
 
-def _trees() -> Iterator[tuple[str, ast.Module]]:
+def _modules() -> Iterator[tuple[str, Path]]:
     for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), tree_of(path)
+        yield path.relative_to(PACKAGE).as_posix(), path
 
 
-def _libraries(tree: ast.Module) -> set[str]:
+def _libraries(path: Path) -> set[str]:
     """Return the HTTP libraries that a module imports, other than for its annotations."""
     typing_only = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if id(node) in typing_only:
             continue
         if isinstance(node, ast.Import):
@@ -61,6 +61,6 @@ def _libraries(tree: ast.Module) -> set[str]:
     return {library for library in LIBRARIES for name in names if name == library or name.startswith(f"{library}.")}
 
 
-def _connecting(tree: ast.Module) -> bool:
-    called = {node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+def _connecting(path: Path) -> bool:
+    called = {node.func.attr for node in nodes_of(path) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
     return bool(called & (CALLS | CHANNELS))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from source_trees import nodes_of, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,11 +80,10 @@ NOT_PATHS = {"tools/list", "tools/call"}
 
 def strings_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield what a module can say to a user, with its line; docstrings only where somebody sees them without opening the file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     is_read = any(path.is_relative_to(room) for room in READ_AS_HELP)
-    notes = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
-    unseen = set(notes[:1] if is_read and ast.get_docstring(tree) else () if is_read else notes)
-    for node in ast.walk(tree):
+    notes = [node.value for node in nodes_of(path) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    unseen = set(notes[:1] if is_read and ast.get_docstring(tree_of(path)) else () if is_read else notes)
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in unseen:
             yield node.lineno, node.value
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from source_trees import tree_of
+from source_trees import nodes_of, tree_of
 
 from evidentia.contracts import errors, ports
 from evidentia.contracts.errors import EvidentiaError
@@ -122,7 +122,7 @@ def test_errors_are_declared_in_one_module() -> None:
         f"{path.relative_to(ROOT)}: {node.name}"
         for path in (ROOT / "src" / "evidentia").rglob("*.py")
         if path != Path(inspect.getfile(errors))
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef) and names & {ast.unparse(base).rpartition(".")[2] for base in node.bases}
     ]
 
@@ -138,7 +138,7 @@ def port_classes() -> list[type]:
 
 def test_every_port_is_declared_for_everybody() -> None:
     folder = ROOT / "src" / "evidentia" / "contracts" / "ports"
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py")]
+    trees = [tree_of(path) for path in folder.glob("*.py")]
     declared = {node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
 
     assert declared == set(ports.__all__)

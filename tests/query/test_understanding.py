@@ -80,8 +80,8 @@ def test_parts_of_the_request_are_used_as_they_are(without: tuple[QueryStepName,
     found = ask("Redis vs Kafka", query=DecomposedQuery(text="Redis vs Kafka", subqueries=given_parts), without=without)
 
     assert (
-        Part(text="the  SLO", lexical=lexical_query("the  SLO", ENGLISH), weight=250_000),
-        Part(text="clustr", lexical=lexical_query("clustr", ENGLISH), weight=1_000_000),
+        Part(text="the  SLO", lexical=lexical_query("the  SLO", ENGLISH), weight=250_000, asked="the  SLO"),
+        Part(text="clustr", lexical=lexical_query("clustr", ENGLISH), weight=1_000_000, asked="clustr"),
     ) == found.parts
 
 
@@ -157,7 +157,7 @@ def test_switching_everything_off_gives_exactly_the_words_of_the_question(text: 
 
     for found in (ask(text, settings=OFF, turns=turns), ask(text, turns=turns, without=tuple(QueryStepName), rewritten="other words")):
         plain = QUOTED.sub(r"\1", text)
-        assert (plain, query, (Part(text=plain, lexical=query),), ()) == (found.text, found.lexical, found.parts, found.steps)
+        assert (plain, query, (Part(text=plain, lexical=query, asked=text),), ()) == (found.text, found.lexical, found.parts, found.steps)
 
 
 @given(TEXT, CONVERSATION, SWITCHES)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 READ_PATHS = ("/v1/policies", "/v1/documents", "/v1/runs", "/v1/health")
 PATIENCE_S = 120
-PAUSE_S = 0.0 if IS_SOAKED else 0.02
+PAUSE_S = 0.0 if IS_SOAKED else 0.1
 """How long a client rests after each answer, so that a server that is waited for gets the processor."""
 
 
@@ -104,11 +104,11 @@ class _RefusedError(Exception):
 
 
 @contextmanager
-def loaded(url: str, token: str, *, writing: int, reading: int) -> Iterator[Load]:
+def loaded(url: str, token: str, *, writing: int, reading: int, name: str = "client") -> Iterator[Load]:
     """Have clients write and read meanwhile; half of those that write send documents, the others have runs."""
     load = Load(url, token)
     kinds = [load.write_documents if place % 2 else load.write_runs for place in range(writing)] + [load.read] * reading
-    threads = [threading.Thread(target=kind, args=(f"client-{place}",), daemon=True) for place, kind in enumerate(kinds)]
+    threads = [threading.Thread(target=kind, args=(f"{name}-{place}",), daemon=True) for place, kind in enumerate(kinds)]
     for thread in threads:
         thread.start()
     try:

@@ -42,6 +42,7 @@ READS: dict[str, Callable[[Base], Any]] = {
     "versions": lambda base: base.versions(),
     "diff": lambda base: base.diff(1, base.head().sequence),
     "documents": lambda base: base.documents(),
+    "pages of documents": lambda base: [base.documents(limit=2), base.documents(after=base.documents()[0][0], limit=700)],
     "chunks": lambda base: [base.chunks(name) for name, _, _ in base.documents()],
     "tables": lambda base: base.tables(),
     "open_table": lambda base: [base.open_table(each.table_id) for each in base.tables()],

@@ -116,6 +116,20 @@ def test_prune_removes_what_is_gone(run: Run, base: Path, tmp_path: Path) -> Non
     assert 1 == parsed(run("ingest", "some", "--source", "some", "--prune", "--base", base, "--json"))["removed"]
 
 
+def test_documents_are_listed_page_by_page(run: Run, prepared: Path) -> None:
+    first = run("documents", "--base", prepared / "base", "--limit", "2")
+    rest = run("documents", "--base", prepared / "base", "--after", "documents:long.md", "--limit", "2")
+    none = run("documents", "--base", prepared / "base", "--after", "documents:secret.md")
+    wrong = run("documents", "--base", prepared / "base", "--limit", "0")
+
+    assert ["documents:keys.md", "documents:long.md"] == [line.split()[0] for line in first.out.splitlines()[1:]]
+    assert "evidentia documents --limit 2 --after documents:long.md" in first.err
+    assert ["documents:secret.md"] == [line.split()[0] for line in rest.out.splitlines()[1:]]
+    assert "" == rest.err
+    assert "there is no document after 'documents:secret.md'" in none.err
+    assert (2, True) == (wrong.exit_code, "limit" in wrong.err)
+
+
 def test_documents_lists_every_document_with_its_access(run: Run, prepared: Path) -> None:
     listed = parsed(run("documents", "--base", prepared / "base", "--json"))
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evidentia.serving.cli import main
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -47,10 +49,9 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("crowded")
     big = directory / "big.jsonl"
     big.write_text("".join(json.dumps({"_id": f"d{n:06}", "text": "x"}) + "\n" for n in range(3_000)), encoding="utf-8")
-    environment = {**os.environ, "EVIDENTIA_BASE": str(directory / "base")}
-    subprocess.run([*COMMAND, "--quiet", "init"], check=True, env=environment, stdout=subprocess.DEVNULL)
-    subprocess.run([*COMMAND, "ingest", "--no-embed", str(big)], check=True, env=environment, stdout=subprocess.DEVNULL)
-    return directory / "base"
+    base = directory / "base"
+    assert 0 == main(["--base", str(base), "--quiet", "init"]) == main(["--base", str(base), "ingest", "--no-embed", str(big)])
+    return base
 
 
 @pytest.mark.parametrize("is_unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
@@ -76,7 +77,7 @@ def test_interrupt_leaves_at_once_with_130_and_an_intact_base(tmp_path: Path) ->
     environment = {**os.environ, "EVIDENTIA_BASE": str(tmp_path / "base")}
     big = documents / "big.jsonl"
     big.write_text("".join(json.dumps({"_id": f"d{n}", "text": f"word{n} " * 40}) + "\n" for n in range(60_000)), encoding="utf-8")
-    subprocess.run([*COMMAND, "--quiet", "init"], check=True, env=environment, stdout=subprocess.DEVNULL)
+    assert 0 == main(["--base", str(tmp_path / "base"), "--quiet", "init"])
 
     with subprocess.Popen([*COMMAND, "ingest", str(big)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         _wait_for_a_segment(tmp_path / "base" / "segments")
@@ -84,7 +85,7 @@ def test_interrupt_leaves_at_once_with_130_and_an_intact_base(tmp_path: Path) ->
         out, complaint = _output_soon(process)
 
     assert (130, b"", b"") == (process.returncode, out, complaint)
-    subprocess.run([*COMMAND, "verify"], check=True, env=environment, stdout=subprocess.DEVNULL)
+    assert 0 == main(["--base", str(tmp_path / "base"), "verify"])
 
 
 def test_watch_goes_on_until_it_is_interrupted(base: Path, prepared: Path) -> None:
@@ -120,7 +121,7 @@ def _wait_for_a_segment(directory: Path) -> None:
 def test_terminal_gets_a_drawn_table_without_escapes_from_names(base: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "EVIDENTIA_BASE": str(base), "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "120"}
     (tmp_path / "x\x1b[31m.md").write_text("# Odd\n", encoding="utf-8")
-    subprocess.run([*COMMAND, "ingest", str(tmp_path / "x\x1b[31m.md")], check=True, env=environment, capture_output=True)
+    assert 0 == main(["--base", str(base), "ingest", str(tmp_path / "x\x1b[31m.md")])
 
     shown = _on_a_terminal([*COMMAND, "documents"], environment)
 

@@ -58,7 +58,7 @@ def test_the_parts_of_a_bar_are_side_by_side_and_make_up_the_score(signals: tupl
     ],
 )
 def test_the_state_of_a_source_is_a_word(facts: dict[str, Any], expected: tuple[str, str]) -> None:
-    (view,) = view_sources([_status(**facts)], [], None)
+    (view,) = view_sources([_status(**facts)], [])
 
     assert expected == (view.state, view.kind)
 
@@ -74,9 +74,9 @@ def test_the_state_of_a_source_is_a_word(facts: dict[str, Any], expected: tuple[
     ],
 )
 def test_an_age_is_drawn_beside_the_promise(report: FreshnessReport, verdict: str, width: float | None) -> None:
-    (view,) = view_sources([_status()], [report], {"archive": 3})
+    (view,) = view_sources([_status()], [report])
 
-    assert (verdict, width, 3) == (view.verdict, view.age_width, view.documents)
+    assert (verdict, width) == (view.verdict, view.age_width)
 
 
 def test_words_for_people() -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib.util
 import socket
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from evidentia.backends.embedded.index import EmbeddedIndex
 from evidentia.contracts.control import Role
-from evidentia.contracts.errors import BaseDamagedError
+from evidentia.serving.hosting import readiness
+from evidentia.wiring.embedded import EmbeddedComponents
 from serving.hosting_planes import client_of, hosted_alone, issue, make_base
 
 if TYPE_CHECKING:
@@ -67,20 +68,6 @@ def test_without_the_package_the_path_of_mcp_names_the_extra(base: Path, monkeyp
     assert "evidentia[mcp]" in reply.text
 
 
-def test_a_host_is_ready_when_its_base_is_open_for_searching(host: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
-    def damaged(_: EmbeddedIndex, **__: object) -> None:
-        raise BaseDamagedError("segment 'x'", "cannot be opened")
-
-    with client_of(host.url) as client:
-        with monkeypatch.context() as patched:
-            patched.setattr(EmbeddedIndex, "at", damaged)
-            before = client.get("/ready")
-        after = client.get("/ready")
-
-    assert (503, "base_unreadable") == (before.status_code, before.json()["error"]["code"])
-    assert 200 == after.status_code
-
-
 def test_a_host_that_stops_is_not_ready_but_lives(host: Hosted) -> None:
     host.host.app.state.readiness.stop()
     with client_of(host.url) as client:
@@ -88,6 +75,30 @@ def test_a_host_that_stops_is_not_ready_but_lives(host: Hosted) -> None:
 
     assert (503, "stopping", "1") == (ready.status_code, ready.json()["error"]["code"], ready.headers["retry-after"])
     assert 200 == live.status_code
+
+
+def test_a_host_is_ready_once_what_requests_need_is_loaded(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_go, warm, tried = threading.Event(), EmbeddedComponents.warm, []
+
+    def slow(parts: EmbeddedComponents) -> None:
+        assert may_go.wait(60)
+        tried.append(parts)
+        if len(tried) == 1:
+            raise OSError
+        warm(parts)
+
+    monkeypatch.setattr(EmbeddedComponents, "warm", slow)
+    monkeypatch.setattr(readiness, "WARMING_S", 0.05)
+    with hosted_alone(base) as host, client_of(host.url) as client:
+        loading, live = client.get("/ready"), client.get("/live")
+        may_go.set()
+        monkeypatch.setattr(readiness, "WARMING_S", 60)
+        codes = [client.get("/ready").status_code for _ in range(2)]
+
+    assert (503, "warming") == (loading.status_code, loading.json()["error"]["code"])
+    assert 200 == live.status_code
+    assert [503, 200] == codes
+    assert 2 == len(tried)
 
 
 def test_a_name_that_is_not_the_servers_is_refused_but_for_health(host: Hosted) -> None:

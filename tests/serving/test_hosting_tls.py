@@ -6,6 +6,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -95,14 +96,16 @@ def test_a_client_without_a_certificate_is_not_let_in_where_one_is_asked_for(tmp
 def test_a_new_certificate_is_shown_after_sighup(tmp_path: Path, authority: Authority, workers: tuple[str, ...]) -> None:
     base = make_base(tmp_path)
     first, second = authority.pair("first"), authority.pair("second")
+    context = trusting(authority)
     with served(base, *words_of(first), *workers) as server:
-        before = shown_by(server.url, trusting(authority))
+        before = shown_by(server.url, context)
         second.certificate.replace(first.certificate)
         second.key.replace(first.key)
         server.process.send_signal(signal.SIGHUP)
         after = before
         while after[0] == "first":
-            after = shown_by(server.url, trusting(authority))
+            time.sleep(0.05)
+            after = shown_by(server.url, context)
         code = server.stop()
 
     assert ("first", "TLSv1.3") == before
@@ -118,6 +121,7 @@ def test_a_certificate_that_became_wrong_stays_out(tmp_path: Path, authority: Au
         server.process.send_signal(signal.SIGHUP)
         while "stays as it was" not in server.said:
             shown_by(server.url, trusting(authority))
+            time.sleep(0.05)
         shown = shown_by(server.url, trusting(authority))
 
     assert "server" == shown[0]

@@ -71,31 +71,6 @@ def prepared(base: Path) -> str:
     return issue(base)
 
 
-def test_many_clients_read_what_others_have_just_written(base: Path) -> None:
-    token = prepared(base)
-    with served(base, "--workers", "3") as server:
-        with loaded(server.url, token, writing=4, reading=4) as load:
-            load.wait_for(writes=12, reads=40)
-        with client_of(server.url, token) as client:
-            missing = lost(client, load)
-            families = {each.name: each for each in text_string_to_metric_families(client.get("/metrics").text)}
-        # Each connection goes to whichever process takes it, so that what one wrote is read through all of them.
-        for number in range(8):
-            with client_of(server.url, token) as one, client_of(server.url, token) as other:
-                name = f"seen-{number}"
-                one.post("/v1/documents", json={"documents": [{"id": name, "text": "Seen."}], "embed": False})
-                assert name in str(pages(other, "/v1/documents", "documents"))
-        workers = server.workers
-        code = server.stop()
-
-    assert [] == missing
-    assert [] == load.failures
-    assert 3 == len(workers)
-    assert 0 == code
-    written = [sample for sample in families["evidentia_door_requests"].samples if sample.labels["operation"] == "ingest"]
-    assert len(load.documents) <= sum(sample.value for sample in written if sample.labels["status"] == "200")
-
-
 def killed_under_load(base: Path, token: str, *, workers: int, rounds: int, writing: int, reading: int) -> tuple[Load, list[str]]:
     """Kill a reader and the writer again and again; return what the clients did, and what is lost after the next start."""
     with served(base, "--workers", str(workers)) as server, loaded(server.url, token, writing=writing, reading=reading) as load:
@@ -138,10 +113,21 @@ def test_processes_killed_again_and_again_lose_nothing_that_was_acknowledged(bas
     assert [] == missing
 
 
-def test_a_reload_under_load_refuses_nothing(base: Path) -> None:
+def test_many_clients_read_what_others_have_just_written_and_a_reload_meanwhile_refuses_nothing(base: Path) -> None:
     token = prepared(base)
     with served(base, "--workers", "2") as server:
         before = server.workers
+        with loaded(server.url, token, writing=4, reading=4, name="early") as first:
+            first.wait_for(writes=12, reads=40)
+        with client_of(server.url, token) as client:
+            missing = lost(client, first)
+            families = {each.name: each for each in text_string_to_metric_families(client.get("/metrics").text)}
+        # Each connection goes to whichever process takes it, so that what one wrote is read through all of them.
+        for number in range(8):
+            with client_of(server.url, token) as one, client_of(server.url, token) as other:
+                name = f"seen-{number}"
+                one.post("/v1/documents", json={"documents": [{"id": name, "text": "Seen."}], "embed": False})
+                assert name in str(pages(other, "/v1/documents", "documents"))
         with client_of(server.url, token) as client, loaded(server.url, token, writing=4, reading=4) as load:
             run = client.post("/v1/runs", json={"facts": {"agent_name": "rag-agent"}}).json()["run_id"]
             load.wait_for(writes=4, reads=10)
@@ -153,11 +139,14 @@ def test_a_reload_under_load_refuses_nothing(base: Path) -> None:
             until(lambda: not set(before) & set(server.workers))
             load.wait_for(writes=4, reads=10)
         with client_of(server.url, token) as client:
-            missing = lost(client, load)
+            missing += lost(client, load)
         code = server.stop()
 
-    assert [] == load.failures
+    assert 2 == len(before)
+    assert [] == first.failures == load.failures
     assert [] == missing
+    written = [sample for sample in families["evidentia_door_requests"].samples if sample.labels["operation"] == "ingest"]
+    assert len(first.documents) <= sum(sample.value for sample in written if sample.labels["status"] == "200")
     assert [200, 200] == [recorded.status_code, ended.status_code]
     assert 0 == code
 

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from evidentia.serving.cli import main
+from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.wiring.embedded import create
 from serving.rest_planes import SEED_BODY
 
@@ -163,13 +164,12 @@ def test_policies_tokens_and_decisions_survive_a_killed_plane(base: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_an_address_that_is_taken_is_told_before_anything_is_made(base: Path) -> None:
-    with served(base, "--quiet") as plane:
-        port = plane.url.rpartition(":")[2]
-        ran = subprocess.run([*COMMAND, "serve", "--port", port, "--base", str(base)], check=False, capture_output=True, text=True)
+def test_an_address_that_is_taken_is_told_before_anything_is_made(run: Run, base: Path) -> None:
+    with bound_socket("127.0.0.1", 0) as taken:
+        outcome = run("serve", "--port", str(taken.getsockname()[1]), "--base", base)
 
-    assert (2, "") == (ran.returncode, ran.stdout)
-    assert "address already in use" in ran.stderr.lower()
+    assert (2, "") == (outcome.exit_code, outcome.out)
+    assert "address already in use" in outcome.err.lower()
 
 
 def test_serving_without_a_base_is_refused(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
+    from evidentia.contracts.search import AccessScope
     from evidentia.wiring.components import BaseComponents
 
 
@@ -65,18 +66,19 @@ def remove_source(parts: BaseComponents, source_id: str) -> None:
 
 
 def source_statuses(parts: BaseComponents, principal: Principal) -> list[SourceStatus]:
-    """Return every source that a caller may know of, ordered by id; how much is in them is for the owner, who may see all of it."""
-    documents = {source: count.documents for source, count in parts.counts().items()} if principal.is_owner else None
-    return [_status(parts, each, documents=documents) for each in _known_to(parts, principal)]
+    """Return every source that a caller may know of, ordered by id, with how many of its documents the caller may see."""
+    counts = parts.counts(_scope(parts, principal))
+    return [_status(parts, each, counts=counts) for each in _known_to(parts, principal, counts)]
 
 
 def source_freshness(parts: BaseComponents, principal: Principal) -> list[FreshnessReport]:
     """Return how old every source's data is beside what it promises; the ages are for the owner, since they speak of all that it holds."""
     now = parts.clock.now()
-    known = _known_to(parts, principal)
+    own = parts.counts(_scope(parts, principal), is_dated=principal.is_owner)
+    known = _known_to(parts, principal, own)
     if not principal.is_owner:
         return [freshness_report(each, newest_at=None, now=now) for each in known]
-    own, outside = parts.counts(), parts.federation().health
+    outside = parts.federation().health
     return [
         freshness_report(each, newest_at=_newest(own.get(each.source_id)) if each.is_own else outside.newest_at(each.source_id), now=now)
         for each in known
@@ -85,7 +87,8 @@ def source_freshness(parts: BaseComponents, principal: Principal) -> list[Freshn
 
 async def try_source(parts: BaseComponents, principal: Principal, source_id: str, query: str, *, limit: int) -> SourceTrial:
     """Ask one source outside the base, now, whatever plans and breakers say; nothing of it is kept."""
-    descriptor = next((each for each in _known_to(parts, principal) if each.source_id == source_id), None)
+    counts = {} if principal.is_owner else parts.counts(_scope(parts, principal))
+    descriptor = next((each for each in _known_to(parts, principal, counts) if each.source_id == source_id), None)
     if descriptor is None:
         raise NotFoundError("source", source_id)
     if descriptor.is_own:
@@ -190,28 +193,33 @@ def _note_tier(authority: str) -> AuthorityTier:
     return tier
 
 
-def _known_to(parts: BaseComponents, principal: Principal) -> list[SourceDescriptor]:
+def _scope(parts: BaseComponents, principal: Principal) -> AccessScope | None:
+    """Return what a caller may see; None for the owner, who sees to the whole base."""
+    return None if principal.is_owner else access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
+
+
+def _known_to(parts: BaseComponents, principal: Principal, counts: Mapping[SourceId, SourceCount]) -> list[SourceDescriptor]:
     """Return the sources a caller may know of: those it sees something of, and those outside that it may ask."""
     descriptors = parts.registry().descriptors().values()
-    if principal.is_owner:
+    scope = _scope(parts, principal)
+    if scope is None:
         return list(descriptors)
-    scope = access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
-    visible = parts.visible_sources(scope)
-    return [each for each in descriptors if (each.source_id in visible if each.is_own else may_ask(each.access_policy, scope))]
+    return [each for each in descriptors if (each.source_id in counts if each.is_own else may_ask(each.access_policy, scope))]
 
 
 def _newest(count: SourceCount | None) -> datetime | None:
     return None if count is None else count.newest_at
 
 
-def _status(parts: BaseComponents, descriptor: SourceDescriptor, *, documents: Mapping[SourceId, int] | None) -> SourceStatus:
+def _status(parts: BaseComponents, descriptor: SourceDescriptor, *, counts: Mapping[SourceId, SourceCount]) -> SourceStatus:
     source = descriptor.source_id
+    own = counts.get(source)
     health = parts.federation().health.health(source, breaker=parts.federation().breaker(source))
     return SourceStatus(
         descriptor=descriptor,
         health=health,
         is_attached=descriptor.is_own or parts.sources().retriever(descriptor) is not None,
-        documents=documents.get(source, 0) if descriptor.is_own and documents is not None else None,
+        documents=(0 if own is None else own.documents) if descriptor.is_own else None,
     )
 
 

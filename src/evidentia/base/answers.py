@@ -31,10 +31,9 @@ class EvidenceResponse(messages.EvidenceResponse, frozen=True, kw_only=True):
         return cls(**{name: getattr(message, name) for name in message.__struct_fields__})
 
     def to_context(self) -> str:
-        """Return the fragments between evidence tags, for a prompt."""
-        return "\n".join(
-            render_tag(self._facts(fragment, rank=rank), fragment.content) for rank, fragment in enumerate(self.fragments, start=1)
-        )
+        """Return the fragments between evidence tags, for a prompt; a search that did not finish in time is said before them."""
+        tags = [render_tag(self._facts(fragment, rank=rank), fragment.content) for rank, fragment in enumerate(self.fragments, start=1)]
+        return "\n".join([f"Note: {self.unfinished_note}.", *tags] if self.unfinished else tags)
 
     def to_dict(self) -> dict[str, Any]:  # Any: the values of JSON
         """Return the answer as plain values, times as strings."""

@@ -162,9 +162,12 @@ class AsyncBase:
         """
         return await asyncio.to_thread(visible_content.diff, self._parts, self._principal, older, newer, limit=limit)
 
-    async def documents(self) -> list[tuple[DocumentId, AccessRule, int]]:
-        """Return every live document with its access rule and its number of chunks, ordered by id."""
-        return await asyncio.to_thread(visible_content.documents, self._parts, self._principal)
+    async def documents(self, *, after: str = "", limit: int | None = None) -> list[tuple[DocumentId, AccessRule, int]]:
+        """Return every live document with its access rule and its number of chunks, ordered by id.
+
+        With a `limit`, only so many; the page after them begins `after` the last id of this one.
+        """
+        return await asyncio.to_thread(visible_content.documents, self._parts, self._principal, after=after, limit=limit)
 
     async def chunks(self, document_id: str) -> list[StoredChunk]:
         """Return the live chunks of a document in order of position."""

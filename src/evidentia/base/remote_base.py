@@ -190,16 +190,21 @@ class RemoteBase(AsyncBase):
         params = {"document_ids": tuple(document_ids), "classification": access.classification, "acl": access.acl}
         return await self._call("set_access", CommitSummary, params)
 
-    async def documents(self) -> list[tuple[DocumentId, AccessRule, int]]:
-        """Return every live document that the token shows, with its access rule and its number of chunks, ordered by id."""
+    async def documents(self, *, after: str = "", limit: int | None = None) -> list[tuple[DocumentId, AccessRule, int]]:
+        """Return every live document that the token shows, with its access rule and its number of chunks, ordered by id.
+
+        With a `limit`, only so many; the page after them begins `after` the last id of this one.
+        """
         found: list[tuple[DocumentId, AccessRule, int]] = []
-        cursor: str | None = None
-        while True:
-            page = await self._call("list_documents", doors.DocumentPage, {"limit": MAX_LIMIT, "cursor": cursor})
+        cursor = doors.encode_cursor((after,)) if after else None
+        while limit is None or len(found) < limit:
+            count = MAX_LIMIT if limit is None else min(limit - len(found), MAX_LIMIT)
+            page = await self._call("list_documents", doors.DocumentPage, {"limit": count, "cursor": cursor})
             found += [(each.document_id, each.access, each.chunks) for each in page.documents]
             cursor = page.next_cursor
             if cursor is None:
-                return found
+                break
+        return found
 
     async def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""

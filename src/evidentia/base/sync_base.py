@@ -138,9 +138,12 @@ class Base:
         """
         return self._portal.run(self._inner.diff(older, newer, limit=limit))
 
-    def documents(self) -> list[tuple[DocumentId, AccessRule, int]]:
-        """Return every live document with its access rule and its number of chunks, ordered by id."""
-        return self._portal.run(self._inner.documents())
+    def documents(self, *, after: str = "", limit: int | None = None) -> list[tuple[DocumentId, AccessRule, int]]:
+        """Return every live document with its access rule and its number of chunks, ordered by id.
+
+        With a `limit`, only so many; the page after them begins `after` the last id of this one.
+        """
+        return self._portal.run(self._inner.documents(after=after, limit=limit))
 
     def chunks(self, document_id: str) -> list[StoredChunk]:
         """Return the live chunks of a document in order of position."""

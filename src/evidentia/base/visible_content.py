@@ -29,9 +29,11 @@ MAX_VERSIONS = 10_000
 MAX_DOCUMENTS = 100_000
 
 
-def documents(parts: BaseComponents, principal: Principal) -> list[tuple[DocumentId, AccessRule, int]]:
-    """Return the live documents that a caller may see."""
-    return [each for each in parts.reader.documents() if _sees(parts, principal, each[0])]
+def documents(parts: BaseComponents, principal: Principal, *, after: str, limit: int | None) -> list[tuple[DocumentId, AccessRule, int]]:
+    """Return the first live documents after an id that a caller may see; without a limit, all of them."""
+    if limit is not None:
+        _check_limit(limit, most=MAX_DOCUMENTS)
+    return list(parts.reader.documents(scope=_scope(parts, principal), after=after, limit=limit))
 
 
 def chunks(parts: BaseComponents, document_id: DocumentId, principal: Principal) -> list[StoredChunk]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -12,9 +11,6 @@ from evidentia.contracts.policies import DEFAULT_TENANT, PolicyAction, PolicyId
 from evidentia.contracts.protocol import Metadata
 from evidentia.contracts.runs import AnyCall, Phase, RunId
 from evidentia.contracts.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class DecisionStatus(Vocabulary):
@@ -176,11 +172,3 @@ class RecordProof(msgspec.Struct, frozen=True, kw_only=True):
     """The whole line without its end."""
     path: tuple[Sha256, ...]
     """The nearest sibling first, as in RFC 6962."""
-
-
-class AppendedEntries(Protocol):
-    """What a log took with one `append`."""
-
-    def records(self) -> Sequence[LogRecord]:
-        """Return the entries with their seals, in order; BaseStateError while the log has not written them: flush it first."""
-        ...

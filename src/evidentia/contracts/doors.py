@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -86,6 +87,11 @@ class DocumentEntry(msgspec.Struct, frozen=True, kw_only=True):
     document_id: DocumentId
     access: AccessRule
     chunks: int
+
+
+def encode_cursor(place: Sequence[object]) -> str:
+    """Return a place in an order as one word, which the next page begins after."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
 
 
 class DocumentPage(msgspec.Struct, frozen=True, kw_only=True):

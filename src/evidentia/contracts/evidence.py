@@ -89,7 +89,8 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     source_policy: SourcePolicy = SourcePolicy()
     token_budget: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
     latency_deadline_ms: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] = 500
-    ranking_weights: RankingWeights = RankingWeights()
+    ranking_weights: RankingWeights | None = None
+    """None: those of the task's type, or the usual ones."""
     diversity_constraint: Share = 0.7
     provenance_required: bool = True
     session_context: SessionId | None = None
@@ -287,6 +288,18 @@ class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an approximate index took part, so that a better fragment may have been missed."""
     stage_latencies_ms: Mapping[str, float] = msgspec.field(default_factory=dict)
     tokens_used: int = 0
+
+    @property
+    def unfinished(self) -> tuple[SourceId, ...]:
+        """Return the sources whose search did not finish in time; what they hold is not known, which is not the same as nothing."""
+        return tuple(source for source, report in self.source_coverage.items() if report.state is CoverageState.TIMED_OUT)
+
+    @property
+    def unfinished_note(self) -> str:
+        """Return a sentence that says which searches did not finish in time; empty when all did."""
+        if not self.unfinished:
+            return ""
+        return f"the search did not finish in time ({', '.join(self.unfinished)}), so there may be more; ask again, or allow more time"
 
 
 # --- streaming ---

@@ -41,6 +41,8 @@ class RecordedInputs(msgspec.Struct, frozen=True, kw_only=True):
     """The reranker's scores of the first candidates, for as many as it had time."""
     replies: tuple[SourceReply, ...] = ()
     """What every source outside the base said that was asked, or why it was not."""
+    reads_replies: bool = False
+    """Whether what sources said was scored by the words of the question; in receipts from before it was not, and so it is again."""
     own_missing: str = ""
     """Why the base's own evidence took no part; empty when it did."""
     policies: tuple[Policy, ...] = ()

@@ -48,6 +48,7 @@ class GcReport(msgspec.Struct, frozen=True, kw_only=True):
     """What garbage collection removed."""
 
     versions_removed: int
+    """How many versions can no longer be read."""
     chunks_removed: int
     segments_removed: int
     bytes_before: int

@@ -16,7 +16,7 @@ from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
 from evidentia.contracts.vocabulary import CoverageState
 from evidentia.federation.federated_search import CandidateAccess, filter_record
 from evidentia.ranking import fusion
-from evidentia.ranking.reused_candidates import order_for
+from evidentia.ranking.external_scores import OwnStatistics, order_for, scores_for
 from evidentia.text.features import content_features
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.ids import ChunkId, SourceId
     from evidentia.contracts.retrieval import ExternalCandidate, SourceReply
+    from evidentia.contracts.settings import SearchSettings
+    from evidentia.engine.legs import CandidateSet
     from evidentia.engine.question import Question
     from evidentia.text.tokens import Tokeniser
 
@@ -31,8 +33,9 @@ OUTSIDE = "outside"
 """Said by a source outside the base during this request."""
 STALE = "stale"
 INADMISSIBLE = "inadmissible"
+UNMATCHED = "unmatched"
+"""Holds no word of the question: only its source says that it has to do with it."""
 NO_ORIGIN = "it comes without an origin, and the request asks for provenance"
-NO_LEGS = LegScores(lexical=0, dense=None)
 _OWN_WEIGHT = 1_000_000
 """The base's own order counts once: a source's weight and its part's, both in thousandths, multiply to this."""
 _BY_SOURCE = attrgetter("source_id", "part")
@@ -80,6 +83,13 @@ class Admitted(NamedTuple):
     rankings: tuple[tuple[ChunkId, ...], ...] = ()
     weights: tuple[int, ...] = ()
     withheld: tuple[WithheldFragment, ...] = ()
+    words: tuple[int, ...] = ()
+    """What the words of the question say of each fragment, at 2^-16."""
+
+    @property
+    def legs(self) -> list[LegScores]:
+        """Return what our own legs say of each fragment; vectors of what comes from outside are not made."""
+        return [LegScores(lexical=score, dense=None) for score in self.words or [0] * len(self.externals)]
 
 
 NONE_ADMITTED = Admitted()
@@ -115,12 +125,36 @@ def admit(question: Question, *, tokeniser: Tokeniser) -> Admitted:
     )
 
 
-def fuse_external(own: Sequence[int], own_ids: Sequence[ChunkId], admitted: Admitted, *, kappa: int) -> list[int]:
-    """Return one score per candidate, the base's own first: scores of different sources cannot be compared, so their orders are."""
-    own_order = tuple(own_ids[index] for index in fusion.order(own, own_ids))
+def scored_by_words(
+    question: Question, found: CandidateSet, admitted: Admitted, *, tokeniser: Tokeniser, search: SearchSettings
+) -> Admitted:
+    """Return what was admitted with what the words of the question say of each, by the statistics of what the caller may see."""
+    if not question.inputs.reads_replies:
+        return admitted
+    lexicon = question.snapshot.lexicon(question.scope)
+    own = OwnStatistics(lexicon.chunks, lexicon.chunks_with, question.snapshot.lengths(found.hits) if found.hits else ())
+    candidates = [each.candidate for each in admitted.externals]
+    scores = scores_for(question.words, candidates, tokeniser=tokeniser, k1_milli=search.k1_milli, b_milli=search.b_milli, own=own)
+    externals = admitted.externals
+    if question.words.terms:  # a question without words matches nothing, which says nothing of anybody
+        unmatched = [() if score else (UNMATCHED,) for score in scores]
+        externals = tuple(each._replace(flags=each.flags + flag) for each, flag in zip(externals, unmatched, strict=True))
+    return admitted._replace(externals=externals, words=scores)
+
+
+def fuse_external(own: Sequence[int], found: CandidateSet, admitted: Admitted, *, kappa: int) -> list[int]:
+    """Return one score per candidate, the base's own first: scores of different sources cannot be compared, so their orders are.
+
+    The words of the question order all of them once more, wherever they come from: what holds none of them has its source's word alone.
+    """
+    own_ids = [hit.chunk_id for hit in found.hits]
     ids = [*own_ids, *[each.candidate.chunk_id for each in admitted.externals]]
-    sums = fusion.rrf((own_order, *admitted.rankings), ids, kappa=kappa, weights=(_OWN_WEIGHT, *admitted.weights))
-    return fusion.single(sums)
+    orders = [tuple(own_ids[index] for index in fusion.order(own, own_ids))]
+    if admitted.words:
+        scores = [*[each.lexical for each in found.parts[0].legs], *admitted.words]
+        orders.append(tuple(ids[index] for index in fusion.order(scores, ids) if scores[index] > 0))
+    weights = (*[_OWN_WEIGHT] * len(orders), *admitted.weights)
+    return fusion.single(fusion.rrf((*orders, *admitted.rankings), ids, kappa=kappa, weights=weights))
 
 
 def coverage_of(replies: Sequence[SourceReply]) -> dict[SourceId, CoverageReport]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import SignalScores
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType, FusionMethod
-from evidentia.engine.external_candidates import NO_LEGS, Admitted, ExternalMatch
+from evidentia.engine.external_candidates import UNMATCHED
 from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking import fusion, signals
 from evidentia.ranking.merge_features import MergeCandidate, feature_rows
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Merger, Reranker
     from evidentia.contracts.search import ChunkSignals, LegScores, SearchHit
     from evidentia.contracts.settings import RankingSettings
+    from evidentia.engine.external_candidates import Admitted, ExternalMatch
     from evidentia.engine.legs import CandidateSet, PartScores
     from evidentia.engine.question import Question
 
@@ -106,10 +107,10 @@ def weigh(
 ) -> list[RankedCandidate]:
     """Return the candidates in the order of their composite scores, ties by id."""
     hits = [*found.hits, *[each.hit for each in admitted.externals]]
-    legs = [*found.parts[0].legs, *[NO_LEGS] * len(admitted.externals)]
+    legs = [*found.parts[0].legs, *admitted.legs]
     externals = [*[None] * len(found.hits), *admitted.externals]
     given, flags = _Weigher(question, settings).weighed(found.hits, admitted.externals, reranking.relevance)
-    scores = composites(given, weights_of(question.request.ranking_weights))
+    scores = composites(given, weights_of(question.request.ranking_weights or signals.task_weights(question.request.task)))
     reranked = reranking.normalised.get
     return [
         RankedCandidate(
@@ -166,6 +167,8 @@ class _Weigher:
         remarks = [row[3] for row in rows]
         for index, external in enumerate(externals, start=len(hits)):
             remarks[index] = (*external.flags, *remarks[index])
+            if UNMATCHED in external.flags:
+                given[index] = (relevance[index], 0, 0, 0)  # nothing speaks for what has nothing to do with the question
         return given, remarks
 
     def _own_taus(self, hits: Sequence[SearchHit]) -> list[int | None]:

@@ -37,7 +37,7 @@ from evidentia.contracts.runs import RunId
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
 from evidentia.engine.answer_governance import NO_POLICIES, Governed, Governing, about_documents, facts_of, govern
 from evidentia.engine.assemble import Assembler, count_remembered
-from evidentia.engine.external_candidates import NONE_ADMITTED, Admitted, admit, coverage_of, fuse_external
+from evidentia.engine.external_candidates import NONE_ADMITTED, Admitted, admit, coverage_of, fuse_external, scored_by_words
 from evidentia.engine.legs import NO_CANDIDATES, CandidateSet, search_legs, search_vectors
 from evidentia.engine.ordering import RankedCandidate, fuse, rerank, weigh
 from evidentia.engine.request_checks import check_request
@@ -355,6 +355,7 @@ class Engine:
         plan = plan_sources(
             request,
             visible,
+            asked=question.asked,
             outside=self.federation.facts(snapshot.descriptors()),
             scope=question.scope,
             settings=self._config.sources,
@@ -376,6 +377,7 @@ class Engine:
                 scope=question.scope,
                 plan=plan,
                 descriptors=question.snapshot.descriptors(),
+                whole=question.parts[0].asked,
                 vector=question.parts[0].vector,
                 wanted=question.request.limit + POOL_BEYOND_LIMIT,
             )
@@ -384,7 +386,8 @@ class Engine:
         kept = sum(1 for reply in known if reply.tier is not None)
         log.mark("cache", f"{kept} answers of sources were kept" if kept else "nothing that was kept takes part")
         calls = 0 if asked is None else len(asked.calls)
-        log.mark("sources", f"{len(plan.searched)} searched, {len(plan.skipped)} left out, {calls} asked outside the base")
+        counts = f"{len(plan.searched)} searched, {len(plan.skipped)} left out, {calls} asked outside the base"
+        log.mark("sources", "; ".join((counts, *plan.notes)))
         return Prepared(question, asked)
 
     def _search_legs(self, question: Question, *, depth: int) -> CandidateSet:
@@ -400,7 +403,8 @@ class Engine:
         admitted = admit(question, tokeniser=self._tokeniser) if question.inputs.replies else NONE_ADMITTED
         fused = fuse(question, found, settings=settings, merger=self._models.merger)
         if admitted.externals:
-            fused = fuse_external(fused, [hit.chunk_id for hit in found.hits], admitted, kappa=settings.rrf_kappa)
+            admitted = scored_by_words(question, found, admitted, tokeniser=self._tokeniser, search=self._config.search)
+            fused = fuse_external(fused, found, admitted, kappa=settings.rrf_kappa)
         log.mark("fuse", _fused_note(question, admitted), remaining=len(fused))
         return Fused(admitted, fused)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from evidentia.contracts.evidence import SubQuery
 from evidentia.federation.source_plan import SourcePlan
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Part(NamedTuple):
     words: LexicalQuery
     vector: DenseQuery | None
     weight: int
+    asked: str = ""
+    """What a source outside the base is asked for it."""
 
 
 class Question(NamedTuple):
@@ -51,6 +54,11 @@ class Question(NamedTuple):
     def words(self) -> LexicalQuery:
         """Return the words of the question as a whole."""
         return self.parts[0].words
+
+    @property
+    def asked(self) -> tuple[SubQuery, ...]:
+        """Return what sources outside the base are asked: the parts that the request brings, else those that were found, else the whole."""
+        return self.request.query.subqueries or tuple(SubQuery(text=part.asked) for part in self.parts[1:] or self.parts)
 
     @property
     def narrowing(self) -> Predicate | None:

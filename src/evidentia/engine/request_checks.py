@@ -6,6 +6,7 @@ Field ranges stand on the types; here is what spans fields or needs another read
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicate_values import METADATA_FIELDS
 from evidentia.contracts.predicates import Exists, check_fields
+from evidentia.contracts.shapes import shape_fault
+from evidentia.ranking.signals import task_weights
 from evidentia.text.counting import TOKENIZER_BASES
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ _UNSET = object()
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(EvidenceRequest) if field.default is not msgspec.NODEFAULT}
 """Values that a request has unless it says otherwise; one that is such a value needs no reading."""
 MAX_FACETS = 16
+_TIMES = frozenset({"as_of", "time_window"})
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def request_from(query: str | EvidenceRequest, fields: Mapping[str, object]) -> EvidenceRequest:
@@ -46,7 +51,7 @@ def request_from(query: str | EvidenceRequest, fields: Mapping[str, object]) -> 
 
 
 def check_request(request: EvidenceRequest, *, search: SearchSettings, now: datetime) -> EvidenceRequest:
-    """Return the request in the form in which it is answered and hashed: filter as a tree, `as_of` filled in.
+    """Return the request in the form in which it is answered and hashed: filter as a tree, `as_of` and weights filled in.
 
     A request that was made as an object was never checked, so its fields are read again.
     """
@@ -67,17 +72,20 @@ def check_request(request: EvidenceRequest, *, search: SearchSettings, now: date
     narrowing = parse(request.filter) if isinstance(request.filter, str) else request.filter
     if narrowing is not None:
         check_fields(narrowing)
-    return msgspec.structs.replace(request, filter=narrowing, as_of=request.as_of or now)
+    weights = request.ranking_weights or task_weights(request.task)
+    return msgspec.structs.replace(request, filter=narrowing, as_of=request.as_of or now, ranking_weights=weights)
 
 
 def _read(fields: Mapping[str, object]) -> EvidenceRequest:
     """Return a request from values of any kind, or name the first field that has no place in one."""
     plain = {name: _plain(name, value) for name, value in fields.items()}
+    for name in plain.keys() & _TIMES:
+        plain[name] = _with_instants(plain[name])
     try:
         request = msgspec.convert(plain, EvidenceRequest, strict=True)
     except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        raise InvalidFieldError(place.strip("`.") or "request", f"{problem[:1].lower()}{problem[1:]}") from error
+        place, problem = shape_fault(error, EvidenceRequest)
+        raise InvalidFieldError(place or "request", problem) from error
     except RecursionError as error:
         raise InvalidFieldError("filter", "it is nested too deeply") from error
     for name, value in plain.items():
@@ -102,6 +110,13 @@ def _plain(name: str, value: object) -> object:
     return plain
 
 
+def _with_instants(value: object) -> object:
+    """Return a time, or an object of times, with every date as its first instant in UTC, as in filters."""
+    if isinstance(value, dict):
+        return {name: _with_instants(each) for name, each in value.items()}
+    return f"{value}T00:00:00Z" if isinstance(value, str) and _DATE.fullmatch(value) else value
+
+
 def _refuse_unknown(given: object, known: object, *, place: str) -> None:
     """Refuse a name that reading would have passed over: a misspelt restriction must not be none."""
     if isinstance(given, dict) and isinstance(known, dict):
@@ -122,12 +137,11 @@ def _check_query(query: DecomposedQuery, *, search: SearchSettings) -> None:
 
 
 def _check_weights(request: EvidenceRequest) -> None:
-    weights = request.ranking_weights
-    values = {name: getattr(weights, name) for name in weights.__struct_fields__}
+    values = {} if request.ranking_weights is None else msgspec.structs.asdict(request.ranking_weights)
     for name, value in values.items():
         if not math.isfinite(value) or not 0 <= value <= 1:
             raise InvalidFieldError(f"ranking_weights.{name}", f"'{value}' is not a number from 0 to 1")
-    if abs(sum(values.values()) - 1) > WEIGHT_TOLERANCE:
+    if values and abs(sum(values.values()) - 1) > WEIGHT_TOLERANCE:
         raise InvalidFieldError("ranking_weights", f"they sum to {sum(values.values()):g}, not to 1")
     if not math.isfinite(request.diversity_constraint) or not 0 <= request.diversity_constraint <= 1:
         raise InvalidFieldError("diversity_constraint", f"'{request.diversity_constraint}' is not a number from 0 to 1")

@@ -88,6 +88,7 @@ class Understander:
                 rewritten=rewritten,
                 reranked=recorded.reranked if recorded else None,
                 replies=recorded.replies if recorded else (),
+                reads_replies=recorded.reads_replies if recorded else True,
                 own_missing=recorded.own_missing if recorded else "",
                 policies=recorded.policies if recorded else policies.policies,
             ),
@@ -178,9 +179,10 @@ def _parts(understood: Understanding, vectors: Sequence[DenseQuery | None]) -> t
     divided = _divided(understood)
     total = sum(part.weight for part in divided)
     shares = [WHOLE_WEIGHT // 2 * part.weight // total for part in divided] if total else [0] * len(divided)
-    whole = Part(text=understood.text, words=understood.lexical, vector=vectors[0], weight=WHOLE_WEIGHT - sum(shares))
+    weight = WHOLE_WEIGHT - sum(shares)
+    whole = Part(text=understood.text, words=understood.lexical, vector=vectors[0], weight=weight, asked=understood.asked)
     parts = (
-        Part(text=part.text, words=part.lexical, vector=vector, weight=share)
+        Part(text=part.text, words=part.lexical, vector=vector, weight=share, asked=part.asked)
         for part, vector, share in zip(divided, vectors[1:], shares, strict=True)
     )
     return (whole, *parts)

@@ -155,7 +155,7 @@ class FanOut:
             breaker = self._breaker_of(reply.source_id)
             problem = flight.problem
             (breaker.succeeded if problem is None else breaker.failed)(flight.ticket)
-            self._record(reply.source_id, reply.report.state, reply.report.elapsed_ms, "" if problem is None else problem.shared)
+            self._record(reply.source_id, reply.report.state, reply.report.elapsed_ms, "" if problem is None else problem.told)
             one.settle(flight.position, reply)
         return has_landed
 

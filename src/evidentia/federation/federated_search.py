@@ -15,7 +15,7 @@ from evidentia.contracts.evidence import CoverageReport, EvidenceRequest
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.predicates import And, Matcher, matcher_of
 from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk, SourceReply, SourceTrial
-from evidentia.contracts.vocabulary import BreakerState, ConnectionKind, CoverageState
+from evidentia.contracts.vocabulary import BreakerState, CacheTier, ConnectionKind, CoverageState, QueryCapability
 from evidentia.federation.cache_keys import CacheKey
 from evidentia.federation.fanout import FanOut
 from evidentia.federation.source_calls import SourceCall, age_s, newest_of
@@ -39,6 +39,7 @@ PRIOR = 0.5
 """How likely what comes from outside is to be relevant where its source does not say."""
 NOT_ATTACHED = "nothing is attached in this process that could ask it"
 RATE_USED_UP = "its rate limit is used up"
+ASKED_ALREADY = "another part of the question asks the same"
 _MILLI = 1_000
 _MILLION = 1_000_000
 _NO_ANSWER = (CoverageState.TIMED_OUT, CoverageState.FAILED, CoverageState.BREAKER_OPEN, CoverageState.SKIPPED)
@@ -51,6 +52,8 @@ class SourceQuestion(NamedTuple):
     scope: AccessScope
     plan: SourcePlan
     descriptors: Mapping[SourceId, SourceDescriptor]
+    whole: str
+    """The question as a whole, as a source is asked it."""
     vector: DenseQuery | None
     """Of the question as a whole, where vectors take part; questions that are alike are found by it."""
     wanted: int
@@ -70,12 +73,15 @@ class PreparedRound(NamedTuple):
     cache: RequestCache
     known: tuple[SourceReply, ...]
     calls: tuple[PreparedCall, ...]
+    repeats: tuple[tuple[PreparedCall, int], ...]
+    """Calls that are not made, because a source is asked the same for another part, with that part: its reply serves both."""
     prefetch: bool
 
     @property
     def sources(self) -> list[SourceId]:
         """Return the sources of which there will be a reply, each as often as there will be one."""
-        return [*(reply.source_id for reply in self.known), *(each.call.descriptor.source_id for each in self.calls)]
+        calls = (*self.calls, *(repeat for repeat, _ in self.repeats))
+        return [*(reply.source_id for reply in self.known), *(each.call.descriptor.source_id for each in calls)]
 
 
 class CacheableReply(NamedTuple):
@@ -151,18 +157,26 @@ class Federation:
     ) -> PreparedRound:
         cache = self.cache.for_request()
         known = [self._not_asked(question, descriptor, report, cache) for descriptor, report in not_planned]
-        calls = []
+        calls: list[PreparedCall] = []
+        repeats: list[tuple[PreparedCall, int]] = []
+        parts: dict[tuple[SourceId, str, tuple[QueryCapability, ...]], int] = {}
         access = CandidateAccess(question.scope)
         prepared = [self._prepared(question, planned, access) for planned in question.plan.calls]
         if len(prepared) > 1 and not prefetch:
             cache.look_up([each.key for each in prepared])
         for each in prepared:
+            query = each.call.ask.query
+            same = (each.call.descriptor.source_id, query.text, query.required_capabilities)
+            if same in parts:
+                repeats.append((each, parts[same]))
+                continue
             found = (None if prefetch else self._cached_reply(each, cache.get(each.key))) or self._refused(each)
             if found is None:
+                parts[same] = each.call.part
                 calls.append(each)
             else:
                 known.append(found)
-        return PreparedRound(question, cache, tuple(known), tuple(calls), prefetch)
+        return PreparedRound(question, cache, tuple(known), tuple(calls), tuple(repeats), prefetch)
 
     async def ask(
         self,
@@ -197,8 +211,12 @@ class Federation:
                 on_finished(reply)
         calls = [each.call for each in prepared.calls]
         answered = await self._fanout.run(calls, started_ns=started_ns, enough=early_stop, on_finished=finished if on_finished else None)
-        replies = [*prepared.known, *(settle(reply) for reply in answered)]
-        return RoundReplies(tuple(sorted(replies, key=attrgetter("source_id", "part"))), tuple(cacheable))
+        replies = [*prepared.known, *map(settle, answered)]
+        repeated = [_repeated(repeat.call, settled[repeat.call.descriptor.source_id, part]) for repeat, part in prepared.repeats]
+        if on_finished is not None:
+            for reply in repeated:
+                on_finished(reply)
+        return RoundReplies(tuple(sorted([*replies, *repeated], key=attrgetter("source_id", "part"))), tuple(cacheable))
 
     async def try_one(self, descriptor: SourceDescriptor, ask: SourceAsk, *, scope: AccessScope) -> SourceTrial:
         """Ask one source by itself, whatever its breaker says; nothing of it is kept."""
@@ -286,7 +304,7 @@ class Federation:
     def _cache_key(
         self, question: SourceQuestion, descriptor: SourceDescriptor, ask: SourceAsk, retriever: Retriever | BlockingRetriever | None
     ) -> CacheKey:
-        vector = question.vector if ask.query.text == question.request.query.text else None
+        vector = question.vector if ask.query.text == question.whole else None
         return CacheKey(
             descriptor=descriptor,
             data_version=_data_version(descriptor, retriever),
@@ -477,6 +495,15 @@ def _reply(descriptor: SourceDescriptor, report: CoverageReport, *, part: int = 
         weight_milli=descriptor.weight_milli,
         freshness_tau_s=descriptor.freshness_tau_s,
     )
+
+
+def _repeated(call: SourceCall, reply: SourceReply) -> SourceReply:
+    """Return the reply to a part that asks a source what another part of the question asks it: what the request was told already."""
+    repeated = msgspec.structs.replace(reply, part=call.part, part_weight_milli=call.part_weight_milli)
+    if reply.report.state is not CoverageState.SEARCHED:
+        return repeated
+    report = msgspec.structs.replace(reply.report, state=CoverageState.CACHED, reason=ASKED_ALREADY, tier=CacheTier.REQUEST, faults={})
+    return msgspec.structs.replace(repeated, report=report, tier=CacheTier.REQUEST)
 
 
 def _rate_of(max_qps: int) -> Rate:

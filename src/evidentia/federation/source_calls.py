@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidentia.contracts.errors import EvidentiaError, MissingExtraError
 from evidentia.contracts.evidence import CoverageReport
 from evidentia.contracts.retrieval import ExternalCandidate, SourceAsk, SourceReply
-from evidentia.contracts.vocabulary import CoverageState
+from evidentia.contracts.vocabulary import ConnectionKind, CoverageState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from evidentia.federation.bulkhead import Bulkhead
     from evidentia.sources.intake import Intake, Taken
 
+
+_log = logging.getLogger(__name__)
 
 _BREATH = 16
 _BREATH_NS = 250_000
@@ -124,7 +127,7 @@ class AsyncFlight(Flight):
             else:
                 is_open = False
         except BaseException as error:  # noqa: BLE001 (whatever a source raises, also to end the process, is its failure and not ours)
-            problem = problem_of(error, query=call.ask.query.text)
+            problem = problem_of(error, call)
             # It may be this coroutine that is being closed, which then must not await anything.
             is_open = not isinstance(error, GeneratorExit)
         self.end(problem)
@@ -152,7 +155,7 @@ class BlockingFlight(Flight):
                     self._tell_end()
                     break
         except BaseException as error:  # noqa: BLE001 (whatever a source raises, also to end the process, is its failure and not ours)
-            self._raised = problem_of(error, query=call.ask.query.text)
+            self._raised = problem_of(error, call)
         _close_blocking(stream)
 
     def _tell_end(self) -> None:
@@ -188,8 +191,10 @@ def _close_blocking(stream: object) -> None:
 
 
 # --- fanout problems ---
-# Says what went wrong inside a source in a few safe words: the kind of the error, and of its message only what is not content.
+# Says what went wrong inside a source in a few safe words: the kind of the error, and a message only where it is one of ours.
 
+_OURS = frozenset({ConnectionKind.BASE, ConnectionKind.REMOTE, ConnectionKind.MCP, ConnectionKind.MEMORY})
+"""Connections whose code, and so whose messages, are this package's."""
 _MAX_PROBLEM_CHARS = 160
 _MAX_KIND_CHARS = 60
 _MAX_RAW_CHARS = 2_000
@@ -206,24 +211,27 @@ class Problem(NamedTuple):
     kind: str
     """The error's type."""
     told: str
-    """The type and what is left of the message, for the caller whose question it was."""
-    shared: str
-    """The same without a message that a stranger wrote, for the health of the source, which others see."""
+    """The type, and what a connection of ours says of it."""
 
 
-def problem_of(error: BaseException, *, query: str) -> Problem:
-    """Describe an error: quoted text, addresses, long words and the question itself are left out of its message."""
+def problem_of(error: BaseException, call: SourceCall) -> Problem:
+    """Describe an error; its message is told only where a connection of ours wrote it, without what it quotes.
+
+    What a stranger's code raises may hold anything: keys, paths, rows that the caller may not see. It is written to the log of this
+    process alone, for whoever looks for the cause, and only at the level `debug`.
+    """
     kind = _cleaned(type(error).__name__)[:_MAX_KIND_CHARS] or "Exception"
-    message = str(error) if type(error) is MissingExtraError else _message(error, query=query)
-    told = f"{kind}: {message}" if message else kind
-    return Problem(kind=kind, told=told, shared=told if isinstance(error, EvidentiaError) else kind)
+    is_ours = isinstance(error, EvidentiaError) and call.descriptor.connection.kind in _OURS
+    if not is_ours:
+        _log.debug("a source raised", extra={"source": call.descriptor.source_id}, exc_info=error)
+        return Problem(kind=kind, told=kind)
+    message = str(error) if type(error) is MissingExtraError else _message(error, query=call.ask.query.text)
+    return Problem(kind=kind, told=f"{kind}: {message}" if message else kind)
 
 
 def _message(error: BaseException, *, query: str) -> str:
-    try:
-        raw = str(error)[:_MAX_RAW_CHARS]
-    except BaseException:  # noqa: BLE001 (what a source raises is a stranger's, also when it is asked for its words)
-        return ""
+    """Return the message of an error without quoted text, addresses, long words and the question itself."""
+    raw = str(error)[:_MAX_RAW_CHARS]
     if query:
         raw = raw.replace(query, _LEFT_OUT)
     for pattern in (_QUOTED, _ADDRESS, _LONG_WORD):

@@ -19,6 +19,7 @@ from evidentia.contracts.settings import SourceSettings
 from evidentia.contracts.vocabulary import AuthorityTier, BreakerState, CoverageState, LatencyTier, QueryCapability
 from evidentia.federation.deadline import Stages
 from evidentia.policy.access import may_ask
+from evidentia.query.capabilities import infer_capabilities
 from evidentia.ranking.fusion import ONE
 from evidentia.ranking.signals import authority
 
@@ -60,6 +61,7 @@ def plan_sources(
     request: EvidenceRequest,
     visible: Mapping[SourceId, AuthorityTier],
     *,
+    asked: Sequence[SubQuery] = (),
     outside: Sequence[SourceFacts] = (),
     scope: AccessScope | None = None,
     settings: SourceSettings = _DEFAULTS,
@@ -68,6 +70,8 @@ def plan_sources(
 ) -> SourcePlan:
     """Return which sources the request may use: of the base's own those visible, of those outside the best that may be asked.
 
+    `asked` are the parts of the question as it was understood, which sources outside are asked and by which they are chosen; what they
+    require of a source is inferred where they do not say. Without them the request's own words are taken as they are.
     `remaining_ms` is what is left of the request's deadline, all of it by default. Without a scope nobody outside may be asked.
     A source whose documents are in the base is its own, whatever else is said of it. The order of `outside` means nothing.
     """
@@ -86,7 +90,9 @@ def plan_sources(
     plan = SourcePlan(searched=tuple(searched), skipped=skipped, narrowing=narrowing)
     if not askable:
         return plan
-    return _with_outside(plan, request, askable, settings=settings, remaining_ms=remaining_ms, is_pinned=is_pinned)
+    stated = request.query.subqueries or (SubQuery(text=request.query.text),)
+    parts = _understood(asked, askable) if asked else [(part, "") for part in stated]
+    return _with_outside(plan, request, parts, askable, settings=settings, remaining_ms=remaining_ms, is_pinned=is_pinned)
 
 
 def _askable(
@@ -105,6 +111,7 @@ def _askable(
 def _with_outside(
     plan: SourcePlan,
     request: EvidenceRequest,
+    parts: Sequence[tuple[SubQuery, str]],
     askable: Mapping[SourceId, SourceFacts],
     *,
     settings: SourceSettings,
@@ -118,22 +125,44 @@ def _with_outside(
             skipped[source] = report
         else:
             ready.append(facts)
-    parts = request.query.subqueries[:MAX_PARTS] or (SubQuery(text=request.query.text),)
+    asked = tuple(part for part, _ in parts[:MAX_PARTS])
     limits = Limits(
         stages=Stages(request.latency_deadline_ms),
         remaining_ms=request.latency_deadline_ms if remaining_ms is None else remaining_ms,
         cost_budget_micros=request.cost_budget_micros,
         most_per_part=_most_per_part(request.source_policy, settings),
     )
-    choice = choose_sources(ready, parts, limits)
+    choice = choose_sources(ready, asked, limits)
     return SourcePlan(
         searched=plan.searched,
         skipped=skipped | dict(choice.skipped),
         narrowing=plan.narrowing,
         calls=choice.calls,
-        parts=parts,
-        notes=(*_uncounted(len(request.query.subqueries)), *choice.notes),
+        parts=asked,
+        notes=(*_uncounted(len(parts)), *(note for _, note in parts[:MAX_PARTS] if note), *choice.notes),
     )
+
+
+def _understood(parts: Sequence[SubQuery], askable: Mapping[SourceId, SourceFacts]) -> list[tuple[SubQuery, str]]:
+    """Return the parts with what each requires of a source, and why in words; those that say so themselves are left as they are."""
+    names = frozenset(name for facts in askable.values() for name in _schema_names(facts.descriptor))
+    found: list[tuple[SubQuery, str]] = []
+    for number, part in enumerate(parts):
+        if part.required_capabilities:
+            found.append((part, ""))
+            continue
+        signs = infer_capabilities(part.text, names=names)
+        told = ", ".join(f"{capability.value} ({sign})" for capability, sign in signs.items())
+        found.append((msgspec.structs.replace(part, required_capabilities=tuple(signs)), f"part {number} requires {told}"))
+    return found
+
+
+def _schema_names(descriptor: SourceDescriptor) -> Iterable[str]:
+    """Yield the names of what a source can be asked about."""
+    yield from (field.name for field in descriptor.schema.fields)
+    for table, fields in descriptor.schema.tables.items():
+        yield table
+        yield from (field.name for field in fields)
 
 
 def _refusal(source: SourceId, tier: AuthorityTier, policy: SourcePolicy) -> str:
@@ -252,6 +281,7 @@ def choose_sources(facts: Iterable[SourceFacts], parts: Sequence[SubQuery], limi
     weights = [weight_milli(part) for part in parts]
     skipped: dict[SourceId, CoverageReport] = {}
     options: list[_Option] = []
+    notes: list[str] = []
     for each in sorted(facts, key=lambda one: one.descriptor.source_id):
         p99_ms = _within(room_ms, each)
         if p99_ms > room_ms:
@@ -260,8 +290,10 @@ def choose_sources(facts: Iterable[SourceFacts], parts: Sequence[SubQuery], limi
         found = _options(each, p99_ms, required, weights, limits)
         if not found:
             skipped[each.descriptor.source_id] = left_out(CANNOT)
+            notes.append(f"{each.descriptor.source_id} is not asked: {CANNOT}")
         options += found
-    return _greedy(options, limits, skipped)
+    choice = _greedy(options, limits, skipped)
+    return choice._replace(notes=(*notes, *choice.notes))
 
 
 def left_out(reason: str, state: CoverageState = CoverageState.SKIPPED) -> CoverageReport:

@@ -26,7 +26,7 @@ class MemoryLog(DecisionLog):
 
     def __init__(self, *, entropy: Entropy, name: str = "memory") -> None:
         self._lock = threading.Lock()
-        self._pending: list[EntryBatch] = []
+        self._pending: list[LogEntry | EntryBatch] = []
         self._lines: list[bytes] = []
         self._begins: dict[RunId, int] = {}
         """The place of the first line of each run, while no line was moved."""
@@ -34,12 +34,18 @@ class MemoryLog(DecisionLog):
         self._sealer = Sealer(name, seed=entropy.take(SEED_SIZE))
         self._part = LogPart(name, 1)
 
-    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
+    def append(self, entries: Sequence[LogEntry]) -> None:
         """Take entries in order."""
+        with self._lock:
+            self._pending.extend(entries)
+
+    def append_now(self, entries: Sequence[LogEntry]) -> Sequence[LogRecord]:
+        """Take entries in order, and return their records."""
         batch = EntryBatch(tuple(entries))
         with self._lock:
             self._pending.append(batch)
-        return batch
+            self._seal()
+        return batch.records()
 
     def flush(self) -> None:
         """Seal everything taken so far."""
@@ -89,13 +95,16 @@ class MemoryLog(DecisionLog):
             return tuple(self._lines)
 
     def _seal(self) -> None:
-        for batch in self._pending:
-            sealed = []
-            for entry in batch.entries:
-                if not self._is_rewritten:
-                    self._begins.setdefault(entry.run_id, len(self._lines))
-                previous = self._sealer.previous
-                self._lines.append(self._sealer.seal(entry))
-                sealed.append((previous, self._lines[-1]))
-            batch.settle(self._part.log, sealed)
+        for taken in self._pending:
+            if isinstance(taken, EntryBatch):
+                taken.settle(self._part.log, [(self._sealer.previous, self._seal_one(entry)) for entry in taken.entries])
+            else:
+                self._seal_one(taken)
         self._pending.clear()
+
+    def _seal_one(self, entry: LogEntry) -> bytes:
+        if not self._is_rewritten:
+            self._begins.setdefault(entry.run_id, len(self._lines))
+        line = self._sealer.seal(entry)
+        self._lines.append(line)
+        return line

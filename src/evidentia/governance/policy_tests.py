@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -27,6 +26,7 @@ from evidentia.contracts.runs import (
     StepCall,
     ToolCall,
 )
+from evidentia.contracts.shapes import shape_fault
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.handlers import check_call
 from evidentia.policy.rule_checks import nearest
@@ -156,7 +156,6 @@ def _plain(value: object) -> object:
 # Reading decoded YAML, JSON or TOML: what is not known is refused with its path and the nearest word that would be right.
 
 MAX_SHOWN: Final = 80
-_AT = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 
 _Message = TypeVar("_Message")
 
@@ -172,11 +171,8 @@ def converted(value: object, kind: type[_Message], path: str) -> _Message:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        said = str(error)
-        at = _AT.search(said)
-        where = at["path"] if at else ""
-        problem = said[: at.start()] if at else said
-        raise InvalidFieldError(f"{path}{where}", problem[:1].lower() + problem[1:]) from error
+        place, problem = shape_fault(error, kind)
+        raise InvalidFieldError(f"{path}{place}" if place.startswith("[") or not place else f"{path}.{place}", problem) from error
 
 
 def mapping(value: object, path: str, known: Collection[str]) -> Mapping[str, object]:

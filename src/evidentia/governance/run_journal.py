@@ -43,7 +43,7 @@ class RunJournal:
 
     def __init__(self, log: DecisionLog, *, posture: Posture, write: Callable[[AnyCall], LogEntry]) -> None:
         self._append = log.append
-        self._flush = log.flush
+        self._append_now = log.append_now
         self._watched = log if isinstance(log, SupportsProblem) else None
         self._posture = posture
         self._write = write
@@ -125,12 +125,7 @@ class RunJournal:
             self._append(tuple(entries))
             return
         # The violation that is raised shows its record: sealed now, it need not be read back from the log.
-        appended = self._append(tuple(entries))
-        try:
-            self._flush()
-            records: Sequence[LogRecord | None] = appended.records()
-        except (BaseStateError, OSError):  # what cannot be written yet is no record; the log's `problem` says why
-            records = (None,) * len(entries)
+        records = self._append_now(tuple(entries)) or (None,) * len(entries)
         for entry, record in zip(entries, records, strict=True):
             self._note_stops(entry, record)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ GivenPrincipal = Principal | Mapping[str, object]
 """Whoever asks, also in the form in which a file keeps it."""
 OnAnswer = Callable[[EvidenceResponse], None]
 """What is told of every answer, also of an empty one, whose account has no fragment to stand on."""
+
+_log = logging.getLogger(__name__)
 
 
 class Asker:
@@ -41,13 +44,13 @@ class Asker:
     def ask(self, query: str, fields: Mapping[str, object]) -> EvidenceResponse:
         """Answer a question; `fields` are those of a request."""
         if isinstance(self.given, AsyncBase):
-            return self._running_loop().run(self.given.retrieve(query, **fields))
-        return self._base(self.given).retrieve(query, **fields)
+            return self._running_loop().run(self.ask_async(query, fields))
+        return _warned(self._base(self.given).retrieve(query, **fields))
 
     async def ask_async(self, query: str, fields: Mapping[str, object]) -> EvidenceResponse:
         """Answer a question, and leave the event loop free meanwhile."""
         if isinstance(self.given, AsyncBase):
-            return await self.given.retrieve(query, **fields)
+            return _warned(await self.given.retrieve(query, **fields))
         return await asyncio.to_thread(self.ask, query, fields)
 
     def close(self) -> None:
@@ -73,3 +76,10 @@ class Asker:
             if self._loop is None:
                 self._loop = LoopThread("evidentia")
             return self._loop
+
+
+def _warned(response: EvidenceResponse) -> EvidenceResponse:
+    """Return an answer; that a search did not finish in time is logged, since a framework takes an empty list for an empty base."""
+    if response.unfinished:
+        _log.warning("the search did not finish in time: %s", ", ".join(response.unfinished))
+    return response

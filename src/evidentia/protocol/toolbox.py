@@ -70,7 +70,8 @@ class Toolbox:
             raise
         except EvidentiaError as error:
             return failure(str(error))
-        return msgspec.structs.replace(text_result(response.fragments, receipt_id=response.receipt_id), response=response)
+        result = text_result(response.fragments, receipt_id=response.receipt_id, unfinished=response.unfinished_note)
+        return msgspec.structs.replace(result, response=response)
 
     async def table_rag_retrieve(self, query: str) -> ToolResult:
         """Return the rows of spreadsheets that answer a question; where the caller can see none, what `rag_retrieve` finds."""
@@ -298,13 +299,14 @@ _NEAREST_WORDS: Final = 12
 """The end of an image's nearest text by which its place is found."""
 
 
-def text_result(fragments: Sequence[EvidenceFragment], *, receipt_id: str | None) -> ToolResult:
-    """Return the fragments in order, or that there are none."""
+def text_result(fragments: Sequence[EvidenceFragment], *, receipt_id: str | None, unfinished: str = "") -> ToolResult:
+    """Return the fragments in order, or that there are none; `unfinished` says that a search did not finish in time."""
     if not fragments:
-        return failure(NOTHING_FOUND)
+        return failure(unfinished or NOTHING_FOUND)
     images = tuple(image for fragment in fragments for image in fragment.images)
     pieces = (_piece(fragment, number=number) for number, fragment in enumerate(fragments, start=1))
-    lines = [CITE_TEXT, *([SHOW_IMAGES] if images else ()), RAG_BEGIN, *pieces, RAG_END]
+    told = [f"Note: {neutral_line(unfinished)}."] if unfinished else ()
+    lines = [CITE_TEXT, *([SHOW_IMAGES] if images else ()), *told, RAG_BEGIN, *pieces, RAG_END]
     return ToolResult(text="\n".join(lines), fragments=tuple(fragments), receipt_id=receipt_id, images=images)
 
 

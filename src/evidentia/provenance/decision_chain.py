@@ -153,11 +153,9 @@ class Sealer:
 
 
 class EntryBatch(msgspec.Struct, gc=False, eq=False):
-    """What a log took with one `append`, and the lines it became once they are sealed. Has the shape of `AppendedEntries`.
+    """Entries that somebody waits for, and the lines they became once they are sealed.
 
-    Every call of a run pays for one, so it is a struct that the garbage collector does not follow: as a plain class it cost 0.15
-    microseconds more a call, and three times the p99. It must not hold the log for that reason: a log that holds batches which hold the
-    log would never be freed. Lines are decoded only for a caller that asks, which is rare.
+    The garbage collector does not follow it, so it must not hold the log, which holds it.
     """
 
     entries: tuple[LogEntry, ...]

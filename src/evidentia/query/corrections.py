@@ -43,13 +43,22 @@ def correct_spelling(text: str, *, tokeniser: Tokeniser, lexicon: Lexicon) -> Ex
         return Expansion(note=_nothing_done(0))
     unknown = [(word, term) for word, term in _correctable(text, tokeniser).items() if not lexicon.chunks_with(term)]
     corrected: dict[str, str] = {}
+    terms: dict[str, str] = {}
     for word, term in unknown[:MAX_LOOKUPS]:
         edits = 1 if len(word) <= MAX_ONE_EDIT_LENGTH else 2
         best = _best_candidate(term, lexicon.similar(term, edits=edits), edits=edits)
-        if best and len(corrected) < MAX_CORRECTIONS:
-            corrected[word] = best
-    note = ", ".join(f"{word}: {term}" for word, term in corrected.items())
-    return Expansion(weights=dict.fromkeys(corrected.values(), FULL_WEIGHT), note=note or _nothing_done(len(unknown)))
+        if best and len(terms) < MAX_CORRECTIONS:
+            terms[word] = best
+            corrected[word] = _with_ending(best, word, term=term, tokeniser=tokeniser)
+    note = ", ".join(f"{word}: {term}" for word, term in terms.items())
+    weights = dict.fromkeys(terms.values(), FULL_WEIGHT)
+    return Expansion(weights=weights, note=note or _nothing_done(len(unknown)), corrected=corrected)
+
+
+def _with_ending(best: str, word: str, *, term: str, tokeniser: Tokeniser) -> str:
+    """Return a term as a word, with the ending that the stemmer cut off the word it replaces, where that gives the same term."""
+    whole = best + word.removeprefix(term) if word.startswith(term) else best
+    return whole if tokeniser.analyse(whole).terms == (best,) else best
 
 
 def _nothing_done(unknown: int) -> str:

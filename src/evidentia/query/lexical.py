@@ -44,6 +44,17 @@ class Expansion(msgspec.Struct, frozen=True, kw_only=True):
 
     weights: Mapping[str, int] = msgspec.field(default_factory=dict)
     note: str
+    corrected: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Words of the question, in lower case, that are taken for others."""
+
+
+def corrected_text(text: str, corrected: Mapping[str, str]) -> str:
+    """Return a text with words replaced, except those in quotes."""
+    if not corrected:
+        return text
+    words = "|".join(map(re.escape, corrected))
+    either = re.compile(rf"{QUOTED.pattern}|\b(?P<word>{words})\b", re.IGNORECASE)
+    return either.sub(lambda found: corrected.get(found["word"].lower(), found[0]) if found["word"] else found[0], text)
 
 
 def added_terms(text: str, tokeniser: Tokeniser) -> list[str]:
@@ -54,7 +65,8 @@ def added_terms(text: str, tokeniser: Tokeniser) -> list[str]:
 
 def without_terms(expansion: Expansion, terms: Mapping[str, int]) -> Expansion:
     """Return the expansion without terms that were asked for."""
-    return Expansion(weights={term: weight for term, weight in expansion.weights.items() if term not in terms}, note=expansion.note)
+    weights = {term: weight for term, weight in expansion.weights.items() if term not in terms}
+    return msgspec.structs.replace(expansion, weights=weights)
 
 
 def expand(query: LexicalQuery, expansions: Iterable[Expansion]) -> LexicalQuery:

@@ -17,7 +17,7 @@ from evidentia.contracts.vocabulary import QueryStepName
 from evidentia.query.conversation import leans, subject_words
 from evidentia.query.corrections import correct_spelling, expand_abbreviations
 from evidentia.query.decomposition import decompose
-from evidentia.query.lexical import PARTIAL_WEIGHT, QUOTED, Expansion, added_terms, expand, lexical_query, without_terms
+from evidentia.query.lexical import PARTIAL_WEIGHT, QUOTED, Expansion, added_terms, corrected_text, expand, lexical_query, without_terms
 from evidentia.query.normalisation import Verbatim, describe, find_verbatim, normalise_text
 from evidentia.query.synonyms import Synonyms, expand_synonyms
 from evidentia.text.english import LANGUAGES
@@ -42,12 +42,16 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     lexical: LexicalQuery
     weight: int = WHOLE_WEIGHT
+    asked: str = ""
+    """What a source outside the base is asked for it: whole sentences, with words of the conversation and without slips."""
 
 
 class Understanding(msgspec.Struct, frozen=True, kw_only=True):
     """A question as it is searched: the text to encode, the terms, the parts (the whole when it has none), and what was done."""
 
     text: str
+    asked: str
+    """What a source outside the base is asked."""
     lexical: LexicalQuery
     parts: tuple[Part, ...]
     steps: tuple[QueryStep, ...] = ()
@@ -80,10 +84,12 @@ def understand(
         on_text(text)
     query = reader.normalise(asked, question)
     lexical = expand(query, reader.expand(question, query=query, subject=subject, is_noted=True))
+    asked_of_others = reader.asked_of_others(question, subject=subject)
     return Understanding(
         text=text,
+        asked=asked_of_others,
         lexical=lexical,
-        parts=reader.split(question, subject=subject) or (Part(text=text, lexical=lexical),),
+        parts=reader.split(question, subject=subject) or (Part(text=text, lexical=lexical, asked=asked_of_others),),
         steps=tuple(reader.steps),
         verbatim=reader.verbatim or find_verbatim(question),
     )
@@ -111,6 +117,7 @@ class _Reader:
         }
         self._is_on = {step: is_on and step not in request.without for step, is_on in switches.items()}
         self.steps: list[QueryStep] = []
+        self._corrected: dict[str, str] = {}
         self.verbatim: Verbatim | None = None
 
     def rewrite(self, rewritten: str | None) -> str:
@@ -164,9 +171,14 @@ class _Reader:
             if self._is_on[step]:
                 expansion = without_terms(self._additions(step, text), query.terms)
                 expansions.append(expansion)
+                self._corrected.update(expansion.corrected)
                 if is_noted:
                     self._note(step, expansion.note, added=tuple(expansion.weights))
         return expansions
+
+    def asked_of_others(self, text: str, *, subject: Sequence[str]) -> str:
+        """Return what a source outside the base is asked: a slip is put right there, since nobody else would take it for one."""
+        return " ".join((corrected_text(text, self._corrected), *subject))
 
     def split(self, question: str, *, subject: Sequence[str]) -> tuple[Part, ...]:
         """Return the parts that the request brings, else those that the rules find."""
@@ -183,11 +195,12 @@ class _Reader:
 
     def _given_part(self, part: SubQuery) -> Part:
         weight = round(part.weight * WHOLE_WEIGHT)
-        return Part(text=_join(part.text, ()), lexical=lexical_query(part.text, self._tokeniser), weight=weight)
+        return Part(text=_join(part.text, ()), lexical=lexical_query(part.text, self._tokeniser), weight=weight, asked=part.text)
 
     def _found_part(self, text: str, *, subject: Sequence[str]) -> Part:
         query = lexical_query(text, self._tokeniser)
-        return Part(text=_join(text, subject), lexical=expand(query, self.expand(text, query=query, subject=subject)))
+        lexical = expand(query, self.expand(text, query=query, subject=subject))
+        return Part(text=_join(text, subject), lexical=lexical, asked=self.asked_of_others(text, subject=subject))
 
     def _subject_terms(self, subject: Sequence[str]) -> Expansion:
         return Expansion(weights=dict.fromkeys(added_terms(" ".join(subject), self._tokeniser), PARTIAL_WEIGHT), note="")

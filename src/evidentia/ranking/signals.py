@@ -12,13 +12,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.evidence import RankingWeights
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType
 from evidentia.ranking.fusion import ONE, min_max
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evidentia.contracts.evidence import RankingWeights, Task
+    from evidentia.contracts.evidence import Task
     from evidentia.contracts.search import ContentFeatures
     from evidentia.contracts.settings import RankingSettings
 
@@ -105,6 +106,22 @@ _KIND_OF: Final = {
 }
 
 
+_WEIGHTS: Final = {
+    "coding": RankingWeights(relevance=0.45, authority=0.15, freshness=0.15, utility=0.25),
+    "debugging": RankingWeights(relevance=0.40, authority=0.10, freshness=0.30, utility=0.20),
+    "operations": RankingWeights(relevance=0.40, authority=0.20, freshness=0.15, utility=0.25),
+    "configuration": RankingWeights(relevance=0.40, authority=0.25, freshness=0.15, utility=0.20),
+    "explanation": RankingWeights(relevance=0.50, authority=0.30, freshness=0.10, utility=0.10),
+}
+"""What counts for each kind of task: what can be acted upon where something is done, what is new where something broke."""
+_USUAL_WEIGHTS: Final = RankingWeights()
+
+
+def task_weights(task: Task | None) -> RankingWeights:
+    """Return how much each signal counts in a task; the usual weights without one, or for one of an unknown type."""
+    return _WEIGHTS.get(_kind_of(task), _USUAL_WEIGHTS)
+
+
 def actionability(features: ContentFeatures, content_type: ContentType, task: Task | None) -> int:
     """Return how far a fragment can be acted upon in this task, from 0 to ONE; `NEEDS` holds the weights."""
     needs = needs_of(task)
@@ -115,11 +132,11 @@ def actionability(features: ContentFeatures, content_type: ContentType, task: Ta
 
 def needs_of(task: Task | None) -> TaskNeeds:
     """Return what a task needs; its type is read in any case, with spaces or hyphens for underscores."""
-    if task is None:
-        return NEUTRAL
-    word = task.type.strip().lower().replace("-", "_").replace(" ", "_")
-    kind = _KIND_OF.get(word)
-    return NEUTRAL if kind is None else NEEDS[kind]
+    return NEEDS.get(_kind_of(task), NEUTRAL)
+
+
+def _kind_of(task: Task | None) -> str:
+    return "" if task is None else _KIND_OF.get(task.type.strip().lower().replace("-", "_").replace(" ", "_"), "")
 
 
 def specificity(features: ContentFeatures) -> int:

@@ -17,6 +17,7 @@ from evidentia.contracts.errors import FilterSyntaxError, InvalidFieldError
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicate_values import FREE
 from evidentia.contracts.predicates import check_fields, fields_of
+from evidentia.contracts.shapes import shape_fault
 from evidentia.contracts.sources import SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection, SourceDescriptor
 from evidentia.contracts.vocabulary import ConnectionKind, Vocabulary
 from evidentia.text.names import SOURCE_NAME_RULE, is_source_name
@@ -265,8 +266,6 @@ def _check_address(address: str) -> None:
 MAX_SHOWN_LENGTH: Final = 80
 WHOLE: Final = "descriptor"
 
-_PLACE: Final = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
-
 
 def read_descriptor(given: SourceDescriptor | Mapping[str, object]) -> SourceDescriptor:
     """Return what was given as a descriptor whose types hold, or raise InvalidFieldError naming the field."""
@@ -281,9 +280,8 @@ def read_descriptor(given: SourceDescriptor | Mapping[str, object]) -> SourceDes
     try:
         return msgspec.convert(plain, SourceDescriptor)
     except msgspec.ValidationError as error:
-        found = _PLACE.match(str(error))
-        path, problem = (found["path"], found["problem"]) if found else ("", str(error))
-        raise InvalidFieldError(path or WHOLE, _lowered(problem)) from error
+        place, problem = shape_fault(error, SourceDescriptor)
+        raise InvalidFieldError(place or WHOLE, problem) from error
 
 
 def shown(value: object) -> str:

@@ -82,6 +82,7 @@ class _Surfaces(dict[str, int]):
         super().__init__()
         self.term_ids: dict[str, int] = {}
         self._analyse = tokeniser.analyse
+        self._plain_term = tokeniser.plain_term
         self.forget()
 
     def __missing__(self, word: str) -> int:
@@ -94,10 +95,16 @@ class _Surfaces(dict[str, int]):
         return number
 
     def _number(self, bare: str) -> int:
-        terms, offsets, span = self._analyse(bare)
         ids = self.term_ids
-        self._flat_ids.extend([ids.setdefault(term, len(ids)) for term in terms])
-        self._flat_offsets.extend(offsets)
+        plain = self._plain_term(bare)
+        if plain is not None:
+            span = 1
+            self._flat_ids.append(ids.setdefault(plain, len(ids)))
+            self._flat_offsets.append(0)
+        else:
+            terms, offsets, span = self._analyse(bare)
+            self._flat_ids.extend([ids.setdefault(term, len(ids)) for term in terms])
+            self._flat_offsets.extend(offsets)
         self._starts.append(len(self._flat_ids))
         self._spans.append(span)
         return len(self._spans) - 1

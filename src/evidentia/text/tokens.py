@@ -111,9 +111,16 @@ class Tokeniser:
             self._remembered.clear()
         self._remembered[bare] = found
 
+    def plain_term(self, bare: str) -> str | None:
+        """Return the one term of a plain word, as nearly all are: letters of ASCII, at most the first a capital; None for any other."""
+        if bare.isascii() and bare.isalpha() and bare[1:].islower():
+            return self._stem(bare.lower())[:MAX_TERM_LENGTH]
+        return None
+
     def _analyse_bare(self, word: str) -> Analysis:
-        if word.isascii() and word.isalpha() and word[1:].islower():
-            return Analysis((self._stem(word.lower())[:MAX_TERM_LENGTH],), (0,), 1)
+        plain = self.plain_term(word)
+        if plain is not None:
+            return Analysis((plain,), (0,), 1)
         word = respell(word)
         shape = shape_of(word)
         terms: list[str] = []

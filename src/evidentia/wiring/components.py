@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import SourceCount
     from evidentia.contracts.telemetry import RequestTrace
-    from evidentia.contracts.vocabulary import AuthorityTier
     from evidentia.engine.receipt_replay import Replayer
     from evidentia.federation.federated_search import Federation
     from evidentia.tables.asker import TableAsker
@@ -59,6 +58,14 @@ class Retrieval(Protocol):
         prefetch: bool = False,
     ) -> Awaitable[EvidenceResponse]:
         """Return the answer as a principal may have it; `watch` is told what happens meanwhile."""
+        ...
+
+
+class SourceCounts(Protocol):
+    """Counts the live documents of each source."""
+
+    def __call__(self, scope: AccessScope | None, *, is_dated: bool = False) -> Mapping[SourceId, SourceCount]:
+        """Return what a scope shows of each source, None everything; the moment of the newest only where it is asked for."""
         ...
 
 
@@ -107,16 +114,16 @@ class BaseComponents:
     registry: Callable[[], SourceRegistry]
     notes: Callable[[], NoteStore]
     policies: Callable[[], PolicyStore]
-    counts: Callable[[], Mapping[SourceId, SourceCount]]
-    visible_sources: Callable[[AccessScope], Mapping[SourceId, AuthorityTier]]
+    counts: SourceCounts
     # What changes it; whoever asks for one of these closes it.
     writer: Callable[[], SourceWriter]
     vectors: Callable[[], AbstractContextManager[VectorStore]]
     archive: Callable[[], AbstractContextManager[CustodyArchive]]
     collector: Callable[[], Collector]
     back_up: Backup
-    # What answers; `warm` opens what the first request would have to, and returns when it is.
+    # What answers.
     warm: Callable[[], None]
+    """Loads what requests need, and returns when it is there; done twice it costs nothing."""
     encoder: Callable[[], Encoder | None]
     retrieve: Retrieval
     retrieve_blocking: BlockingRetrieval

@@ -17,16 +17,19 @@ from evidentia.backends.embedded.records.archive import EmbeddedArchive
 from evidentia.backends.embedded.records.attachments import EmbeddedLayouts
 from evidentia.backends.embedded.records.collector import EmbeddedCollector
 from evidentia.backends.embedded.records.database import storage_errors
+from evidentia.backends.embedded.records.document_list import LiveCounts
 from evidentia.backends.embedded.records.key_values import EmbeddedKeyValues
-from evidentia.backends.embedded.records.live_set import source_counts
 from evidentia.backends.embedded.records.note_store import EmbeddedNotes
 from evidentia.backends.embedded.records.reader import EmbeddedReader
 from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry
 from evidentia.backends.embedded.records.version_history import EmbeddedHistory
 from evidentia.backends.embedded.records.writer import EmbeddedWriter, create_base
+from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import BaseForbiddenError, BaseMissingError, NotFoundError
+from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.ids import RequestId, SourceId
 from evidentia.contracts.ports import Clock, Encoder, Entropy, SupportsTraces
+from evidentia.contracts.sources import SourceCount
 from evidentia.engine.answer_governance import NO_POLICIES, Governing
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.receipt_replay import Replayer
@@ -52,13 +55,11 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
     from evidentia.contracts.access import Principal
     from evidentia.contracts.backups import BackupProgress, BackupReport, RestoreReport
-    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, StreamEvent
+    from evidentia.contracts.evidence import EvidenceResponse, StreamEvent
     from evidentia.contracts.receipts import EngineConfig
     from evidentia.contracts.search import AccessScope
     from evidentia.contracts.settings import Settings
-    from evidentia.contracts.sources import SourceCount
     from evidentia.contracts.telemetry import RequestTrace
-    from evidentia.contracts.vocabulary import AuthorityTier
     from evidentia.policy.evaluator import PolicySet
     from evidentia.wiring.governance_runtime import GovernanceRuntime
     from evidentia.wiring.tabular import TableParts
@@ -70,6 +71,8 @@ INBOX_NAME = "inbox"
 """Where documents that were sent wait while they are taken in."""
 RUNTIME_WAIT_MS = 25
 """How long a request waits for another process to write what may be lost anyway."""
+_ANYTHING = EvidenceRequest(query=DecomposedQuery(text="anything unheard-of"), receipt=False)
+"""A question of common and of unknown words: to answer it, everything that questions need is read."""
 BASE_FILES = BaseFiles(
     settings=SETTINGS_NAME,
     synonyms=SYNONYMS_NAME,
@@ -96,6 +99,8 @@ class EmbeddedComponents:
         self._engines: dict[EngineConfig, Engine] = {}
         self._alone: Engine | None = None
         self._is_warm = False
+        self._is_used = False
+        self._warming = threading.Lock()
         self._workers = ThreadPoolBlockingExecutor()
         self._offloader = ThreadPoolOffloader(shared=self._workers)
         self._controls: dict[bool, GovernanceRuntime] = {}
@@ -204,7 +209,7 @@ class EmbeddedComponents:
     @cached_property
     def history(self) -> EmbeddedHistory:
         """Return what knows the versions and their differences."""
-        return EmbeddedHistory(self.directory)
+        return EmbeddedHistory(self.directory, live=self.live_counts)
 
     @cached_property
     def tables(self) -> TableParts:
@@ -254,13 +259,17 @@ class EmbeddedComponents:
                 return found
         raise NotFoundError("trace", request_id)
 
-    def counts(self) -> Mapping[SourceId, SourceCount]:
-        """Return how much of each source is in the base, and how new it is."""
-        return source_counts(self.directory)
+    @cached_property
+    def live_counts(self) -> LiveCounts:
+        """Return what counts the live documents."""
+        return LiveCounts(self.directory)
 
-    def visible_sources(self, scope: AccessScope) -> Mapping[SourceId, AuthorityTier]:
-        """Return the base's own sources of which a scope shows anything."""
-        return self.index.at(search=self.settings.search).sources(scope)
+    def counts(self, scope: AccessScope | None, *, is_dated: bool = False) -> Mapping[SourceId, SourceCount]:
+        """Return how much of each source a scope shows; attribute rules are decided by the index, which has the fields as columns."""
+        if scope is None or not scope.rules:
+            return self.live_counts.by_source(scope, is_dated=is_dated)
+        shown = self.index.at(search=self.settings.search).documents(scope)
+        return {source: SourceCount(count, None) for source, count in sorted(shown.items())}
 
     @cached_property
     def federation(self) -> Federation:
@@ -283,14 +292,18 @@ class EmbeddedComponents:
                 self._alone = self._make_engine(self.config, federation=None)
             return self._alone
 
-    def warm(self) -> None:
-        """Open what the first request would have to, unless it is open."""
-        if not self._is_warm:
-            self._warm()
-
     def _warm(self) -> None:
         self.engine(self.config).warm()
         self._is_warm = True
+
+    def warm(self) -> None:
+        """Load what requests need before there is one: what a search reads, by way of one whose answer nobody sees, and the counts."""
+        with self._warming:
+            if not self._is_used:
+                self._warm()
+                self.engine(self.config).answer(_ANYTHING, principal=local_owner())
+                self.live_counts.by_source(None)
+                self._is_used = True
 
     def replayer(self) -> Replayer:
         """Return what asks receipts."""
@@ -369,7 +382,6 @@ class EmbeddedComponents:
             notes=lambda: self.notes,
             policies=lambda: self.control().policies,
             counts=self.counts,
-            visible_sources=self.visible_sources,
             writer=self.writer,
             vectors=self._open_vectors,
             archive=lambda: closing(self.archive()),

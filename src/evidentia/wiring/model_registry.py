@@ -100,7 +100,10 @@ class ModelRegistry:
             return None
         from evidentia.backends.onnx.reranker import OnnxReranker
 
-        return OnnxReranker(self._directory / self._settings.ranking.reranker, clock=self._clock)
+        try:
+            return OnnxReranker(self._directory / self._settings.ranking.reranker, clock=self._clock)
+        except InvalidFieldError as error:
+            raise InvalidFieldError("ranking.reranker", _problem_of(error)) from error
 
     @cached_property
     def _rewriter(self) -> QueryRewriter | None:

@@ -11,6 +11,7 @@ import msgspec
 from evidentia.backends.embedded.records.database import database_path
 from evidentia.contracts.errors import BaseForbiddenError, InvalidFieldError, UnknownSettingError
 from evidentia.contracts.settings import Settings
+from evidentia.contracts.shapes import shape_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 
 
 SETTINGS_NAME = "evidentia.toml"
-_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]+)`(?: - at `\$\.?(?P<path>[^`]*)`)?")
-_PLACE = re.compile(r"(?P<problem>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
+_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]+)`")
 
 
 def read_settings(directory: Path) -> Settings:
@@ -34,7 +34,7 @@ def read_settings(directory: Path) -> Settings:
     try:
         settings = msgspec.convert(stored, Settings)
     except msgspec.ValidationError as error:
-        raise _meaning(str(error)) from error
+        raise _meaning(error) from error
     if settings.ingest.chunk_max_chars < settings.ingest.chunk_chars:
         raise InvalidFieldError("ingest.chunk_max_chars", "it is smaller than ingest.chunk_chars")
     return settings
@@ -60,14 +60,12 @@ def setting_tables(group: type[msgspec.Struct] = Settings, within: str = "") -> 
             yield from setting_tables(type(field.default), f"{within}{field.name}.")
 
 
-def _meaning(message: str) -> UnknownSettingError | InvalidFieldError:
-    unknown = _UNKNOWN.search(message)
+def _meaning(error: msgspec.ValidationError) -> UnknownSettingError | InvalidFieldError:
+    place, problem = shape_fault(error, Settings)
+    unknown = _UNKNOWN.search(problem)
     if unknown:
-        name = ".".join(part for part in (unknown["path"], unknown["name"]) if part)
-        return UnknownSettingError(name, file=SETTINGS_NAME)
-    place = _PLACE.match(message)
-    path, problem = (place["path"], place["problem"]) if place else (None, message)
-    return InvalidFieldError(path or SETTINGS_NAME, f"{problem[:1].lower()}{problem[1:]}, in {SETTINGS_NAME}")
+        return UnknownSettingError(".".join(part for part in (place, unknown["name"]) if part), file=SETTINGS_NAME)
+    return InvalidFieldError(place or SETTINGS_NAME, f"{problem}, in {SETTINGS_NAME}")
 
 
 def has_base(directory: Path) -> bool:

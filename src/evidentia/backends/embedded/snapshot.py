@@ -9,12 +9,14 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from evidentia.backends.embedded.lexical.filter_choice import MEASURED, FilterCosts, Narrowing
 from evidentia.backends.embedded.lexical.view import Matches, ShownPlaces, View, kept_postings
 from evidentia.backends.embedded.records import attachments, schema
 from evidentia.backends.embedded.records.commit_log import EventLogReader
@@ -84,7 +86,9 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         self._fragments = FragmentReader(database, table=self._table, log=log)
         self._views: LruCache[str, View] = LruCache(KEPT_VIEWS)
         self._postings = kept_postings()
-        self._narrowings: LruCache[bytes, NDArray[np.bool_]] = LruCache(KEPT_NARROWINGS)
+        self._narrowings: LruCache[tuple[FilterCosts, bytes], Narrowing] = LruCache(KEPT_NARROWINGS)
+        self.filter_costs = MEASURED
+        """By what is chosen whether a filter is decided first; it changes the work and nothing else."""
         self._places = PlaceMap(self._table)
         self._vectors: VectorPart | None = None
         self._descriptors: Mapping[SourceId, SourceDescriptor] | None = None
@@ -189,7 +193,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
             facets=facets,
         )
 
-    def _uncounted(self, view: View, added: NDArray[np.int32], query: LexicalQuery, *, keep: NDArray[np.bool_] | None) -> NDArray[np.int32]:
+    def _uncounted(self, view: View, added: NDArray[np.int32], query: LexicalQuery, *, keep: Narrowing | None) -> NDArray[np.int32]:
         """Return the documents of places that the words do not match, without those of which they match another place."""
         documents = np.unique(self._table.document_of[added])
         is_theirs = np.zeros(len(self._table.version_keys) + 1, dtype=np.bool_)  # the last is for -1
@@ -230,7 +234,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         keep = self._keep(narrowing)
         given = view.contributions(place, query)
         score = sum(each[-1] for each in given)
-        is_narrowed_out = keep is not None and not keep[place]
+        is_narrowed_out = keep is not None and not keep.at(np.asarray([place]))[0]
         has_phrases = view.has_phrases(place, query.phrases)
         is_match = bool(given) and not is_narrowed_out and has_phrases
         terms = tuple(
@@ -283,8 +287,9 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         view, keep = self.view(scope), self._keep(narrowing)
         part = self._vectors or VectorPart(query.identity, (), sequence=0, places=self._places, similarity=self._search.similarity)
         holding = [self.tables.terms.phrase(phrase) for phrase in phrases]
-        places, scores, is_approximate = part.nearest(
-            query, view=view, keep=keep, phrases=holding, limit=limit, may_approximate=not scope.rules
+        search = partial(part.nearest, query, view=view, phrases=holding, may_approximate=not scope.rules)
+        places, scores, is_approximate = (
+            search(keep=None, limit=limit) if keep is None else keep.nearest(search, limit=limit, is_exact=part.is_exact)
         )
         by_source = part.seen(view).by_source
         return DenseHits(
@@ -309,6 +314,14 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
             if view.sources is None:
                 view.sources = self._visible_sources(view)
         return view.sources
+
+    def documents(self, scope: AccessScope) -> Mapping[SourceId, int]:
+        """Return how many documents of each source the scope shows, where it shows any."""
+        view = self.view(scope)
+        is_shown = np.zeros(len(view.allowed), dtype=np.bool_)
+        is_shown[self._table.document_of[view.mask]] = True  # by their chunks: rows of documents may be there that this version lacks
+        counts = np.bincount(self._table.source_codes[is_shown], minlength=len(self._table.sources)).tolist()
+        return {source: count for source, count in zip(self._table.sources, counts, strict=True) if count}
 
     def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
         """Return every source that was registered in this version, ordered by id; read when first asked for."""
@@ -402,15 +415,20 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         named = [b"\n".join(self._table.rules[key] for key in pair) for pair in pairs.tolist()]
         return RowRules(numbers.reshape(-1), named)
 
-    def _keep(self, narrowing: Predicate | None) -> NDArray[np.bool_] | None:
+    def _keep(self, narrowing: Predicate | None) -> Narrowing | None:
         if narrowing is None:
             return None
-        key = encode_struct(narrowing)  # Python holds 1 and True to be equal, the bytes do not
+        key = self.filter_costs, encode_struct(narrowing)  # Python holds 1 and True to be equal, the bytes do not
         with self._lock:
             kept = self._narrowings.get(key)
             if kept is None:
-                decided = np.append(self._columns.decide(narrowing), np.False_)
-                kept = decided[self._table.document_of]
+                kept = Narrowing(
+                    narrowing,
+                    columns=self._columns,
+                    document_of=self._table.document_of,
+                    documents=len(self._table.version_keys),
+                    costs=self.filter_costs,
+                )
                 self._narrowings.put(key, kept)
             return kept
 
@@ -428,7 +446,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
                 place=place,
             )
 
-    def _rank(self, view: View, query: LexicalQuery, *, keep: NDArray[np.bool_] | None, place: int, score: int) -> int:
+    def _rank(self, view: View, query: LexicalQuery, *, keep: Narrowing | None, place: int, score: int) -> int:
         everything = view.match(query, keep=keep, limit=len(self._table.chunk_keys))
         higher = int((everything.scores > score).sum())
         ties = everything.places[everything.scores == score]

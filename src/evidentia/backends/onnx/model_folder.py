@@ -94,8 +94,8 @@ def read_named(folder: Path, name: str, *, sha256: Sha256) -> bytes:
 
 
 def unusable(folder: Path, problem: str) -> InvalidFieldError:
-    """Return the error for a folder that holds no model that can be used."""
-    return InvalidFieldError("encoder", f"'{folder}' cannot be used: {problem}")
+    """Return the error for a folder that holds no model that can be used; who knows what the model is for names the setting."""
+    return InvalidFieldError("model", f"'{folder}' cannot be used: {problem}")
 
 
 def _read_manifest(folder: Path) -> Manifest | None:

@@ -141,7 +141,7 @@ def _inputs_of(session: InferenceSession, *, folder: Path) -> Mapping[str, np.dt
     inputs = {entry.name: entry.type for entry in session.get_inputs()}
     unknown = [name for name in inputs if name not in INPUTS]
     if unknown or INPUTS[0] not in inputs:
-        raise unusable(folder, f"its '{MODEL}' takes {_quoted(inputs)}, and an encoder takes 'input_ids', maybe {_quoted(INPUTS[1:])}")
+        raise unusable(folder, f"its '{MODEL}' takes {_quoted(inputs)}, and a text model takes 'input_ids', maybe {_quoted(INPUTS[1:])}")
     wrong = [name for name, kind in inputs.items() if kind not in INTEGERS]
     if wrong:
         raise unusable(folder, f"its '{MODEL}' takes '{wrong[0]}' as {inputs[wrong[0]]}, and tokens are int64 or int32")

@@ -24,6 +24,7 @@ from evidentia.contracts.evidence import StreamEvent
 from evidentia.contracts.operations import OPERATION_BY_NAME
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.ports import Governor, OperationCalls
+from evidentia.contracts.shapes import shape_fault
 from evidentia.foundation.outbound_http import check_address, is_sendable_key, require_confidential
 
 if TYPE_CHECKING:
@@ -184,9 +185,8 @@ def _body(params: Mapping[str, object], kind: type[msgspec.Struct]) -> msgspec.S
     try:
         return msgspec.convert(msgspec.to_builtins(given), kind)
     except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        field = place.strip("`.") or problem.rpartition(" `")[2].strip("`")
-        problem = problem[:1].lower() + problem[1:]
+        place, problem = shape_fault(error, kind)
+        field = place or problem.rpartition(" `")[2].strip("`")
         if kind is PolicyBody:
             raise PolicyInvalidError([FieldProblem(field, problem)]) from None
         raise InvalidFieldError(field, problem) from None

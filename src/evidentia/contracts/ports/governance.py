@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evidentia.contracts.decisions import AppendedEntries, LogEntry, LogHead, LogRecord, PolicyDecision, Verdict
+    from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord, PolicyDecision, Verdict
     from evidentia.contracts.policies import Policy, PolicyBody, PolicyChange, PolicyId, StoredPolicy
     from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts, RunId
 
@@ -52,8 +52,12 @@ class PolicyStore(Protocol):
 class DecisionLog(Protocol):
     """Keeps what runs recorded and what was decided, sealed record by record. Thread safe; appending never blocks on reading."""
 
-    def append(self, entries: Sequence[LogEntry]) -> AppendedEntries:
+    def append(self, entries: Sequence[LogEntry]) -> None:
         """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
+        ...
+
+    def append_now(self, entries: Sequence[LogEntry]) -> Sequence[LogRecord] | None:
+        """Take entries, write all that was taken, and return their records; None where they are taken and cannot be written yet."""
         ...
 
     def flush(self) -> None:

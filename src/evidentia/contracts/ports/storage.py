@@ -78,8 +78,13 @@ class EvidenceReader(Protocol):
         """Return the live chunks of a document in order of position."""
         ...
 
-    def documents(self) -> Iterator[tuple[DocumentId, AccessRule, int]]:
-        """Yield every live document with its access rule and its number of chunks, ordered by id."""
+    def documents(
+        self, *, scope: AccessScope | None = None, after: str = "", limit: int | None = None
+    ) -> Sequence[tuple[DocumentId, AccessRule, int]]:
+        """Return the first live documents after an id that a scope shows, ordered by id: each with its access rule and chunk count.
+
+        A scope of None shows everything, and without a limit all of them are returned. A page costs what it holds, not what the base does.
+        """
         ...
 
     def close(self) -> None:
@@ -130,6 +135,10 @@ class BaseReader(ProvingReader, SupportsLayouts, Protocol):
 
     def holds(self, document_id: DocumentId) -> bool:
         """Tell whether a document is live."""
+        ...
+
+    def access_of(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, AccessRule]:
+        """Return the access rules of those of the documents that are live."""
         ...
 
 

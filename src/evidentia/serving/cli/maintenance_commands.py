@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evidentia.serving.cli.invocation import CHECK_FAILED, CommandResult, Invocation, arg, command, opt
+from evidentia.serving.cli.invocation import BASE_UNUSABLE, CHECK_FAILED, CommandResult, Invocation, arg, command, opt
 from evidentia.serving.cli.output import Figure, facts_of, put_facts, put_table
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 HASH_DIGITS = 16
-BASE_UNUSABLE = 3
 
 
 @command(commands, "versions", has_caller=True)

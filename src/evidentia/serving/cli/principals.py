@@ -12,6 +12,7 @@ import msgspec
 
 from evidentia.contracts.access import DEFAULT_TENANT, Principal
 from evidentia.contracts.ids import PrincipalId, TenantId
+from evidentia.contracts.shapes import shape_fault
 from evidentia.contracts.vocabulary import Classification
 from evidentia.serving.cli.cli_errors import UsageError
 
@@ -95,9 +96,8 @@ def _from_json(text: str) -> Principal:
 
 
 def _cause(error: Exception) -> str:
-    problem, _, place = str(error).partition(" - at `$")
-    said = problem[:1].lower() + problem[1:]
-    return f"{said}, at '{place.strip('`.')}'" if place.strip("`.") else said
+    place, problem = shape_fault(error, Principal)
+    return f"{problem}, at '{place}'" if place else problem
 
 
 def _refuse_surrogates(text: str) -> None:

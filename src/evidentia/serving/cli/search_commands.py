@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evidentia.contracts.vocabulary import FusionMethod, GovernanceMode, QueryStepName, RetrievalMode
-from evidentia.serving.cli.invocation import AsOption, CommandResult, Invocation, arg, command, flag, opt
+from evidentia.serving.cli.invocation import BASE_UNUSABLE, AsOption, CommandResult, Invocation, arg, command, flag, opt
 from evidentia.serving.cli.output import put_answer
 
 if TYPE_CHECKING:
@@ -25,16 +25,25 @@ ReceiptArgument = Annotated[str, arg("RECEIPT", "The receipt; `evidentia search`
 
 
 @command(commands, "documents")
-def documents(base: "Base") -> CommandResult[object]:
+def documents(
+    base: "Base",
+    *,
+    limit: Annotated[int | None, opt("--limit", "N", "List at most this many; default: all.")] = None,
+    after: Annotated[str, opt("--after", "DOC_ID", "Begin after this id, the last of the page before.")] = "",
+) -> CommandResult[object]:
     """List the live documents, ordered by id."""
     from evidentia.serving.cli.search_report import put_documents
 
-    found = base.documents()
+    found = base.documents(after=after, limit=limit)
     message = [
         {"document_id": document_id, "tenant": access.tenant, "classification": access.classification, "acl": access.acl, "chunks": count}
         for document_id, access, count in found
     ]
-    return CommandResult(message, lambda _: put_documents(found), notes=() if found else ["the base is empty; next: evidentia ingest PATH"])
+    if found:
+        more = [f"there may be more; next: evidentia documents --limit {limit} --after {found[-1][0]}"] if len(found) == limit else []
+        return CommandResult(message, lambda _: put_documents(found), notes=more)
+    empty = f"there is no document after '{after}'" if after else "the base is empty; next: evidentia ingest PATH"
+    return CommandResult(message, lambda _: put_documents(found), notes=[empty])
 
 
 @command(commands, "show")
@@ -102,6 +111,8 @@ def search(
 ) -> "CommandResult[EvidenceResponse]":
     """Answer a question with ranked fragments.
 
+    Exit code 3 means that nothing was found before the search ran out of time.
+
     The caller sees only documents they are allowed to see; no other document influences the answer.
     """
     from evidentia.base.base_ingest import word
@@ -138,7 +149,8 @@ def search(
     def show(answer: "EvidenceResponse") -> None:
         put_response(call, answer, cutter=SnippetCutter(query, language=text.language), similarity=similarity, is_explained=explain)
 
-    return CommandResult(response, show, put_message=put_answer)
+    is_unknown = bool(response.unfinished) and not response.fragments
+    return CommandResult(response, show, is_failed=is_unknown, exit_code=BASE_UNUSABLE, put_message=put_answer)
 
 
 @command(commands, "replay", has_caller=True)

@@ -63,7 +63,7 @@ def put_response(
 def put_fragments(response: EvidenceResponse, *, cutter: SnippetCutter) -> None:
     """Print the table of fragments, or that there are none; marks have a column where there are any."""
     if not response.fragments:
-        put("nothing that you may see matches" if not response.withheld else "everything that matches was withheld")
+        put("everything that matches was withheld" if response.withheld else response.unfinished_note or "nothing that you may see matches")
         return
     marks = [", ".join(dict.fromkeys(word for flag, word in MARKS.items() if flag in fragment.flags)) for fragment in response.fragments]
     has_marks = any(marks)

@@ -9,6 +9,7 @@ import msgspec
 
 from evidentia.contracts.control import NAME_PATTERN, Role, TokenFacts, TokenInfo, TokenLimits
 from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.shapes import shape_fault
 from evidentia.contracts.vocabulary import Classification
 from evidentia.serving.cli.durations import NEVER
 from evidentia.serving.cli.output import put_table
@@ -59,9 +60,9 @@ def facts_from(
     try:
         return msgspec.convert(msgspec.to_builtins(given), TokenFacts)
     except msgspec.ValidationError as error:
-        problem, _, where = str(error).partition(" - at `$.")
-        field = where.removesuffix("`").partition("[")[0]
-        raise InvalidFieldError(_TYPED.get(field, field), problem[:1].lower() + problem[1:]) from error
+        place, problem = shape_fault(error, TokenFacts)
+        field = place.partition("[")[0]
+        raise InvalidFieldError(_TYPED.get(field, field), problem) from error
 
 
 def _clearance(word: str | None) -> Classification:

@@ -78,7 +78,7 @@ def make_app(
     app = Starlette(
         routes=doors.routes,
         exception_handlers={HTTPException: refuse_route},
-        lifespan=lambda _: _living(context, doors, role=role, sweep_s=sweep_s),
+        lifespan=lambda _: _living(context, doors, readiness, role=role, sweep_s=sweep_s),
     )
     app.router.redirect_slashes = False
     app.add_middleware(RequestLimits, request_s=settings.request_s)
@@ -118,7 +118,7 @@ class _HostCheckButHealth:
 
 
 @contextlib.asynccontextmanager
-async def _living(context: ServerContext, doors: Doors, *, role: ProcessRole, sweep_s: float) -> AsyncIterator[None]:
+async def _living(context: ServerContext, doors: Doors, readiness: Readiness, *, role: ProcessRole, sweep_s: float) -> AsyncIterator[None]:
     """Close runs of which nobody speaks while the plane is up; in the end all of them, and the base."""
 
     async def sweep() -> None:
@@ -127,6 +127,7 @@ async def _living(context: ServerContext, doors: Doors, *, role: ProcessRole, sw
             await run_in_threadpool(context.runs.close_idle)
 
     sweeping = asyncio.create_task(sweep())
+    readiness.begin_warming(context.served_base.warm)
     try:
         async with doors.open():
             yield
@@ -136,6 +137,7 @@ async def _living(context: ServerContext, doors: Doors, *, role: ProcessRole, sw
             await sweeping
         if role.writers is not None:
             role.writers.close()
+        await readiness.end_warming()
         await run_in_threadpool(context.runs.close_all)
         await run_in_threadpool(context.admission.close)
         await context.served_base.close()

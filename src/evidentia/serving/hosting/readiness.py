@@ -25,6 +25,8 @@ LIVE: Final = "/live"
 READY: Final = "/ready"
 PATIENCE_S: Final = 5
 """How long the base and the writing process may take to answer before this one is not ready."""
+WARMING_S: Final = 4
+"""How long a question about readiness waits for what is being loaded."""
 _log = logging.getLogger(__name__)
 
 
@@ -53,13 +55,14 @@ def health_routes(context: ServerContext, readiness: Readiness, *, writer: Write
 
 
 async def _check(context: ServerContext, readiness: Readiness, writer: WriterProbe | None) -> None:
-    """Refuse unless the base can be read and is open for searching, its governance can be read, and the writing process answers."""
+    """Refuse unless what requests need is loaded, the base can be read, its governance too, and the writing process answers."""
     if readiness.is_stopping:
         raise not_ready("stopping", "this process is stopping")
     try:
+        if not await readiness.is_warm(context.served_base.warm):
+            raise not_ready("warming", "this process still loads its index and its models")
         async with asyncio.timeout(PATIENCE_S):
             await context.served_base.version()
-            await context.served_base.warm()
             await asyncio.to_thread(context.parts.policies.live, tenant="")
             if writer is not None:
                 await writer.reach()
@@ -76,12 +79,33 @@ def not_ready(code: str, message: str) -> ApiError:
 
 
 class Readiness:
-    """Whether this process is stopping. Belongs to its event loop."""
+    """Whether this process has loaded what it needs, and whether it is stopping. Belongs to its event loop."""
 
     def __init__(self) -> None:
         self._before_waiting: list[Callable[[], None]] = []
+        self._warming: asyncio.Task[None] | None = None
         self.is_stopping = False
         """From then on it is not ready for more, while it still answers what comes."""
+
+    def begin_warming(self, warm: Callable[[], None]) -> asyncio.Task[None]:
+        """Have what requests need loaded on a thread; what failed is tried again when it is asked for again."""
+        warming = self._warming
+        if warming is None or (warming.done() and (warming.cancelled() or warming.exception() is not None)):
+            warming = self._warming = asyncio.create_task(asyncio.to_thread(warm), name="warming")
+        return warming
+
+    async def is_warm(self, warm: Callable[[], None]) -> bool:
+        """Tell whether it is loaded, after waiting for it a while; raises what kept it from that."""
+        warming = self.begin_warming(warm)
+        done, _ = await asyncio.wait((warming,), timeout=WARMING_S)
+        if done:
+            warming.result()
+        return bool(done)
+
+    async def end_warming(self) -> None:
+        """Return once nothing is loaded any more; a thread cannot be stopped."""
+        if self._warming is not None:
+            await asyncio.wait((self._warming,))
 
     def before_waiting(self, act: Callable[[], None]) -> None:
         """Have something done before requests under way are waited for, such as ending streams that never end by themselves."""

@@ -244,7 +244,7 @@ def read(kind: type[Message], given: object, *, within: str = "") -> Message:
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
-        told = shape_refusal(error, names=kind.__struct_fields__, within=within).fault.problems[0]
+        told = shape_refusal(error, kind, names=kind.__struct_fields__, within=within).fault.problems[0]
         meant = f"; did you mean '{told.suggestion}'?" if told.suggestion else ""
         raise InvalidFieldError(told.path or within or "arguments", f"{told.problem}{meant}") from error
 

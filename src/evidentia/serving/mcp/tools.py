@@ -104,7 +104,7 @@ class ToolHandlers:
     async def _retrieve(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         request = read_request(arguments, agent_name=caller.agent_name)
         response = await self._office.base_for(caller.principal).retrieve(request)
-        result = text_result(response.fragments, receipt_id=response.receipt_id)
+        result = text_result(response.fragments, receipt_id=response.receipt_id, unfinished=response.unfinished_note)
         if response.receipt_id is not None:
             self._memory.note_receipt(caller, KeptReceipt(response.receipt_id, response.as_of, len(response.fragments)))
         # To the protocol it is a search of documents, whatever it is called and however many fragments it asks for.

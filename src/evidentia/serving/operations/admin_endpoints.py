@@ -14,10 +14,10 @@ from evidentia.contracts.control import (
     TokenList,
     TokenRequest,
 )
-from evidentia.contracts.doors import Count, FlushRequest, GcRequest
+from evidentia.contracts.doors import Count, FlushRequest, GcRequest, encode_cursor
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
 from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
-from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
+from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.server_context import ServerContext, write_audit
 
 

@@ -19,6 +19,7 @@ from evidentia.contracts.errors import (
     PolicyViolationError,
     ServiceError,
 )
+from evidentia.contracts.shapes import shape_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,15 +101,15 @@ def too_large(what: str, *, max_bytes: int, headers: Mapping[str, str] | None = 
     return ApiError(TOO_LARGE, "body_too_large", f"the {what} larger than {max_bytes} bytes", hint="send less at once", headers=headers)
 
 
-def shape_refusal(error: msgspec.ValidationError, *, names: Sequence[str], within: str = "") -> ApiError:
-    """Return the refusal for JSON that does not have the shape of the message; `names` are those the message knows."""
-    problem, _, where = str(error).partition(" - at `")
-    steps = [within, where.removesuffix("`").removeprefix("$").removeprefix(".")]
+def shape_refusal(error: msgspec.ValidationError, kind: object, *, names: Sequence[str], within: str = "") -> ApiError:
+    """Return the refusal for JSON that does not have the shape of a message; `names` are those the message knows."""
+    where, problem = shape_fault(error, kind)
+    steps = [within, where]
     told = re.search(r"(unknown|missing required) field `([^`]*)`", problem)
     if told:
         steps.append(told[2])
     suggestion = nearest(told[2], names) if told and told[1] == "unknown" else ""
-    return bad_field(".".join(step for step in steps if step), problem[:1].lower() + problem[1:], suggestion=suggestion)
+    return bad_field(".".join(step for step in steps if step), problem, suggestion=suggestion)
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

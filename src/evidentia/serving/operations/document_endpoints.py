@@ -15,11 +15,20 @@ import msgspec
 from evidentia.base.base_ingest import ingest_options
 from evidentia.contracts.access import DEFAULT_TENANT, AccessRule, is_acl_entry
 from evidentia.contracts.control import AuditKind
-from evidentia.contracts.doors import AccessRequest, DocumentEntry, DocumentIds, DocumentPage, IngestRequest, SentDocument, SentFile
+from evidentia.contracts.doors import (
+    AccessRequest,
+    DocumentEntry,
+    DocumentIds,
+    DocumentPage,
+    IngestRequest,
+    SentDocument,
+    SentFile,
+    encode_cursor,
+)
 from evidentia.contracts.errors import BaseBusyError, BaseStateError, DuplicateDocumentError, NotFoundError, ServiceError
 from evidentia.contracts.ids import DocumentId, SourceId, TenantId
 from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
-from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
+from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.server_context import ServerContext, write_audit
 from evidentia.text.names import is_source_name
 from evidentia.wiring.embedded import INBOX_NAME
@@ -46,12 +55,12 @@ async def _ingest(context: ServerContext, operation: OperationRequest) -> Reply:
 
 @endpoint("list_documents")
 async def _list_documents(context: ServerContext, operation: OperationRequest) -> Reply:
-    place = decode_cursor(operation.query["cursor"], (str,))
-    found = await context.served_base.base_for(operation.principal).documents()
-    rest = [each for each in found if place is None or each[0] > place[0]]
-    page = rest[: operation.query["limit"]]
+    (after,) = decode_cursor(operation.query["cursor"], (str,)) or ("",)
+    limit: int = operation.query["limit"]
+    found = await context.served_base.base_for(operation.principal).documents(after=after, limit=limit + 1)
+    page = found[:limit]
     entries = tuple(DocumentEntry(document_id=name, access=access, chunks=chunks) for name, access, chunks in page)
-    return Reply(DocumentPage(documents=entries, next_cursor=None if len(page) == len(rest) else encode_cursor((page[-1][0],))))
+    return Reply(DocumentPage(documents=entries, next_cursor=encode_cursor((page[-1][0],)) if len(found) > limit else None))
 
 
 @endpoint("remove_documents")
@@ -78,12 +87,12 @@ async def _set_access(context: ServerContext, operation: OperationRequest) -> Re
 
 async def _own(context: ServerContext, operation: OperationRequest, document_ids: Sequence[DocumentId]) -> list[DocumentId]:
     """Return documents of the tenant, each once; those of others and those that are not there are refused alike."""
-    live = await context.served_base.base_of(operation.tenant).documents()
-    own = {name for name, access, _ in live if access.tenant == operation.tenant}
-    for document_id in document_ids:
-        if document_id not in own:
+    names = list(dict.fromkeys(document_ids))
+    rules = await asyncio.to_thread(context.served_base.access_of, names)
+    for document_id in names:
+        if document_id not in rules or rules[document_id].tenant != operation.tenant:
             raise NotFoundError("document", document_id)
-    return list(dict.fromkeys(document_ids))
+    return names
 
 
 # --- document intake ---

@@ -117,11 +117,6 @@ def read_query(given: Sequence[tuple[str, str]], fields: Sequence[QueryField]) -
     return values
 
 
-def encode_cursor(place: Sequence[object]) -> str:
-    """Return a place in an order as one word."""
-    return base64.urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
-
-
 def decode_cursor(cursor: str | None, kinds: tuple[type, ...]) -> tuple[Any, ...] | None:  # Any: of the kinds
     """Return the place that a cursor names; None without one."""
     if cursor is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 
 from evidentia.contracts.control import MAX_PUSHED, PolicyPage, PolicyTemplates, PolicyVersions, PushReply
+from evidentia.contracts.doors import encode_cursor
 from evidentia.contracts.errors import NotFoundError, PolicyConflictError
 from evidentia.contracts.policies import MAX_TRIAL_MINUTES, MAX_TRIAL_RECORDS, PolicyBody, PolicyId, StoredPolicy
 from evidentia.contracts.runs import RunId, RunStarted
@@ -22,7 +23,7 @@ from evidentia.policy.templates import TEMPLATES
 from evidentia.provenance.decision_chain import CHECKPOINT
 from evidentia.provenance.decision_lines import REDACTED_MARK, LineHeader, decode_details, decode_header
 from evidentia.serving.operations.api_errors import CHANGED, ApiError, bad_field
-from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
+from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

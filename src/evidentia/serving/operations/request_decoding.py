@@ -27,7 +27,7 @@ def decode_body(raw: bytes, endpoint: Endpoint) -> Any:  # noqa: ANN401 - the me
     try:
         return _decoder(kind).decode(raw)
     except msgspec.ValidationError as error:
-        raise shape_refusal(error, names=_names(endpoint.request)) from error
+        raise shape_refusal(error, kind, names=_names(endpoint.request)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"the body is not JSON ({type(error).__name__})"
         raise ApiError(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8") from None
@@ -65,7 +65,7 @@ def read_request(given: Mapping[str, Any]) -> EvidenceRequest:  # Any: whatever 
     try:
         decomposed = msgspec.convert(query, DecomposedQuery)
     except msgspec.ValidationError as error:
-        told = shape_refusal(error, names=DecomposedQuery.__struct_fields__, within="query").fault.problems[0]
+        told = shape_refusal(error, DecomposedQuery, names=DecomposedQuery.__struct_fields__, within="query").fault.problems[0]
         raise InvalidFieldError(told.path or "query", told.problem) from error
     return msgspec.structs.replace(request_from(decomposed.text, fields), query=decomposed)
 

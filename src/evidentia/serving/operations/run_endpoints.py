@@ -17,6 +17,7 @@ from evidentia.contracts.control import (
     RunPage,
     StartReply,
 )
+from evidentia.contracts.doors import encode_cursor
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
 from evidentia.contracts.runs import GroundingEntry, RunFacts, RunId, RunStarted, RunStatus, RunTrace
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, trace
@@ -25,7 +26,7 @@ from evidentia.governance.log_scan import scan
 from evidentia.governance.run_summaries import RunFilter, newest_runs
 from evidentia.policy.handlers import check_call
 from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError, bad_field, nearest, shape_refusal
-from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, encode_cursor, endpoint
+from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.open_runs import ShowsPolicies, digest_of, find_run, logged_run, new_run
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _facts(context: ServerContext, given: Mapping[str, Any], *, tenant: str) -> 
     try:
         facts = msgspec.convert({"run_id": "", **given, "tenant": tenant}, RunFacts)
     except msgspec.ValidationError as error:
-        raise shape_refusal(error, names=_FACTS, within="facts") from error
+        raise shape_refusal(error, RunFacts, names=_FACTS, within="facts") from error
     if not facts.agent_name:
         raise bad_field("facts.agent_name", "name the agent that runs")
     name = facts.run_id or f"run-{context.parts.entropy.take(_RUN_ID_BYTES).hex()}"

@@ -17,10 +17,13 @@ from evidentia.policy.protocol_profiles import profile_of
 from evidentia.wiring.embedded import open_base
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
+    from evidentia.contracts.access import AccessRule
     from evidentia.contracts.documents import IngestOptions
+    from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.protocol import Profile
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.reports import IngestReport
@@ -70,13 +73,13 @@ class ServedBase:
         """Return where the base is."""
         return self._parts.directory
 
-    async def warm(self) -> None:
-        """Open what the first request would have to; a caller that gives up leaves it to be opened, and may ask again."""
-        await asyncio.to_thread(self._parts.warm)
-
     async def version(self) -> str:
         """Return what names the newest corpus version."""
         return (await self._owner.head()).corpus_version
+
+    def warm(self) -> None:
+        """Load what requests need; it blocks until it is there."""
+        self._parts.warm()
 
     def now(self) -> datetime:
         """Return the present moment by the base's clock."""
@@ -94,6 +97,10 @@ class ServedBase:
         if not is_own:
             raise NotFoundError("receipt", receipt_id)
         return receipt
+
+    def access_of(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, AccessRule]:
+        """Return the access rules of those of the documents that are live, whoever may see them; it blocks."""
+        return self._parts.reader.access_of(document_ids)
 
     def ingest(self, paths: list[Path], options: IngestOptions, *, is_embedding: bool) -> IngestReport:
         """Take in what lies below paths; it blocks, and closing ends the embedding with what is encoded by then."""

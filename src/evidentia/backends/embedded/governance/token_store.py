@@ -62,6 +62,7 @@ class EmbeddedTokens:
         self._revoked: set[TokenId] = set()
         """Revoked in this process, so that a verification under way cannot bring one back."""
         self._lock = threading.Lock()
+        # One hash at a time: each takes 16 MB and a core, and anybody may ask.
         self._hashing = threading.Lock()
 
     def issue(
@@ -93,7 +94,8 @@ class EmbeddedTokens:
             facts=facts,
         )
         salt = self._entropy.take(_SALT_BYTES)
-        row = _TokenRow(info, salt, self._hash(secret, salt))
+        with self._hashing:
+            row = _TokenRow(info, salt, self._hash(secret, salt))
         with self._file.transaction() as database:
             _write(database, row)
             note_change(database, AuditChange(AuditKind.TOKEN, "created", token_id, name), tenant=tenant, by=by, at=now)
@@ -115,16 +117,16 @@ class EmbeddedTokens:
         if row is None or not self._holds(row.info):
             self._forget(token)
             return None
-        known = self._kept.get(_key(token))
-        if known is None or known.row.hash != row.hash:
-            if before_hash is not None:
-                before_hash()
-            if not hmac.compare_digest(self._hash(_secret(token), row.salt), row.hash):
+        if self._has_verified(token, row):
+            self._keep(token, row)
+            return row.info
+        if before_hash is not None:
+            before_hash()
+        with self._hashing:
+            # Who waited here while another showed the same token finds it verified.
+            if not self._has_verified(token, row) and not hmac.compare_digest(self._hash(_secret(token), row.salt), row.hash):
                 return None
-        with self._lock:
-            if len(self._kept) >= MAX_KEPT:
-                self._kept.clear()
-            self._kept[_key(token)] = _VerifiedToken(row, self._clock.elapsed_ns() + RECHECK_NS)
+            self._keep(token, row)
         return row.info
 
     def standing(self, token_id: TokenId) -> TokenInfo | None:
@@ -177,8 +179,17 @@ class EmbeddedTokens:
         return not is_revoked and (info.expires_at is None or self._clock.now() < info.expires_at)
 
     def _hash(self, secret: str, salt: bytes) -> bytes:
-        with self._hashing:  # one at a time: each takes 16 MB and a core, and anybody may ask
-            return hashlib.scrypt(secret.encode(), salt=salt, **_COST)
+        return hashlib.scrypt(secret.encode(), salt=salt, **_COST)
+
+    def _has_verified(self, token: str, row: _TokenRow) -> bool:
+        known = self._kept.get(_key(token))
+        return known is not None and known.row.hash == row.hash
+
+    def _keep(self, token: str, row: _TokenRow) -> None:
+        with self._lock:
+            if len(self._kept) >= MAX_KEPT:
+                self._kept.clear()
+            self._kept[_key(token)] = _VerifiedToken(row, self._clock.elapsed_ns() + RECHECK_NS)
 
     def _forget(self, token: str) -> None:
         with self._lock:

@@ -59,18 +59,18 @@ class PostingsBuilder:
 
 def _layout(term_ids: Array, ordinals: NDArray[np.uint64], positions: Array, *, terms: Sequence[str]) -> dict[str, Array]:
     used = np.flatnonzero(np.bincount(term_ids, minlength=len(terms)))
-    encoded = sorted((terms[number].encode(), number) for number in used.tolist())
+    ordered = sorted(used.tolist(), key=terms.__getitem__)  # by code points, which is the order of their UTF-8
     rank = np.zeros(len(terms) or 1, dtype=np.uint64)
-    rank[[number for _, number in encoded]] = np.arange(len(encoded), dtype=np.uint64)
+    rank[ordered] = np.arange(len(ordered), dtype=np.uint64)
     places = np.minimum(positions, _MAX_POSITION).astype(np.uint64)
     keys = (rank[term_ids] << np.uint64(POSITION_BITS + ORDINAL_BITS)) | (ordinals << np.uint64(POSITION_BITS)) | places
     keys.sort()
-    return vocabulary_arrays([term for term, _ in encoded]) | _postings(keys, term_count=len(encoded))
+    return vocabulary_arrays([terms[number].encode() for number in ordered]) | _postings(keys, term_count=len(ordered))
 
 
 def vocabulary_arrays(terms: Sequence[bytes]) -> dict[str, Array]:
     """Return the vocabulary of a segment as stored; terms come in the order of their bytes."""
-    lengths = np.fromiter((len(term) for term in terms), dtype=np.int64, count=len(terms))
+    lengths = np.fromiter(map(len, terms), dtype=np.int64, count=len(terms))
     return {"term_bytes": np.frombuffer(b"".join(terms), dtype=np.uint8), "term_offsets": offsets_of(lengths)}
 
 

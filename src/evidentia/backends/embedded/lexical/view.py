@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evidentia.backends.embedded.lexical.filter_choice import Narrowing
     from evidentia.backends.embedded.lexical.segments import Array
     from evidentia.contracts.ids import SourceId
     from evidentia.contracts.search import AccessScope, LexicalQuery
@@ -116,21 +117,36 @@ class View:
             self._terms.put(key, found)
         return found
 
-    def match(self, query: LexicalQuery, *, keep: NDArray[np.bool_] | None, limit: int, listed: bool = False) -> Matches:
+    def match(self, query: LexicalQuery, *, keep: Narrowing | None, limit: int, listed: bool = False) -> Matches:
         """Score every place that holds a term, asked for or added; `keep` narrows places, phrases demand their words in order.
 
         Returned are all places whose score is at least that of the last of the best `limit`: ties are for the caller to
-        order by id and cut. `listed` asks for every matching place besides.
+        order by id and cut. `listed` asks for every matching place besides. What is kept is looked at first where that costs less.
         """
         found = self._found(query)
+        if keep is not None:
+            postings = [each for each, _ in found]
+            matching, additions = sum(len(each.places) for each in postings), sum(each.additions for each in postings)
+            kept = keep.kept_first(matching=matching, additions=additions, terms=len(found))
+            if kept is not None:
+                return self._match_among(kept, found, phrases=query.phrases, limit=limit)
         totals, touched = self._totals(found)
         if keep is None and not query.phrases and not listed and touched is None:
             return self._best_of_all(found, totals, limit=limit)
         matching = np.flatnonzero(totals if touched is None else touched)
         chosen = self._narrow(matching, phrases=query.phrases, keep=keep)
-        scores = totals[chosen]
-        best = best_of(scores, limit)
-        return Matches(places=chosen[best], scores=scores[best], total=len(chosen), matching=chosen)
+        return _best(chosen, totals[chosen], limit=limit)
+
+    def _match_among(
+        self, kept: NDArray[np.int64], found: Sequence[tuple[TermPostings, int]], *, phrases: Sequence[Sequence[str]], limit: int
+    ) -> Matches:
+        """Match some places alone, exactly as all of them would be matched."""
+        places = kept[self.mask[kept]].astype(np.int32)
+        scores, touched = self._scores_at(places, found), np.zeros(len(places), dtype=np.bool_)
+        for postings, _ in found:
+            touched |= postings.occurs(places)
+        chosen = self._narrow(places[touched].astype(np.int64), phrases=phrases, keep=None)
+        return _best(chosen, scores[np.searchsorted(places, chosen)], limit=limit)
 
     def _best_of_all(self, found: Sequence[tuple[TermPostings, int]], totals: Array, *, limit: int) -> Matches:
         """Find the best without listing everything: the best of some places bound the best of all from below."""
@@ -142,12 +158,12 @@ class View:
         best = best_of(scores, limit)
         return Matches(places=chosen[best], scores=scores[best], total=int(np.count_nonzero(totals)), matching=None)
 
-    def shown(self, places: Sequence[int] | NDArray[np.int32], *, keep: NDArray[np.bool_] | None) -> NDArray[np.int32]:
+    def shown(self, places: Sequence[int] | NDArray[np.int32], *, keep: Narrowing | None) -> NDArray[np.int32]:
         """Return the places that the caller may see and that are kept, each once, in order."""
         found = np.unique(np.asarray(places, dtype=np.int32))
-        return found[self.mask[found] if keep is None else self.mask[found] & keep[found]]
+        return found[self.mask[found] if keep is None else self.mask[found] & keep.at(found)]
 
-    def unmatched(self, places: Sequence[int], query: LexicalQuery, *, keep: NDArray[np.bool_] | None) -> NDArray[np.int32]:
+    def unmatched(self, places: Sequence[int], query: LexicalQuery, *, keep: Narrowing | None) -> NDArray[np.int32]:
         """Return those of the places that are shown and that `match` does not match, each once, in order."""
         found = self.shown(places, keep=keep)
         is_matched = self.occurs(found, query)
@@ -158,11 +174,14 @@ class View:
     def scores(self, places: Sequence[int], query: LexicalQuery) -> list[int]:
         """Return the score that `match` gives each place; 0 where no term occurs, and where the caller may not look."""
         wanted = np.asarray(places, dtype=np.int32)  # the postings' own type: looking for another would copy them all
-        totals = np.zeros(len(wanted), dtype=np.int64)
-        for postings, times in self._found(query):
-            totals += np.multiply(postings.at(wanted), times, dtype=np.int64)
-        scores: list[int] = totals.tolist()
+        scores: list[int] = self._scores_at(wanted, self._found(query)).tolist()
         return scores
+
+    def _scores_at(self, places: NDArray[np.int32], found: Sequence[tuple[TermPostings, int]]) -> NDArray[np.int64]:
+        totals = np.zeros(len(places), dtype=np.int64)
+        for postings, times in found:
+            totals += np.multiply(postings.at(places), times, dtype=np.int64)
+        return totals
 
     def attainable(self, query: LexicalQuery) -> int:
         """Return what a chunk would score at most that held every term as often as could count."""
@@ -202,14 +221,10 @@ class View:
         asked = [(self.term(term), times) for term, times in query.terms.items()]
         return asked + [(self.term(term, weight=weight), 1) for term, weight in query.expansions.items()]
 
-    def _narrow(
-        self, matching: NDArray[np.int64], *, phrases: Sequence[Sequence[str]], keep: NDArray[np.bool_] | None
-    ) -> NDArray[np.int64]:
-        if keep is not None:
-            matching = matching[keep[matching]]
+    def _narrow(self, matching: NDArray[np.int64], *, phrases: Sequence[Sequence[str]], keep: Narrowing | None) -> NDArray[np.int64]:
         for phrase in phrases:
             matching = matching[np.isin(matching, self._vocabulary.phrase(phrase))]
-        return matching
+        return matching if keep is None else matching[keep.at(matching)]
 
     def _make_term(self, term: str) -> TermPostings:
         places, frequencies = self._vocabulary.postings(term)
@@ -249,6 +264,11 @@ class View:
         else:
             kept.fill(0)
         return kept
+
+
+def _best(matching: NDArray[np.int64], scores: Array, *, limit: int) -> Matches:
+    best = best_of(scores, limit)
+    return Matches(places=matching[best], scores=scores[best], total=len(matching), matching=matching)
 
 
 KeptPostings = SharedLruCache[tuple[str, str, int | None], "TermPostings"]
@@ -314,6 +334,11 @@ class TermPostings:
             totals += self._spread if times == 1 else np.multiply(self._spread, times, dtype=totals.dtype)
         else:
             np.add.at(totals, self.places, self.impacts if times == 1 else np.multiply(self.impacts, times, dtype=totals.dtype))
+
+    @property
+    def additions(self) -> int:
+        """Return how many additions one by one cost as much as adding the impacts does."""
+        return len(self.places) if self._spread is None else self._size // COMMON_SHARE
 
     def touch(self, touched: NDArray[np.bool_]) -> None:
         """Note where the term stands, for queries whose scores alone do not tell: some impacts are zero or negative."""

@@ -77,8 +77,7 @@ class EmbeddedDecisionLog(DecisionLog):
         """Start with nothing taken and nothing open; also in a child process, whose parent writes what it had taken."""
         self._lock = threading.Lock()
         """Held by whoever touches the list, for a moment: an append never waits for the disk behind it."""
-        self._pending: list[EntryBatch] = []
-        self._pending_entries = 0
+        self._pending: list[LogEntry | EntryBatch] = []
 
     @property
     def _writing(self) -> threading.RLock:
@@ -90,16 +89,23 @@ class EmbeddedDecisionLog(DecisionLog):
         """Return why entries wait that could not be written; None when all is well."""
         return self._appender.problem
 
-    def append(self, entries: Sequence[LogEntry]) -> EntryBatch:
+    def append(self, entries: Sequence[LogEntry]) -> None:
         """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
+        if self._is_durable:
+            self._append_durably(EntryBatch(tuple(entries)))
+        else:
+            self._append_buffered(entries)
+
+    def append_now(self, entries: Sequence[LogEntry]) -> Sequence[LogRecord] | None:
+        """Take entries, write all that was taken, and return their records; None where they are taken and cannot be written yet."""
         batch = EntryBatch(tuple(entries))
-        if not batch.entries:
-            batch.settle("", ())
-        elif self._is_durable:
+        if self._is_durable:
             self._append_durably(batch)
         else:
-            self._append_buffered(batch)
-        return batch
+            self._append_buffered((batch,))
+            with suppress(EvidentiaError, OSError):  # it stays first in line, and `problem` says why
+                self._drain()
+        return batch.records() if batch.is_settled else None
 
     def flush(self) -> None:
         """Wait until everything taken so far is written, or say why it cannot be."""
@@ -174,32 +180,31 @@ class EmbeddedDecisionLog(DecisionLog):
         with storage_errors(self._directory, name=str(part)):
             yield from read_blocks(self._folder, part, offset=offset)
 
-    def _append_buffered(self, batch: EntryBatch) -> None:
+    def _append_buffered(self, entries: Sequence[LogEntry | EntryBatch]) -> None:
         with self._lock:
-            taken = self._pending_entries
+            pending = self._pending
+            taken = len(pending)
             has_room = taken < self._max_pending and not self._is_closed
             if has_room:
-                self._pending.append(batch)
-                self._pending_entries = taken + len(batch.entries)
+                pending.extend(entries)
         if not has_room:
-            self._append_when_there_is_room(batch)
+            self._append_when_there_is_room(entries)
         elif not taken:
             self._writer.notify()
         elif taken > self._many:
             self._writer.notify(hurry=True)
 
-    def _append_when_there_is_room(self, batch: EntryBatch) -> None:
+    def _append_when_there_is_room(self, entries: Sequence[LogEntry | EntryBatch]) -> None:
         """Write in the caller's own time, since the writer cannot keep up; what cannot be written either is refused."""
         if self._is_closed:
             raise BaseStateError("the decision log is closed")
         try:
             self._drain()
         except (EvidentiaError, OSError):
-            if self._pending_entries >= self._max_pending:
+            if len(self._pending) >= self._max_pending:
                 raise
         with self._lock:
-            self._pending.append(batch)
-            self._pending_entries += len(batch.entries)
+            self._pending.extend(entries)
         self._writer.notify()
 
     def _append_durably(self, batch: EntryBatch) -> None:
@@ -219,31 +224,23 @@ class EmbeddedDecisionLog(DecisionLog):
             if self._is_durable:
                 self._write_durably()
                 return
-            while batches := self._next_batches():
-                self._appender.write(batches, is_synced=False)
+            while some := self._pending[:_AT_ONCE]:
+                self._appender.write(some, is_synced=False)
                 with self._lock:
-                    del self._pending[: len(batches)]
-                    self._pending_entries -= sum(len(batch.entries) for batch in batches)
-
-    def _next_batches(self) -> list[EntryBatch]:
-        first, count = self._pending[:_AT_ONCE], 0
-        for number, batch in enumerate(first, start=1):
-            count += len(batch.entries)
-            if count >= _AT_ONCE:
-                return first[:number]
-        return first
+                    del self._pending[: len(some)]
 
     def _write_durably(self) -> None:
         """Write and sync what callers wait for; the writing lock is held. One failure is everybody's."""
         with self._lock:
-            batches, self._pending = self._pending, []
-        if not batches:
+            taken, self._pending = self._pending, []
+        if not taken:
             return
         try:
-            self._appender.write(batches, is_synced=True)
+            self._appender.write(taken, is_synced=True)
         except (EvidentiaError, OSError) as failure:
-            for batch in batches:
-                batch.refuse(failure)
+            for batch in taken:
+                if isinstance(batch, EntryBatch):  # in a durable log all are
+                    batch.refuse(failure)
 
     def _forget(self) -> None:
         """Leave what the parent process had taken to the parent."""

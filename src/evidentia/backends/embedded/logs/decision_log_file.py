@@ -86,12 +86,12 @@ class LogAppender:
         """Return where a run begins in the file that is written to, which nobody else can rewrite; None when it does not begin there."""
         return self._runs.get(run_id)
 
-    def write(self, batches: Sequence[EntryBatch], *, is_synced: bool) -> None:
-        """Write the entries of batches, all or none, or raise BaseStateError; each batch learns its seals."""
+    def write(self, taken: Sequence[LogEntry | EntryBatch], *, is_synced: bool) -> None:
+        """Write entries, all or none, or raise BaseStateError; a batch among them learns its seals."""
         try:
             with storage_errors(self._directory, name=DECISIONS_NAME):
                 file = self._file or self._open()
-                sealed = self._write(file, batches)
+                sealed = self._write(file, taken)
                 if is_synced:
                     file.sync()
         except (EvidentiaError, OSError) as error:
@@ -101,7 +101,7 @@ class LogAppender:
             raise
         self.problem = None
         # Not before the sync: whoever asks for a record of a durable log must never get one that a crash could still take away.
-        for batch, lines in zip(batches, sealed, strict=True):
+        for batch, lines in sealed:
             batch.settle(file.part.log, lines)
         if file.bytes >= self._max_bytes:
             self.leave()
@@ -135,8 +135,8 @@ class LogAppender:
         self._parts += 1
         return self._file
 
-    def _write(self, file: DecisionFile, batches: Sequence[EntryBatch]) -> list[list[tuple[bytes, bytes]]]:
-        """Seal entries and write them; return for each batch its lines, each behind the hash of the line before.
+    def _write(self, file: DecisionFile, taken: Sequence[LogEntry | EntryBatch]) -> list[tuple[EntryBatch, list[tuple[bytes, bytes]]]]:
+        """Seal entries and write them; return each batch with its lines, each behind the hash of the line before.
 
         A chain states each set of policies before the first run under it, also one that another chain stated.
         """
@@ -144,11 +144,14 @@ class LogAppender:
         assert sealer is not None  # noqa: S101 - opened with the file
         mark, stated = sealer.mark(), set(self._stated)
         lines: list[bytes] = []
-        sealed: list[list[tuple[bytes, bytes]]] = []
+        sealed: list[tuple[EntryBatch, list[tuple[bytes, bytes]]]] = []
         runs: dict[RunId, RunPlace] = {}
-        for batch in batches:
-            sealed.append([])
-            for entry in batch.entries:
+        for each in taken:
+            told: list[tuple[bytes, bytes]] | None = None
+            if isinstance(each, EntryBatch):
+                told = []
+                sealed.append((each, told))
+            for entry in each.entries if isinstance(each, EntryBatch) else (each,):
                 kind = type(entry.call)
                 if entry.policies not in stated:
                     stated.add(entry.policies)
@@ -156,11 +159,12 @@ class LogAppender:
                         self._policies[entry.policies] = entry
                     elif (known := self._policies.get(entry.policies)) is not None:
                         lines.append(sealer.seal(msgspec.structs.replace(known, run_id=ADMIN_RUN, at_us=entry.at_us)))
-                previous = sealer.previous
                 if (kind is RunStarted or kind is PoliciesRecorded) and entry.run_id not in runs:
-                    runs[entry.run_id] = RunPlace(file.part, file.bytes + sum(map(len, lines)), previous)
+                    runs[entry.run_id] = RunPlace(file.part, file.bytes + sum(map(len, lines)), sealer.previous)
+                previous = None if told is None else sealer.previous
                 lines.append(sealer.seal(entry))
-                sealed[-1].append((previous, lines[-1]))
+                if told is not None and previous is not None:
+                    told.append((previous, lines[-1]))
         try:
             file.write(b"".join(lines))
         except OSError:

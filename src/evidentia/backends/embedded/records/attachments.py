@@ -13,15 +13,13 @@ import msgspec
 
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import select_in
-from evidentia.backends.embedded.records.metadata_columns import record_of
+from evidentia.backends.embedded.records.document_list import RowFilter
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.ids import DocumentId, Sha256
 from evidentia.contracts.ports import LayoutCatalogue
-from evidentia.contracts.predicates import matches
 from evidentia.contracts.tables import OpenTable, TableCard, TableContent, TableId
 from evidentia.foundation.lru import LruCache, SharedLruCache
-from evidentia.policy.access import is_allowed
 from evidentia.provenance.layout_custody import decode_content, decode_layout, named_hashes
 
 if TYPE_CHECKING:
@@ -185,12 +183,13 @@ class _Listing:
 
     def media_type(self, image_hash: Sha256, scope: AccessScope | None) -> str | None:
         """Return what a visible document says an image is; None where none shows it. Live documents come first."""
-        places = self._images.get(image_hash, ())
-        return next((media_type for number, media_type in places if _shows(self._versions[number], scope)), None)
+        places, shown = self._images.get(image_hash, ()), RowFilter(scope)
+        return next((media_type for number, media_type in places if _shows(self._versions[number], shown)), None)
 
     def _visible_cards(self, scope: AccessScope | None) -> Iterator[TableCard]:
+        shown = RowFilter(scope)
         for version in self._versions:
-            if version.is_live and version.layout.tables and _shows(version, scope):
+            if version.is_live and version.layout.tables and _shows(version, shown):
                 yield from version.layout.tables
 
 
@@ -262,13 +261,7 @@ def _cells(content: TableContent) -> int:
     return len(content.rows) * (1 + len(content.columns))
 
 
-def _shows(version: LaidOutVersion, scope: AccessScope | None) -> bool:
-    """Tell whether a scope shows a version: by the rule it was stored under, and by the last one its document had."""
-    if scope is None:
-        return True
+def _shows(version: LaidOutVersion, shown: RowFilter) -> bool:
+    """Tell whether a version is shown: by the rule it was stored under, and by the last one its document had."""
     sides = {(version.metadata, version.rule), (version.last_metadata, version.last_rule)}
-    return all(
-        is_allowed(schema.decode_access(rule), scope)
-        and all(matches(each, record_of(version.document_id, metadata, rule)) for each in scope.rules)
-        for metadata, rule in sides
-    )
+    return all(shown.shows(version.document_id, metadata, rule) for metadata, rule in sides)

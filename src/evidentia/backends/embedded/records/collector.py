@@ -23,6 +23,7 @@ from evidentia.backends.embedded.records.database import (
     open_for_writing,
     storage_errors,
 )
+from evidentia.backends.embedded.records.schema import decode_commit
 from evidentia.backends.embedded.records.source_registry import forget_sources
 from evidentia.backends.embedded.stored_tables import remove_tables
 from evidentia.backends.embedded.vectors.hnsw import remove_graphs
@@ -92,15 +93,17 @@ class EmbeddedCollector(Collector):
             return _nothing_done(self._directory)
         bytes_before = _size_of(self._directory)
         parent, parent_hash, state = stored_head(database)
-        oldest = parent.oldest_readable if keep_versions is None else max(parent.oldest_readable, parent.sequence - keep_versions + 1)
+        oldest = parent.oldest_readable
+        if keep_versions is not None:
+            oldest = max(oldest, _last_change(database) - keep_versions + 1)
         new_segments: list[Path] = []
         new_vectors: list[Path] = []
         try:
             database.execute("BEGIN IMMEDIATE")
-            versions, chunks = (0, 0) if keep_versions is None else self._delete(database, oldest=oldest)
+            rows, chunks = (0, 0) if keep_versions is None else self._delete(database, oldest=oldest)
             replaced, new_segments = self._merge(database, has_lost=bool(chunks))
             compacted = vectors.run(oldest=None if keep_versions is None else oldest, written=new_vectors)
-            if not versions and not replaced and not compacted.is_changed and oldest == parent.oldest_readable:
+            if not rows and not replaced and not compacted.is_changed and oldest == parent.oldest_readable:
                 database.execute("ROLLBACK")
                 return _nothing_done(self._directory)
             seal(
@@ -127,12 +130,12 @@ class EmbeddedCollector(Collector):
             path.unlink(missing_ok=True)
         if keep_versions is not None:
             remove_tables(self._directory)  # they may name documents that are gone; the next search stores them again
-        if keep_versions is not None and (versions or compacted.is_changed):
+        if keep_versions is not None and (rows or compacted.is_changed):
             remove_graphs(self._directory)  # they may hold vectors of what is gone; the next search builds them again
         database.execute("PRAGMA incremental_vacuum").fetchall()
         checkpoint(database)
         return GcReport(
-            versions_removed=versions,
+            versions_removed=oldest - parent.oldest_readable,
             chunks_removed=chunks,
             segments_removed=len(replaced),
             bytes_before=bytes_before,
@@ -239,6 +242,20 @@ def _kept(database: sqlite3.Connection, segment: Segment) -> NDArray[np.bool_]:
 
 def _segment_sizes(database: sqlite3.Connection) -> dict[int, int]:
     return dict(database.execute("SELECT segment_key, chunk_count FROM segments"))
+
+
+def _last_change(database: sqlite3.Connection) -> int:
+    """Return the newest version that is not a collection's own: nobody wants to keep that one instead of another.
+
+    Only a collection raises the oldest version that can be read.
+    """
+    newest = (decode_commit(record) for (record,) in database.execute("SELECT record FROM commits ORDER BY sequence DESC"))
+    commit = next(newest)
+    for before in newest:
+        if before.oldest_readable == commit.oldest_readable:
+            break
+        commit = before
+    return commit.sequence
 
 
 def _nothing_done(directory: Path) -> GcReport:

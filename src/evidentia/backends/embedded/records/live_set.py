@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import numpy as np
 
 from evidentia.backends.embedded.records import schema
-from evidentia.backends.embedded.records.database import open_for_reading, select_in, storage_errors
+from evidentia.backends.embedded.records.database import select_in
 from evidentia.contracts.documents import KnownDocument
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_id_of
-from evidentia.contracts.sources import SourceCount
 from evidentia.provenance.corpus_hash import member_bytes, vector_member
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -148,25 +144,3 @@ class LiveChunks:
 def _mark(document_id: DocumentId, position: int, content_hash: bytes) -> tuple[str, str]:
     digest = Sha256(content_hash.hex())
     return chunk_id_of(document_id, position=position, content_hash=digest), digest
-
-
-# --- source counts ---
-# How much of each source is in a base, and how new the newest of it is.
-
-
-def source_counts(directory: Path) -> dict[SourceId, SourceCount]:
-    """Return what is live in the newest version, by source."""
-    with storage_errors(directory):
-        database = open_for_reading(directory)
-        try:
-            rows = database.execute(
-                "SELECT source_id, COUNT(*), MAX(json_extract(metadata, '$.updated_at')) FROM versions WHERE removed_seq IS NULL "
-                "GROUP BY source_id ORDER BY source_id"
-            ).fetchall()
-        finally:
-            database.close()
-    return {SourceId(source): SourceCount(count, None if newest is None else _moment(newest)) for source, count, newest in rows}
-
-
-def _moment(text: str) -> datetime:
-    return msgspec.convert(text, datetime, strict=False)

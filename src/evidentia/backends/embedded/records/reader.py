@@ -5,6 +5,7 @@ Each call sees the newest committed version; a reader never blocks the writer. T
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from itertools import chain
 from operator import attrgetter
 from threading import RLock
@@ -15,7 +16,8 @@ from msgspec import structs
 
 from evidentia.backends.embedded.records import attachments, schema
 from evidentia.backends.embedded.records.commit_log import EventLogReader, stored_head
-from evidentia.backends.embedded.records.database import open_for_reading, storage_errors
+from evidentia.backends.embedded.records.database import open_for_reading, select_in, storage_errors
+from evidentia.backends.embedded.records.document_list import list_documents
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_parts
 from evidentia.contracts.ports import BaseReader
@@ -32,11 +34,13 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import CommitSummary, StoredChunk
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.provenance import CommitRecord, ConsistencyProof, InclusionProof, IngestEvent
-    from evidentia.contracts.search import SearchHit
+    from evidentia.contracts.search import AccessScope, SearchHit
 
 
 _VERSION = "v.source_id, v.metadata, a.rule, v.removed_seq IS NULL, r.custody, r.text_hash, r.first_chunk, r.chunk_count"
 _FROM = "FROM versions v JOIN revisions r USING (revision_key) JOIN access_rules a USING (access_key) WHERE v.document_id = ?"
+_ACCESS = """SELECT v.document_id, a.rule FROM versions v JOIN access_rules a USING (access_key)
+    WHERE v.removed_seq IS NULL AND v.document_id IN (%s)"""
 _VersionRow = tuple[str, bytes, bytes, int, bytes, bytes, int, int]
 
 
@@ -75,15 +79,17 @@ class EmbeddedReader(BaseReader):
             version = self._database.execute(statement, (document_id,)).fetchone()
             return [] if version is None else list(self._chunks(document_id, version, first=0, count=version[-1]))
 
-    def documents(self) -> Iterator[tuple[DocumentId, AccessRule, int]]:
-        """Yield every live document with its access rule and its number of chunks, ordered by id."""
+    def documents(
+        self, *, scope: AccessScope | None = None, after: str = "", limit: int | None = None
+    ) -> Sequence[tuple[DocumentId, AccessRule, int]]:
+        """Return the first live documents after an id that a scope shows, ordered by id."""
+        with self._lock, storage_errors(self._directory), self._one_moment():
+            return list_documents(self._database, scope=scope, after=after, limit=limit)
+
+    def access_of(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, AccessRule]:
+        """Return the access rules of those of the documents that are live."""
         with self._lock, storage_errors(self._directory):
-            found = self._database.execute(
-                """SELECT v.document_id, a.rule, r.chunk_count FROM versions v JOIN revisions r USING (revision_key)
-                JOIN access_rules a USING (access_key) WHERE v.removed_seq IS NULL ORDER BY v.document_id"""
-            ).fetchall()
-        for document_id, rule, count in found:
-            yield DocumentId(document_id), schema.decode_access(rule), count
+            return {each: schema.decode_access(rule) for each, rule in select_in(self._database, _ACCESS, document_ids)}
 
     def holds(self, document_id: DocumentId) -> bool:
         """Tell whether a document is live."""
@@ -103,12 +109,8 @@ class EmbeddedReader(BaseReader):
 
     def laid_out(self) -> tuple[CommitRecord, list[LaidOutVersion]]:
         """Return every readable version of a document that has a layout, and the commit that was the newest then."""
-        with self._lock, storage_errors(self._directory):
-            self._database.execute("BEGIN")
-            try:
-                return stored_head(self._database)[0], attachments.laid_out_versions(self._database)
-            finally:
-                self._database.execute("COMMIT")
+        with self._lock, storage_errors(self._directory), self._one_moment():
+            return stored_head(self._database)[0], attachments.laid_out_versions(self._database)
 
     def close(self) -> None:
         """Give back what the reader holds."""
@@ -138,6 +140,15 @@ class EmbeddedReader(BaseReader):
         """Return the proof that the log of `first_size` events is a prefix of the log of `size`."""
         with self._lock, storage_errors(self._directory):
             return EventLogReader(self._database, size=size).consistency(first_size)
+
+    @contextmanager
+    def _one_moment(self) -> Iterator[None]:
+        """Have several statements see the same version."""
+        self._database.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._database.execute("COMMIT")
 
     def _chunks(self, document_id: DocumentId, version: _VersionRow, *, first: int, count: int) -> Iterator[StoredChunk]:
         source_id, metadata, rule, is_live, custody, text_hash, first_chunk, chunk_count = version

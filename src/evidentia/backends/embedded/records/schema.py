@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 APPLICATION_ID = 0x45564944  # "EVID", so that `file` and doctor know a base from any other SQLite file
 
 TABLES: dict[str, str] = {
@@ -88,6 +88,14 @@ ATTACHMENT_TABLES: dict[str, str] = {
 }
 """Since schema 4: layouts, and the images and cells that they name."""
 
+LIST_INDEXES: dict[str, str] = {
+    "live_versions": "CREATE INDEX live_versions ON versions (source_id, access_key, document_id, removed_seq) WHERE removed_seq IS NULL",
+    "ended_versions": "CREATE INDEX ended_versions ON versions (removed_seq) WHERE removed_seq IS NOT NULL",
+    "laid_out_versions": """CREATE INDEX laid_out_versions ON versions (document_id)
+    WHERE instr(metadata, CAST('"layout":"' AS BLOB)) > 0""",
+}
+"""Since schema 5: what lists and counts documents in time that follows the page or the change, not the base."""
+
 
 def create(database: sqlite3.Connection) -> None:
     """Make the tables of an empty base."""
@@ -133,6 +141,7 @@ MIGRATIONS: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = 
     1: (*VECTOR_TABLES.values(), *VECTOR_INDEXES.values()),
     2: (*SOURCE_TABLES.values(), _keep_known_sources, "DROP TABLE sources"),
     3: tuple(ATTACHMENT_TABLES.values()),
+    4: tuple(LIST_INDEXES.values()),
 }
 """What leads from a schema to the next, by the schema it starts from."""
 
@@ -160,6 +169,11 @@ def holds_attachments(database: sqlite3.Connection) -> bool:
     return schema_version(database) >= _ATTACHMENTS_SINCE
 
 
+def holds_list_indexes(database: sqlite3.Connection) -> bool:
+    """Tell whether a base has the indexes of lists; a reader may meet one that no writer has brought up to date."""
+    return schema_version(database) >= _LIST_INDEXES_SINCE
+
+
 def schema_faults(database: sqlite3.Connection) -> list[str]:
     """Return what differs between the tables of this base and the tables that its schema has."""
     stored = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
@@ -175,13 +189,15 @@ def schema_faults(database: sqlite3.Connection) -> list[str]:
 _VECTORS_SINCE = 2
 _SOURCE_HISTORY_SINCE = 3
 _ATTACHMENTS_SINCE = 4
+_LIST_INDEXES_SINCE = 5
 
 
 def _expected(version: int) -> dict[str, str]:
     vectors = VECTOR_TABLES | VECTOR_INDEXES if version >= _VECTORS_SINCE else {}
     sources = SOURCE_TABLES if version >= _SOURCE_HISTORY_SINCE else SOURCES_TABLE
     attachments = ATTACHMENT_TABLES if version >= _ATTACHMENTS_SINCE else {}
-    return TABLES | INDEXES | vectors | sources | attachments
+    lists = LIST_INDEXES if version >= _LIST_INDEXES_SINCE else {}
+    return TABLES | INDEXES | vectors | sources | attachments | lists
 
 
 # --- rows ---

@@ -7,24 +7,24 @@ there and by the last one it had. So what a caller may not see changes neither a
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
-from functools import lru_cache
+from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.backends.embedded.records import schema
-from evidentia.backends.embedded.records.database import open_for_reading, storage_errors
-from evidentia.backends.embedded.records.metadata_columns import record_of
+from evidentia.backends.embedded.records.database import open_for_searching, storage_errors
+from evidentia.backends.embedded.records.document_list import RowFilter, Tally, began_after, first_key_after
 from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, SourceId
 from evidentia.contracts.ports import VersionHistory
-from evidentia.contracts.predicates import matches
-from evidentia.policy.access import is_allowed
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from evidentia.backends.embedded.records.document_list import LiveCounts
     from evidentia.contracts.provenance import CommitRecord
     from evidentia.contracts.search import AccessScope
 
@@ -32,10 +32,12 @@ SHORTEST_BEGINNING: Final = 8
 """Digits of a hash that name a version."""
 _ROWS: Final = """SELECT v.document_id, v.source_id, v.revision_key, r.chunk_count, v.metadata, a.rule,
     v.added_seq, v.removed_seq, l.metadata, b.rule
-    FROM versions v JOIN revisions r USING (revision_key) JOIN access_rules a ON a.access_key = v.access_key
-    JOIN versions l ON l.version_key = (SELECT max(version_key) FROM versions o WHERE o.document_id = v.document_id)
-    JOIN access_rules b ON b.access_key = l.access_key
-    WHERE v.added_seq <= :newest AND (v.removed_seq IS NULL OR v.removed_seq > :oldest) ORDER BY v.document_id, v.version_key"""
+    FROM %s CROSS JOIN revisions r USING (revision_key) CROSS JOIN access_rules a ON a.access_key = v.access_key
+    CROSS JOIN versions l ON l.version_key = (SELECT max(version_key) FROM versions o WHERE o.document_id = v.document_id)
+    CROSS JOIN access_rules b ON b.access_key = l.access_key WHERE %s ORDER BY v.document_id, v.version_key"""
+_BEGAN: Final = _ROWS % ("versions v NOT INDEXED", "v.version_key >= :first AND v.added_seq <= :newest")
+_ENDED: Final = _ROWS % ("versions v", "v.removed_seq > :oldest AND v.added_seq <= :added")
+_FOREVER: Final = 1 << 62
 _CUT: Final = "SELECT position, content_hash FROM chunks WHERE revision_key = ? ORDER BY position"
 
 
@@ -61,29 +63,40 @@ class _VersionRow(NamedTuple):
 class EmbeddedHistory(VersionHistory):
     """Reads the history of one base; a scope of None sees everything. Thread safe: each call reads for itself, at one moment."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, live: LiveCounts) -> None:
         self._directory = directory
+        self._live = live
 
     def versions(self, *, limit: int, scope: AccessScope | None) -> list[VersionSummary]:
         """Return the newest versions, newest first."""
         with self._reading() as database:
-            return _summaries(database, _commits(database, limit=limit), scope)
+            newest = self._newest(database, scope)
+            commits = _commits(database, limit=limit)
+            kept = [commit.sequence for commit in commits if commit.sequence >= commits[0].oldest_readable]
+            counts = _counts(database, newest, kept, scope)
+            return [_summary(commit, counts.get(commit.sequence)) for commit in commits]
 
     def diff(self, older: int | str, newer: int | str, *, limit: int, scope: AccessScope | None) -> VersionDiff:
         """Return what differs between two versions that can be read, at most `limit` documents of each kind."""
         with self._reading() as database:
+            newest = self._newest(database, scope)
             commits = _commits(database)
             pair = [_named(commits, name) for name in (older, newer)]
             for commit in pair:
                 if commit.sequence < commits[0].oldest_readable:
                     raise VersionCollectedError(str(commit.sequence))
-            return _diff(database, pair, limit=limit, scope=scope)
+            counts = _counts(database, newest, [commit.sequence for commit in pair], scope)
+            return _diff(database, pair, counts, limit=limit, scope=scope)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with storage_errors(self._directory), closing(open_for_reading(self._directory)) as database:
+        with storage_errors(self._directory), closing(open_for_searching(self._directory)) as database:
             database.execute("BEGIN")
             yield database
+
+    def _newest(self, database: sqlite3.Connection, scope: AccessScope | None) -> Tally:
+        """Return what the newest version shows."""
+        return reduce(Tally.plus, self._live.tallies(database, scope, is_detailed=True).values(), Tally())
 
 
 def _commits(database: sqlite3.Connection, *, limit: int = -1) -> list[CommitRecord]:
@@ -111,23 +124,33 @@ def _hashes(commit: CommitRecord) -> tuple[str, str]:
     return commit.corpus_version, commit.evidence_state
 
 
-def _summaries(database: sqlite3.Connection, commits: Sequence[CommitRecord], scope: AccessScope | None) -> list[VersionSummary]:
-    """Count what versions show in one pass: a row adds to the version that brought it and takes away from the one that ended it."""
-    head = commits[0]
-    oldest = max(head.oldest_readable, commits[-1].sequence)
+def _counts(database: sqlite3.Connection, newest: Tally, sequences: Sequence[int], scope: AccessScope | None) -> dict[int, tuple[int, int]]:
+    """Count what versions show, documents and chunks, going back from the newest by what began and ended since."""
+    oldest = min(sequences, default=0)
+    documents, chunks = newest.documents, newest.chunks
     steps: dict[int, tuple[int, int]] = {}
-    for row in _visible(database, scope, oldest=oldest, newest=head.sequence):
-        for sequence, sign in ((max(row.added, oldest), 1), (row.removed, -1)):
-            if sequence is not None:
-                documents, chunks = steps.get(sequence, (0, 0))
-                steps[sequence] = documents + sign, chunks + sign * row.chunk_count
+
+    def step(sequence: int, more_documents: int, more_chunks: int) -> None:
+        before = steps.get(sequence, (0, 0))
+        steps[sequence] = before[0] + more_documents, before[1] + more_chunks
+
+    for added, tally in began_after(database, scope, oldest).items():
+        documents, chunks = documents - tally.documents, chunks - tally.chunks
+        step(added, tally.documents, tally.chunks)
+    for row in _visible(database, scope, _ENDED, {"oldest": oldest, "added": _FOREVER}):
+        if row.added <= oldest:
+            documents, chunks = documents + 1, chunks + row.chunk_count
+        else:
+            step(row.added, 1, row.chunk_count)
+        step(row.removed or 0, -1, -row.chunk_count)
     counts: dict[int, tuple[int, int]] = {}
-    documents = chunks = 0
-    for sequence in range(oldest, head.sequence + 1):
-        more_documents, more_chunks = steps.get(sequence, (0, 0))
-        documents, chunks = documents + more_documents, chunks + more_chunks
+    changed = sorted(steps)
+    for sequence in sorted(sequences):
+        while changed and changed[0] <= sequence:
+            more_documents, more_chunks = steps[changed.pop(0)]
+            documents, chunks = documents + more_documents, chunks + more_chunks
         counts[sequence] = documents, chunks
-    return [_summary(commit, counts.get(commit.sequence)) for commit in commits]
+    return counts
 
 
 def _summary(commit: CommitRecord, counts: tuple[int, int] | None) -> VersionSummary:
@@ -142,18 +165,25 @@ def _summary(commit: CommitRecord, counts: tuple[int, int] | None) -> VersionSum
     )
 
 
-def _diff(database: sqlite3.Connection, pair: Sequence[CommitRecord], *, limit: int, scope: AccessScope | None) -> VersionDiff:
+def _diff(
+    database: sqlite3.Connection,
+    pair: Sequence[CommitRecord],
+    counts: Mapping[int, tuple[int, int]],
+    *,
+    limit: int,
+    scope: AccessScope | None,
+) -> VersionDiff:
     ends = [commit.sequence for commit in pair]
+    oldest, newest = min(ends), max(ends)
     sides: tuple[dict[DocumentId, _VersionRow], dict[DocumentId, _VersionRow]] = ({}, {})
-    counts = [[0, 0], [0, 0]]
-    for row in _visible(database, scope, oldest=min(ends), newest=max(ends)):
-        for side, count, sequence in zip(sides, counts, ends, strict=True):
-            if row.is_in(sequence):
+    # What is in both versions is the same row, so that only what began or ended between them is read.
+    began = _visible(database, scope, _BEGAN, {"first": first_key_after(database, oldest), "newest": newest})
+    for row in chain(began, _visible(database, scope, _ENDED, {"oldest": oldest, "added": oldest})):
+        for side, sequence in zip(sides, ends, strict=True):
+            if row.is_in(sequence) and not all(map(row.is_in, ends)):
                 side[row.document_id] = row
-                count[0] += 1
-                count[1] += row.chunk_count
     old, new = sides
-    both = [document_id for document_id in sorted(new) if document_id in old and old[document_id] is not new[document_id]]
+    both = [document_id for document_id in sorted(new) if document_id in old]
 
     def differing(is_other: Callable[[_VersionRow, _VersionRow], bool]) -> ChangedDocuments:
         return _listed([each for each in both if is_other(old[each], new[each])], new, limit=limit)
@@ -167,7 +197,7 @@ def _diff(database: sqlite3.Connection, pair: Sequence[CommitRecord], *, limit: 
     }
     is_cut = any(each.total > len(each.documents) for each in lists.values())
     note = f"only the first {limit} documents of each kind are listed; the totals are whole" if is_cut else ""
-    older, newer = (_summary(commit, (count[0], count[1])) for commit, count in zip(pair, counts, strict=True))
+    older, newer = (_summary(commit, counts[commit.sequence]) for commit in pair)
     return VersionDiff(older=older, newer=newer, note=note, **lists)
 
 
@@ -183,19 +213,10 @@ def _listed(document_ids: Sequence[DocumentId], side: Mapping[DocumentId, _Versi
     return ChangedDocuments(total=len(document_ids), documents=first)
 
 
-def _visible(database: sqlite3.Connection, scope: AccessScope | None, *, oldest: int, newest: int) -> Iterator[_VersionRow]:
-    """Yield every version of a document that is in one of these versions and that a scope shows."""
-
-    @lru_cache(maxsize=4_096)
-    def is_admitted(rule: bytes) -> bool:
-        return scope is None or is_allowed(schema.decode_access(rule), scope)
-
-    def shows(document_id: DocumentId, metadata: bytes, rule: bytes) -> bool:
-        if scope is None or not is_admitted(rule):
-            return scope is None
-        return all(matches(each, record_of(document_id, metadata, rule)) for each in scope.rules)
-
-    for found in database.execute(_ROWS, {"oldest": oldest, "newest": newest}):
+def _visible(database: sqlite3.Connection, scope: AccessScope | None, statement: str, values: Mapping[str, int]) -> Iterator[_VersionRow]:
+    """Yield the versions of documents that a statement finds and that a scope shows."""
+    shown = RowFilter(scope)
+    for found in database.execute(statement, values):
         row = _VersionRow(*found)
-        if shows(row.document_id, row.metadata, row.rule) and shows(row.document_id, row.last_metadata, row.last_rule):
+        if shown.shows(row.document_id, row.metadata, row.rule) and shown.shows(row.document_id, row.last_metadata, row.last_rule):
             yield row

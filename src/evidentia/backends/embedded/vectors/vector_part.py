@@ -89,6 +89,11 @@ class VectorPart:
         self._seen: WeakKeyDictionary[View, SeenRows] = WeakKeyDictionary()
         self._lock = threading.RLock()
 
+    @property
+    def is_exact(self) -> bool:
+        """Tell whether the nearest are always found by comparing all of them."""
+        return self._source is None
+
     def prepare(self, views: Iterable[View]) -> None:
         """Lay out what the first searches through these views would have to."""
         _ = self._rows, self._row_of

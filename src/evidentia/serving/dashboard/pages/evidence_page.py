@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.vocabulary import BreakerState
@@ -11,19 +10,16 @@ from evidentia.serving.dashboard.dashboard_app import DashboardApp, NavEntry, Pa
 from evidentia.serving.operations.api_errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from evidentia.contracts.sources import FreshnessReport, SourceHealth, SourceStatus
-    from evidentia.serving.identity.admission import Identity
 
 
 NAV: Final = NavEntry("evidence", "Evidence", "/dashboard/evidence", "list_sources")
 PAGE: Final = 50
-MAX_COUNTED: Final = 500
-"""Documents that are counted by source; of a base that has more, sources are shown without."""
 MAX_VERSIONS: Final = 50
 MAX_DIFFERENT: Final = 200
 TABS: Final = (
@@ -55,8 +51,7 @@ async def show_sources(app: DashboardApp, request: Request) -> Response:
     identity = app.signed_in(request).identity
     statuses = await app.call(identity, "list_sources")
     reports = await app.call(identity, "list_freshness")
-    counts = await _counted(app, identity)
-    return app.render(request, "evidence/sources.html", tabs=TABS, sources=view_sources(statuses.sources, reports.sources, counts))
+    return app.render(request, "evidence/sources.html", tabs=TABS, sources=view_sources(statuses.sources, reports.sources))
 
 
 async def show_documents(app: DashboardApp, request: Request) -> Response:
@@ -100,14 +95,6 @@ async def show_versions(app: DashboardApp, request: Request) -> Response:
     )
 
 
-async def _counted(app: DashboardApp, identity: Identity) -> Mapping[str, int] | None:
-    """Return how many documents the asker may see of each source; None for bases with too many to list here."""
-    page = await app.call(identity, "list_documents", limit=MAX_COUNTED)
-    if page.next_cursor is not None:
-        return None
-    return Counter(each.document_id.partition(":")[0] for each in page.documents)
-
-
 # Sources as their page shows them: how they are, how soon they answer, and how old their data is beside what they promise.
 
 AGE_WIDTH: Final = 100
@@ -125,28 +112,18 @@ class SourceView(NamedTuple):
     """How much of what it promises its age uses up, at most all of it; None when one of the two is not known."""
     verdict: str
     verdict_kind: str
-    documents: int | None
-    """How many of its documents the asker may see, where they were counted."""
 
 
-def view_sources(
-    statuses: Iterable[SourceStatus], reports: Iterable[FreshnessReport], counts: Mapping[str, int] | None
-) -> list[SourceView]:
+def view_sources(statuses: Iterable[SourceStatus], reports: Iterable[FreshnessReport]) -> list[SourceView]:
     """Return every source with its freshness, by id."""
     fresh = {report.source_id: report for report in reports}
-    return [_view(status, fresh.get(status.descriptor.source_id), counts) for status in statuses]
+    return [_view(status, fresh.get(status.descriptor.source_id)) for status in statuses]
 
 
-def _view(status: SourceStatus, report: FreshnessReport | None, counts: Mapping[str, int] | None) -> SourceView:
+def _view(status: SourceStatus, report: FreshnessReport | None) -> SourceView:
     state, kind = _state(status)
     verdict, verdict_kind = _verdict(report)
-    return SourceView(status, report, state, kind, _age_width(report), verdict, verdict_kind, _documents(status, counts))
-
-
-def _documents(status: SourceStatus, counts: Mapping[str, int] | None) -> int | None:
-    if counts is None or not status.descriptor.is_own:
-        return status.documents
-    return counts.get(status.descriptor.source_id, 0)
+    return SourceView(status, report, state, kind, _age_width(report), verdict, verdict_kind)
 
 
 def _state(status: SourceStatus) -> tuple[str, str]:

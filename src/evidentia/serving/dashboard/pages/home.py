@@ -60,19 +60,22 @@ MAX_SHOWN: Final = 8
 MAX_KEPT: Final = 200
 FRESH_NS: Final = 900_000_000
 """For how long what was read serves everybody who may see the same."""
-PAGE: Final = 500
 
 
 class Overview(NamedTuple):
     """What one person sees at a glance."""
 
     head: CommitSummary
-    documents: int
     sources: tuple[SourceStatus, ...]
     events: tuple[GovernanceEvent, ...]
     """Of the last hour, newest first."""
     traces: tuple[RequestTrace, ...] | None
     """Of the last hour, newest first; None for those who may not see requests."""
+
+    @property
+    def documents(self) -> int:
+        """Return how many documents they may see."""
+        return sum(each.documents or 0 for each in self.sources)
 
     @property
     def troubled(self) -> int:
@@ -106,8 +109,6 @@ class OverviewReader:
 
     def __init__(self) -> None:
         self._kept: LruCache[tuple[str, bytes], tuple[int, asyncio.Task[Any]]] = LruCache(MAX_KEPT)  # Any: each part has its own type
-        self._documents: LruCache[bytes, tuple[int, int]] = LruCache(MAX_KEPT)
-        """How many there are, by who asks, with the version that was counted."""
 
     async def see(self, app: DashboardApp, identity: Identity) -> Overview:
         """Return what somebody sees now."""
@@ -118,7 +119,7 @@ class OverviewReader:
             traces = await self._once(app, ("traces", b""), lambda: _traces(app, identity))
         events = await self._once(app, ("events", tenant), lambda: app.poll(identity, "list_events", minutes=MINUTES, limit=MAX_COUNTED))
         sources = await self._once(app, ("sources", who), lambda: app.poll(identity, "list_sources"))
-        return Overview(head, await self._count(app, identity, who, head.sequence), sources.sources, events.events, traces)
+        return Overview(head, sources.sources, events.events, traces)
 
     async def _once(self, app: DashboardApp, key: tuple[str, bytes], read: Callable[[], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - what is read
         now_ns = app.context.parts.clock.elapsed_ns()
@@ -129,27 +130,9 @@ class OverviewReader:
         # Shielded: one of several who wait for the same part may go away, and the others still need it.
         return await asyncio.shield(kept[1])
 
-    async def _count(self, app: DashboardApp, identity: Identity, key: bytes, sequence: int) -> int:
-        """Return how many documents somebody may see; they are counted again only when the version has changed."""
-        known = self._documents.get(key)
-        if known is None or known[0] != sequence:
-            known = (sequence, await _documents(app, identity))
-            self._documents.put(key, known)
-        return known[1]
-
 
 async def _traces(app: DashboardApp, identity: Identity) -> tuple[RequestTrace, ...]:
     """Return the requests of the last hour, newest first."""
     since = app.context.parts.clock.now() - timedelta(minutes=MINUTES)
     found = await app.poll(identity, "list_traces", limit=MAX_COUNTED)
     return tuple(each for each in found.traces if each.started_at >= since)
-
-
-async def _documents(app: DashboardApp, identity: Identity) -> int:
-    total, cursor = 0, None
-    while True:
-        page = await app.poll(identity, "list_documents", limit=PAGE, cursor=cursor)
-        total += len(page.documents)
-        cursor = page.next_cursor
-        if cursor is None:
-            return total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 from starlette.responses import Response
@@ -65,11 +65,19 @@ async def search(app: DashboardApp, request: Request) -> Response:
         status=status,
         search_form=form,
         answer=answer,
+        wait_longer=_longer(request.query_params, form),
         fault=fault,
         problems=problems,
         modes=[(each, each.capitalize()) for each in RetrievalMode.words()],
         governances=[(each, each.capitalize()) for each in GovernanceMode.words()],
     )
+
+
+def _longer(params: QueryParams, form: SearchForm) -> str:
+    """Return the address of the same question with more time."""
+    asked = int(form.deadline_ms) if form.deadline_ms.isdecimal() and len(form.deadline_ms) <= _MAX_NUMBER_LENGTH else DEADLINE_MS
+    given = [(name, value) for name, value in params.multi_items() if name != "deadline_ms"]
+    return f"{NAV.path}?{urlencode([*given, ('deadline_ms', str(_LONGER * asked))])}"
 
 
 async def export(app: DashboardApp, request: Request) -> Response:
@@ -149,6 +157,8 @@ async def _alternatives(app: DashboardApp, identity: Identity, form: SearchForm,
 FACETS: Final = ("source_id", "authority_tier", "content_type", "classification", "language", "tags")
 """What the checkboxes beside an answer are about."""
 DEADLINE_MS: Final = 2_000
+_LONGER: Final = 5
+"""How many times as long a search may take that is asked again because it did not finish."""
 LIMIT: Final = 10
 MAX_LENGTH: Final = 10_000
 _MAX_NUMBER_LENGTH: Final = 10

@@ -16,7 +16,7 @@ from evidentia.contracts.retrieval import ExternalCandidate
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.query.lexical import lexical_query
-from evidentia.ranking.reused_candidates import order_for, scores_for
+from evidentia.ranking.external_scores import order_for, scores_for
 from evidentia.testing.determinism import START
 from evidentia.text.tokens import Tokeniser
 

@@ -1,7 +1,8 @@
-"""The order of candidates that were found for another question: BM25 among themselves, for the question at hand.
+"""What the words of a question say of candidates from outside the base: BM25, as of the base's own.
 
-What a source said to "how to enable it" is, in that order, the wrong answer to "how to disable it"; so nothing of the order in which
-it came is used. Statistics are those of the candidates alone, and no others are known: they come from outside the base.
+Candidates that were found for another question are ordered by it alone: what a source said to "how to enable it" is, in that order, the
+wrong answer to "how to disable it". All others are scored so that what has nothing to do with the question cannot rank by its source's
+word. Statistics are those of what the caller may see in the base, else those of the candidates alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evidentia.text.weights import DEFAULT_B_MILLI, DEFAULT_K1_MILLI, LARGEST_LENGTH, Bm25, idf_fixed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from evidentia.contracts.retrieval import ExternalCandidate
     from evidentia.contracts.search import LexicalQuery
@@ -25,6 +26,14 @@ _ADDED_BITS: Final = 8
 class _Passage(NamedTuple):
     frequencies: Counter[str]
     length: int
+
+
+class OwnStatistics(NamedTuple):
+    """What the base knows of the caller's own chunks: how many there are, how many hold a term, and how long those at hand are."""
+
+    documents: int
+    containing: Callable[[str], int]
+    lengths: Sequence[int]
 
 
 def order_for(
@@ -48,8 +57,9 @@ def scores_for(
     tokeniser: Tokeniser,
     k1_milli: int = DEFAULT_K1_MILLI,
     b_milli: int = DEFAULT_B_MILLI,
+    own: OwnStatistics | None = None,
 ) -> tuple[int, ...]:
-    """Return each candidate's BM25 among the candidates, at 2^-16 and from 0; 0 only for one that holds none of the terms.
+    """Return each candidate's BM25 by the caller's own statistics, at 2^-16 and from 0; 0 only for one that holds none of the terms.
 
     Title and content count alike. A term counts as often as it was asked for, an added one its weight.
     """
@@ -57,11 +67,18 @@ def scores_for(
         return ()
     weights = _weights(query)
     passages = [_passage(candidate, terms=weights, tokeniser=tokeniser) for candidate in candidates]
-    setting = Bm25.of(total_length=sum(passage.length for passage in passages), documents=len(passages), k1_milli=k1_milli, b_milli=b_milli)
+    lengths = own.lengths if own and own.lengths else [passage.length for passage in passages]
+    setting = Bm25.of(total_length=sum(lengths), documents=len(lengths), k1_milli=k1_milli, b_milli=b_milli)
     totals = [0] * len(passages)
     for term, weight in weights.items():
         holders = [index for index, passage in enumerate(passages) if term in passage.frequencies]
-        idf = idf_fixed("lucene", documents=len(passages), containing=len(holders))
+        if not holders:
+            continue
+        if own and own.documents:
+            # Like one that is in a single chunk: were it rarer, the words that only a stranger has would outweigh all others.
+            idf = idf_fixed("lucene", documents=own.documents, containing=max(1, own.containing(term)))
+        else:
+            idf = idf_fixed("lucene", documents=len(passages), containing=len(holders))
         for index in holders:
             passage = passages[index]
             impact = setting.impact(passage.frequencies[term], passage.length, idf=idf)

@@ -1,0 +1,64 @@
+"""What is wrong with the shape of a message, in words: where a value has no place, and what would have one.
+
+msgspec finds the fault; here it is only put into words, and a word that is not in its vocabulary comes with those that are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from msgspec import inspect
+
+_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[[^\]]*\]")
+_NO_WORD: Final = "Invalid enum value "
+_NO_TIME: Final = "Invalid RFC3339 encoded datetime"
+
+
+class ShapeFault(NamedTuple):
+    """Where in a message something has no place, as `a.b[0]` and empty for the whole, and why."""
+
+    place: str
+    problem: str
+
+
+def shape_fault(error: Exception, kind: object) -> ShapeFault:
+    """Return what msgspec found wrong with a value that was to become a message of this kind."""
+    problem, _, at = str(error).partition(" - at `")
+    place = at.removeprefix("key` in `").removesuffix("`").removeprefix("$")
+    if problem.startswith(_NO_WORD):
+        from msgspec.inspect import type_info
+
+        words = dict.fromkeys(_words(type_info(kind), [found[1] or "" for found in _STEP.finditer(place)]))
+        if words:
+            problem = f"{problem.removeprefix(_NO_WORD)} is not one of {', '.join(words)}"
+    elif problem == _NO_TIME:
+        problem = "it is not a time such as 2026-01-31T12:00:00Z"
+    return ShapeFault(place.lstrip("."), f"{problem[:1].lower()}{problem[1:]}")
+
+
+def _words(kind: inspect.Type, steps: list[str]) -> Iterator[str]:
+    """Yield the words that may stand where the steps lead; a step is the name of a field, or empty for a member of a collection."""
+    from msgspec import inspect
+
+    if isinstance(kind, inspect.UnionType):
+        for each in kind.types:
+            yield from _words(each, steps)
+    elif isinstance(kind, inspect.Metadata):
+        yield from _words(kind.type, steps)
+    elif not steps:
+        if isinstance(kind, inspect.EnumType):
+            yield from (str(member.value) for member in kind.cls)
+        elif isinstance(kind, inspect.LiteralType):
+            yield from map(str, kind.values)
+    elif isinstance(kind, inspect.StructType):
+        for field in kind.fields:
+            if field.encode_name == steps[0]:
+                yield from _words(field.type, steps[1:])
+    elif isinstance(kind, inspect.DictType):
+        yield from _words(kind.value_type, steps[1:])
+    elif isinstance(kind, inspect.VarTupleType | inspect.ListType | inspect.SetType | inspect.FrozenSetType):
+        yield from _words(kind.item_type, steps[1:])
