@@ -9,7 +9,7 @@ BESIDE := $(VENV)/integrations
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := test
-.PHONY: beside demo test test-full test-integrations test-mcp test-browser test-wheel screenshots check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-filters bench-understanding bench-deadline bench-faults bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving traces fit docs clean
+.PHONY: beside demo test test-full test-integrations test-mcp test-browser test-wheel screenshots check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-filters bench-understanding bench-deadline bench-faults bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving bench-growth traces fit docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -62,7 +62,7 @@ check: $(STAMP)
 small: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-bench: bench-ingest bench-lexical bench-quality bench-dense bench-filters bench-understanding bench-hybrid bench-federation bench-deadline bench-faults bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving
+bench: bench-ingest bench-lexical bench-quality bench-dense bench-filters bench-understanding bench-hybrid bench-federation bench-deadline bench-faults bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving bench-growth
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
@@ -111,6 +111,9 @@ bench-protocol: $(STAMP)
 
 bench-serving: $(STAMP)
 	$(BIN)/python benchmarks/serving.py
+
+bench-growth: $(STAMP)
+	$(BIN)/python benchmarks/growth.py
 
 traces: $(STAMP)
 	EVIDENTIA_TRACES=100000 $(BIN)/python -m pytest -n 2 tests/governance/test_governance_oracle.py tests/governance/test_governance_over_http.py

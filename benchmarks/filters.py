@@ -16,16 +16,21 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from evidentia.backends.embedded.lexical.filter_choice import MEASURED, POST_FILTER, PRE_FILTER, FilterCosts, Narrowing
-from evidentia.backends.embedded.lexical.view import View
-from evidentia.backends.embedded.records.document_table import CodedLengths, MetadataColumn
+from evidentia.backends.embedded.lexical.view import ShownPlaces, View, kept_postings
+from evidentia.backends.embedded.records.document_table import CodedLengths
+from evidentia.backends.embedded.records.growing_array import GrowingArray
+from evidentia.backends.embedded.records.metadata_columns import MetadataColumn
+from evidentia.contracts.access import local_owner
 from evidentia.contracts.predicates import Compare
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.settings import SearchSettings
+from evidentia.policy.access import access_scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,8 +72,8 @@ class SyntheticColumns:
         few[few == len(shares) - 1] += draw.integers(0, FEW - len(shares), size=DOCUMENTS).astype(np.int32)[few == len(shares) - 1]
         many = draw.permutation(DOCUMENTS).astype(np.int32)
         self._columns = {
-            "title": MetadataColumn(many, [f"{number:06}" for number in range(DOCUMENTS)]),
-            "language": MetadataColumn(few, [f"{number:06}" for number in range(FEW)]),
+            "title": MetadataColumn(GrowingArray(many), [f"{number:06}" for number in range(DOCUMENTS)]),
+            "language": MetadataColumn(GrowingArray(few), [f"{number:06}" for number in range(FEW)]),
         }
 
     def column(self, field: str) -> MetadataColumn:
@@ -150,14 +155,14 @@ def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure every case and write the table down."""
-    lengths = np.full(DOCUMENTS, 100, dtype=np.int32)
+    lengths, everything = np.full(DOCUMENTS, 100, dtype=np.int32), np.ones(DOCUMENTS, dtype=np.bool_)
+    scope = access_scope(local_owner(), acl_scope=None, rules=())
     view = View(
         SyntheticTerms(),  # type: ignore[arg-type]  # as far as a search without phrases asks it
-        allowed=np.ones(DOCUMENTS, dtype=np.bool_),
-        document_of=np.arange(DOCUMENTS, dtype=np.int32),
-        lengths=lengths,
-        coded_lengths=CodedLengths.of(lengths),
+        shown=ShownPlaces(scope, everything, everything, int(lengths.sum())),
+        table=SimpleNamespace(lengths=lengths, coded_lengths=CodedLengths.of(lengths)),  # type: ignore[arg-type]  # as far as a view asks it
         search=SearchSettings(),
+        kept=kept_postings(),
     )
     columns = SyntheticColumns()
     shares = range(len(SHARES))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from evidentia.backends.embedded.records.document_table import EXTRA_PREFIX, MetadataColumns, record_of
+from evidentia.backends.embedded.records.metadata_columns import EXTRA_PREFIX, MetadataColumns, record_of
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.ids import SourceId, TenantId
@@ -45,6 +45,6 @@ def test_what_no_document_has_is_missing_from_a_record() -> None:
     ("field", "value"), [("title", "Keys"), ("tags", ("a", "b")), ("extra.team", "red"), ("extra.none", None), ("colour", None)]
 )
 def test_a_column_holds_the_value_of_each_document(field: str, value: object) -> None:
-    column = MetadataColumns(lambda: [RECORD, RECORD]).column(field)
+    column = MetadataColumns(lambda: [[RECORD, RECORD]]).column(field)
 
     assert ([0, 0], [value]) == (column.codes.tolist(), column.values)

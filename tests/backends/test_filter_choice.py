@@ -11,7 +11,7 @@ from test_search import FACETS, OWNER, READER, Reference, _document, _narrowing,
 from test_vectors import make_base, question
 
 from evidentia.backends.embedded.lexical.filter_choice import MEASURED, POST_FILTER, PRE_FILTER, Narrowing
-from evidentia.backends.embedded.records.document_table import MetadataColumns
+from evidentia.backends.embedded.records.metadata_columns import MetadataColumn, MetadataColumns
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicates import matches
 from evidentia.contracts.settings import SearchSettings
@@ -60,7 +60,8 @@ def test_either_way_gives_the_same_result_and_the_one_of_the_reference(tmp_path:
 
 def _narrowing_over(records: Sequence[Mapping[str, object]], text: str, *, costs: FilterCosts = MEASURED) -> Narrowing:
     places = np.arange(len(records), dtype=np.int32)
-    return Narrowing(parse(text), columns=MetadataColumns(lambda: records), document_of=places, documents=len(records), costs=costs)
+    columns = MetadataColumns(lambda: (), {field: MetadataColumn.of([record.get(field) for record in records]) for field in records[0]})
+    return Narrowing(parse(text), columns=columns, document_of=places, documents=len(records), costs=costs)
 
 
 MANY = [{"title": f"page {number}", "language": "en" if number % 100 else "de", "source_id": "s"} for number in range(20_000)]

@@ -324,7 +324,7 @@ class Engine:
             plan=plan or EVERY_SOURCE,
         )
         log.degrade(UNSEARCHED)
-        fitted, governed = Fitted(fragments=(), withheld=(), tokens_used=0), Governed(())
+        fitted, governed = Fitted(fragments=()), Governed(())
         response = self._sealed(question, NO_CANDIDATES, NONE_ADMITTED, fitted, governed, conflicts=(), log=log)
         return Answered(question, NO_CANDIDATES, [], [], governed, response)
 

@@ -1970,6 +1970,10 @@ def read_retrieval_context(it: types_pb2.RetrievalContext) -> Fields:
         fields["final_rank"] = final_rank_
     if (encoder_ := it.encoder) or it.HasField("encoder"):
         fields["encoder"] = encoder_
+    if (relevance_signal_ := it.relevance_signal) or it.HasField("relevance_signal"):
+        fields["relevance_signal"] = relevance_signal_
+    if it.HasField("leg_ranks"):
+        fields["leg_ranks"] = read_integer_map(it.leg_ranks)
     return fields
 
 
@@ -3783,7 +3787,7 @@ def read_retrieve_request(it: evidence_service_pb2.RetrieveRequest) -> Fields:
         fields["mode"] = RETRIEVAL_MODE_WORDS[mode_]
     if (fusion_ := it.fusion):
         fields["fusion"] = FUSION_METHOD_WORDS[fusion_]
-    if (limit_ := it.limit) != 10 and (limit_ or it.HasField("limit")):
+    if (limit_ := it.limit) or it.HasField("limit"):
         fields["limit"] = limit_
     if (cost_budget_micros_ := it.cost_budget_micros) or it.HasField("cost_budget_micros"):
         fields["cost_budget_micros"] = cost_budget_micros_
@@ -3856,7 +3860,7 @@ def read_retrieve_stream_request(it: evidence_service_pb2.RetrieveStreamRequest)
         fields["mode"] = RETRIEVAL_MODE_WORDS[mode_]
     if (fusion_ := it.fusion):
         fields["fusion"] = FUSION_METHOD_WORDS[fusion_]
-    if (limit_ := it.limit) != 10 and (limit_ or it.HasField("limit")):
+    if (limit_ := it.limit) or it.HasField("limit"):
         fields["limit"] = limit_
     if (cost_budget_micros_ := it.cost_budget_micros) or it.HasField("cost_budget_micros"):
         fields["cost_budget_micros"] = cost_budget_micros_

@@ -1376,6 +1376,8 @@ def write_retrieval_context(it: RetrievalContext) -> Fields:
         "fusion_method": None if (fusion_method_ := it.fusion_method) is None else FUSION_METHOD_NUMBERS[fusion_method_],
         "final_rank": it.final_rank,
         "encoder": it.encoder,
+        "relevance_signal": it.relevance_signal,
+        "leg_ranks": None if (leg_ranks_ := it.leg_ranks) is None else write_integer_map(leg_ranks_),
     }
 
 

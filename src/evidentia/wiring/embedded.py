@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,7 @@ from evidentia.wiring.system import SystemClock, SystemEntropy
 from evidentia.wiring.telemetry_sinks import TraceHub, sinks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
     from pathlib import Path
 
     from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
@@ -357,6 +357,7 @@ class EmbeddedComponents:
             entropy=self._entropy,
             language=self.settings.text.language,
             wait_ms=self.settings.storage.writer_wait_ms,
+            on_close=self._catch_up,
         )
 
     def rotate_key(self) -> SigningKey:
@@ -364,11 +365,22 @@ class EmbeddedComponents:
         with closing(self.writer()) as writer:
             return writer.rotate_key()
 
+    def _catch_up(self) -> None:
+        """Make what was written ready to be searched before the writer says that it is done: the next request of this process sees it."""
+        if self._index is not None:
+            self._index.catch_up()
+
     def vectors(self) -> EmbeddedVectors:
         """Return what gives chunks their vectors; whoever asks for it closes it."""
         from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
 
         return EmbeddedVectors(self.directory, clock=self.clock, entropy=self._entropy, wait_ms=self.settings.storage.writer_wait_ms)
+
+    @contextmanager
+    def _open_vectors(self) -> Iterator[EmbeddedVectors]:
+        with closing(self.vectors()) as store:
+            yield store
+        self._catch_up()
 
     @property
     def encoder(self) -> Encoder | None:
@@ -417,7 +429,7 @@ class EmbeddedComponents:
             counts=self.counts,
             writer=self.writer,
             rotate_key=self.rotate_key,
-            vectors=lambda: closing(self.vectors()),
+            vectors=self._open_vectors,
             archive=lambda: closing(self.archive()),
             collector=self.collector,
             back_up=self.back_up,

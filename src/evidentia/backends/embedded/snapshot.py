@@ -1,7 +1,7 @@
 """One version of an embedded base, held open for searching.
 
-Loading lists the documents that the version shows; masks, columns and postings are made when first asked for. The
-memory maps outlive a collection that deletes their files.
+What does not depend on who asks stands in `version_tables`; masks and postings are made when first asked for, or ahead for everybody
+who asked the version before. The memory maps outlive a collection that deletes their files.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ import msgspec
 import numpy as np
 
 from evidentia.backends.embedded.lexical.filter_choice import MEASURED, FilterCosts, Narrowing
-from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon, TermDictionary
-from evidentia.backends.embedded.lexical.view import Matches, View
+from evidentia.backends.embedded.lexical.view import Matches, ShownPlaces, View, kept_postings
 from evidentia.backends.embedded.records import attachments, schema
 from evidentia.backends.embedded.records.commit_log import EventLogReader
-from evidentia.backends.embedded.records.document_table import DocumentTable, MetadataColumns, SignalTable
+from evidentia.backends.embedded.records.document_table import touched_documents
 from evidentia.backends.embedded.records.reader import FragmentReader
 from evidentia.backends.embedded.records.source_registry import descriptors_at
 from evidentia.backends.embedded.vectors.hnsw import GraphFolder, GraphSource, RowRules
@@ -30,8 +29,8 @@ from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.evidence import TermScore
 from evidentia.contracts.ports import SearchableSnapshot, SupportsLayouts
+from evidentia.contracts.predicates import matches
 from evidentia.contracts.search import ChunkStanding, DenseHits, LegScores, LexicalHits, SearchHit, SnapshotVersion
-from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.foundation.lru import LruCache
 from evidentia.policy.access import is_allowed
 
@@ -42,17 +41,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evidentia.backends.embedded.lexical.segments import Array, Segment
+    from evidentia.backends.embedded.lexical.segments import Array
+    from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon
+    from evidentia.backends.embedded.records.document_table import TableChange
     from evidentia.backends.embedded.vectors.vector_file import OpenFile
+    from evidentia.backends.embedded.version_tables import VersionTables
     from evidentia.contracts.documents import StoredChunk
     from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.predicates import Predicate
-    from evidentia.contracts.provenance import InclusionProof, IngestEvent
+    from evidentia.contracts.provenance import CommitRecord, InclusionProof, IngestEvent
     from evidentia.contracts.search import AccessScope, ChunkSignals, DenseQuery, LexicalQuery
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.sources import SourceDescriptor
     from evidentia.contracts.vectors import VectorIdentity
+    from evidentia.contracts.vocabulary import AuthorityTier
 
 KEPT_VIEWS = 16
 KEPT_NARROWINGS = 32
@@ -66,42 +69,43 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         database: sqlite3.Connection,
         *,
         version: SnapshotVersion,
-        segments: Sequence[Segment],
+        tables: VersionTables,
         search: SearchSettings,
         lock: threading.RLock,
-        access_at: int,
+        access: CommitRecord,
     ) -> None:
+        """Open a version; the rules of `access`, where that is a later one, apply besides its own."""
         self._database = database
         self._version = version
         self._search = search
         self._lock = lock
-        self._access_at = access_at
-        self._table = DocumentTable(database, sequence=version.commit.sequence, segments=segments)
-        self._vocabulary = TermDictionary(segments)
-        self._columns = MetadataColumns(self._load_records)
-        self._signals = SignalTable(segments, columns=self._columns, document_of=self._table.document_of)
+        self._access = access
+        self.tables = tables
+        self._table, self._columns = tables.table, tables.columns
         log = EventLogReader(database, size=version.commit.log_size)
         self._fragments = FragmentReader(database, table=self._table, log=log)
         self._views: LruCache[str, View] = LruCache(KEPT_VIEWS)
+        self._postings = kept_postings()
         self._narrowings: LruCache[tuple[FilterCosts, bytes], Narrowing] = LruCache(KEPT_NARROWINGS)
         self.filter_costs = MEASURED
         """By what is chosen whether a filter is decided first; it changes the work and nothing else."""
         self._places = PlaceMap(self._table)
         self._vectors: VectorPart | None = None
         self._descriptors: Mapping[SourceId, SourceDescriptor] | None = None
+        self._last: list[tuple[int, int, Mapping[str, object]]] | None = None
 
     def with_vectors(
         self,
         version: SnapshotVersion,
         *,
-        access_at: int,
+        access: CommitRecord,
         identity: VectorIdentity | None,
         files: Sequence[OpenFile],
         graphs: GraphFolder | None = None,
     ) -> EmbeddedSnapshot:
         """Return a version over the same documents under the same access rules; all but its vectors is shared."""
         other: EmbeddedSnapshot = copy.copy(self)
-        other._version, other._access_at, other._vectors, other._descriptors = version, access_at, None, None
+        other._version, other._access, other._vectors, other._descriptors = version, access, None, None
         if identity is not None:
             source = None if graphs is None else GraphSource(graphs, identity, rules=other._rules, chunk_ids=self._named)
             other._vectors = VectorPart(
@@ -113,6 +117,30 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
                 graphs=source,
             )
         return other
+
+    def prepare(self, former: EmbeddedSnapshot | None = None, change: TableChange | None = None) -> None:
+        """Make ahead what the first requests would have to: for everybody who asked `former`, from which this version was derived."""
+        self.tables.prepare()
+        if former is not None and change is not None and not former.is_narrowed and not self.is_narrowed:
+            for view in former.views():
+                shown = view.shown_places
+                allowed = np.concatenate([shown.allowed, self._decide(shown.scope, start=len(shown.allowed))])
+                made = self._view_of(shown.after(change, allowed=allowed, table=self._table))
+                made.sources = self._visible_sources(made)
+                with self._lock:
+                    self._views.put(shown.scope.fingerprint, made)
+        if self._vectors is not None:
+            self._vectors.prepare(self.views())
+
+    def views(self) -> list[View]:
+        """Return what is kept for those who asked."""
+        with self._lock:
+            return [view for _, view in self._views.items()]
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Tell whether the access rules of a later version apply as well."""
+        return self._access.sequence > self._version.commit.sequence
 
     @property
     def version(self) -> SnapshotVersion:
@@ -130,9 +158,9 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
     ) -> LexicalHits:
         """Return the best matches, exactly, with counts over the whole match."""
         view, keep = self.view(scope), self._keep(narrowing)
-        needs_list = bool(facets) or len(self._table.sources) > 1
+        needs_list = bool(facets) or len(self._table.live_sources) > 1
         matched = view.match(query, keep=keep, limit=limit, listed=needs_list)
-        documents = None if matched.matching is None or not facets else np.unique(self._table.document_of[matched.matching])
+        documents = None if matched.matching is None or not facets else self._documents_at(matched.matching)
         return LexicalHits(
             hits=tuple(self._hits(matched.places, matched.scores, limit=limit)),
             matching=matched.total,
@@ -161,14 +189,16 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         return msgspec.structs.replace(
             found,
             matching=found.matching + len(added),
-            matching_by_source={source: by_source[source] for source in self._table.sources if by_source[source]},
+            matching_by_source={source: by_source[source] for source in self._source_names() if by_source[source]},
             facets=facets,
         )
 
     def _uncounted(self, view: View, added: NDArray[np.int32], query: LexicalQuery, *, keep: Narrowing | None) -> NDArray[np.int32]:
         """Return the documents of places that the words do not match, without those of which they match another place."""
         documents = np.unique(self._table.document_of[added])
-        places = np.flatnonzero(np.isin(self._table.document_of, documents)).astype(np.int32)
+        is_theirs = np.zeros(len(self._table.version_keys) + 1, dtype=np.bool_)  # the last is for -1
+        is_theirs[documents] = True
+        places = np.flatnonzero(is_theirs[self._table.document_of]).astype(np.int32)
         matched = np.setdiff1d(view.shown(places, keep=keep), view.unmatched(places.tolist(), query, keep=keep))
         uncounted: NDArray[np.int32] = np.setdiff1d(documents, self._table.document_of[matched])
         return uncounted
@@ -243,7 +273,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
     def signals(self, hits: Sequence[SearchHit]) -> Sequence[ChunkSignals]:
         """Return what ranks each hit besides its match; hits that are alike in that share one object."""
-        return self._signals.of([hit.place for hit in hits])
+        return self.tables.signals.of([hit.place for hit in hits])
 
     @property
     def vectors(self) -> VectorIdentity | None:
@@ -256,7 +286,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         """Return the chunks nearest to a vector among those that hold every phrase; exactly, unless the settings say otherwise."""
         view, keep = self.view(scope), self._keep(narrowing)
         part = self._vectors or VectorPart(query.identity, (), sequence=0, places=self._places, similarity=self._search.similarity)
-        holding = [self._vocabulary.phrase(phrase) for phrase in phrases]
+        holding = [self.tables.terms.phrase(phrase) for phrase in phrases]
         search = partial(part.nearest, query, view=view, phrases=holding, may_approximate=not scope.rules)
         places, scores, is_approximate = (
             search(keep=None, limit=limit) if keep is None else keep.nearest(search, limit=limit, is_exact=part.is_exact)
@@ -327,18 +357,12 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
             return kept
 
     def _visible_sources(self, view: View) -> Mapping[SourceId, AuthorityTier]:
-        seen = np.unique(self._table.document_of[view.mask])
-        tiers = self._columns.column("authority_tier")
-        highest: dict[SourceId, AuthorityTier] = {}
-        for source, tier in sorted(set(zip(self._table.source_codes[seen].tolist(), tiers.codes[seen].tolist(), strict=True))):
-            name, found = self._table.sources[source], tiers.values[tier]
-            if isinstance(found, AuthorityTier) and (name not in highest or found.rank > highest[name].rank):
-                highest[name] = found
-        return dict(sorted(highest.items()))
-
-    def _load_records(self) -> Sequence[Mapping[str, object]]:
-        with self._lock:
-            return self._table.records()
+        scope = view.shown_places.scope
+        if not scope.rules and not self.is_narrowed:
+            return self.tables.sources(lambda rule: self._admits(rule, scope))
+        shown = np.zeros(len(view.allowed), dtype=np.bool_)
+        shown[self._table.document_of[view.mask]] = True
+        return self.tables.sources_of(shown)
 
     def _named(self, places: NDArray[np.int64]) -> list[ChunkId]:
         with self._lock:
@@ -349,33 +373,44 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
             return self._table.place_of(chunk_id)
 
     def _make_view(self, scope: AccessScope) -> View:
-        allowed = self._decide(scope, self._table.access_keys, self._columns)
-        if self._access_at > self._version.commit.sequence:
-            access_keys, records = self._table.last_known(self._access_at)
-            allowed &= self._decide(scope, access_keys, MetadataColumns(lambda: records))
-        return View(
-            self._vocabulary,
-            allowed=allowed,
-            document_of=self._table.document_of,
-            lengths=self._table.lengths,
-            coded_lengths=self._table.coded_lengths,
-            search=self._search,
-        )
+        allowed = self._decide(scope)
+        for number, access_key, record in self._last_known():
+            allowed[number] &= self._admits(access_key, scope) and all(matches(rule, record) for rule in scope.rules)
+        return self._view_of(ShownPlaces.of(scope, allowed=allowed, table=self._table))
 
-    def _decide(self, scope: AccessScope, access_keys: NDArray[np.int64], columns: MetadataColumns) -> NDArray[np.bool_]:
-        """Return which documents a scope may see, given the access rule and the fields of each."""
-        admitting = [key for key, rule in self._table.rules.items() if is_allowed(schema.decode_access(rule), scope)]
-        allowed = np.isin(access_keys, np.asarray(sorted(admitting), dtype=np.int64))
+    def _view_of(self, shown: ShownPlaces) -> View:
+        return View(self.tables.terms, shown=shown, table=self._table, search=self._search, kept=self._postings)
+
+    def _decide(self, scope: AccessScope, *, start: int = 0) -> NDArray[np.bool_]:
+        """Return which documents a scope may see, from a number on, by the access rule and the fields of each."""
+        keys = self._table.access_keys[start:]
+        admitting = np.zeros(max(self._table.rules, default=0) + 1, dtype=np.bool_)
+        for key in self._table.rules if start == 0 else set(keys.tolist()):
+            admitting[key] = self._admits(key, scope)
+        allowed = admitting[keys]
         for rule in scope.rules:
-            allowed &= columns.decide(rule)
+            allowed &= self._columns.decide(rule, start=start)
         return allowed
+
+    def _admits(self, access_key: int, scope: AccessScope) -> bool:
+        return is_allowed(schema.decode_access(self._table.rules[access_key]), scope)
+
+    def _last_known(self) -> Sequence[tuple[int, int, Mapping[str, object]]]:
+        """Return number, access key and fields of the documents that changed since, where the rules of a later version apply too."""
+        if not self.is_narrowed:
+            return ()
+        with self._lock:
+            if self._last is None:
+                touched = touched_documents(self._database, self._version.commit.log_size, self._access.log_size)
+                self._last = list(self._table.last_known(self._access.sequence, touched))
+            return self._last
 
     def _rules(self) -> RowRules:
         """Return which access rules decide who may see each document: its own, and the last it had where that counts too."""
-        own = last = self._table.access_keys
-        if self._access_at > self._version.commit.sequence:
-            with self._lock:
-                last = self._table.last_known(self._access_at)[0]
+        own = self._table.access_keys.astype(np.int64)
+        last = own.copy()
+        for number, access_key, _ in self._last_known():
+            last[number] = access_key
         pairs, numbers = np.unique(np.stack([own, last], axis=1), axis=0, return_inverse=True)
         named = [b"\n".join(self._table.rules[key] for key in pair) for pair in pairs.tolist()]
         return RowRules(numbers.reshape(-1), named)
@@ -391,7 +426,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
                     narrowing,
                     columns=self._columns,
                     document_of=self._table.document_of,
-                    documents=len(self._table.document_ids),
+                    documents=len(self._table.version_keys),
                     costs=self.filter_costs,
                 )
                 self._narrowings.put(key, kept)
@@ -401,11 +436,11 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         """Order by score, then by chunk id, and cut."""
         named, documents = self._named(places), self._table.document_of[places]
         sources = self._table.source_codes[documents].tolist()
-        found = zip((-scores).tolist(), named, places.tolist(), documents.tolist(), sources, strict=True)
-        for score, chunk_id, place, document, source in sorted(found)[:limit]:
+        found = zip((-scores).tolist(), named, places.tolist(), self._table.document_ids(documents), sources, strict=True)
+        for score, chunk_id, place, document_id, source in sorted(found)[:limit]:
             yield SearchHit(
                 chunk_id=chunk_id,
-                document_id=self._table.document_ids[document],
+                document_id=document_id,
                 source_id=self._table.sources[source],
                 score=-score,
                 place=place,
@@ -420,12 +455,20 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
     def _count_sources(self, matched: Matches) -> Mapping[SourceId, int]:
         if matched.matching is None:
-            return dict.fromkeys(self._table.sources, matched.total) if matched.total else {}
-        matching = matched.matching
-        counts = np.bincount(self._table.source_codes[self._table.document_of[matching]], minlength=len(self._table.sources))
-        return {source: int(count) for source, count in zip(self._table.sources, counts, strict=True) if count}
+            return dict.fromkeys(self._source_names(), matched.total) if matched.total else {}
+        counts = np.bincount(self._table.source_codes[self._table.document_of[matched.matching]], minlength=len(self._table.sources))
+        return {self._table.sources[code]: int(counts[code]) for code in self._table.live_sources if counts[code]}
 
-    def _count_facet(self, field: str, documents: NDArray[np.int32]) -> dict[str, int]:
+    def _source_names(self) -> list[SourceId]:
+        return [self._table.sources[code] for code in self._table.live_sources]
+
+    def _documents_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the documents at some places, each once."""
+        found = np.zeros(len(self._table.version_keys), dtype=np.bool_)
+        found[self._table.document_of[places]] = True
+        return np.flatnonzero(found)
+
+    def _count_facet(self, field: str, documents: NDArray[np.int64] | NDArray[np.int32]) -> dict[str, int]:
         """Count documents per value; each member of a set counts by itself."""
         column = self._columns.column(field)
         counts: dict[str, int] = {}

@@ -49,8 +49,8 @@ class PolicyStore(Protocol):
         ...
 
 
-class DecisionLog(Protocol):
-    """Keeps what runs recorded and what was decided, sealed record by record. Thread safe; appending never blocks on reading."""
+class DecisionAppender(Protocol):
+    """Takes what runs recorded and what was decided, and seals it record by record. Thread safe."""
 
     def append(self, entries: Sequence[LogEntry]) -> None:
         """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
@@ -63,6 +63,10 @@ class DecisionLog(Protocol):
     def flush(self) -> None:
         """Wait until everything taken so far is written."""
         ...
+
+
+class DecisionLog(DecisionAppender, Protocol):
+    """Keeps what it takes, and gives it back. Appending never blocks on reading."""
 
     def records(self, *, run_id: RunId | None = None, after: int = 0) -> Iterator[LogRecord]:
         """Yield records in order, of every process that wrote, those of this one included; each log's records come together."""

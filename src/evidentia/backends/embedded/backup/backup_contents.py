@@ -19,6 +19,7 @@ from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
 from evidentia.backends.embedded.records.database import DATABASE_NAME, LOCK_NAME, SEGMENTS_NAME, open_for_reading, storage_errors
 from evidentia.backends.embedded.records.head_signer import KEY_NAME
+from evidentia.backends.embedded.stored_tables import TABLES_NAME
 from evidentia.backends.embedded.vectors.hnsw import GRAPHS_NAME
 from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME
 from evidentia.contracts.backups import LeftOut
@@ -81,7 +82,7 @@ def left_behind(directory: Path, sink: Sink, *, rebuilt: Sequence[str]) -> list[
         name = path.name
         if name in copied or name in (*_FOLDERS, DATABASE_NAME, LOCK_NAME) or _TEMPORARY.fullmatch(name):
             continue
-        reason = _REBUILT if name in (*rebuilt, GRAPHS_NAME) else _PRIVATE if name == KEY_NAME else "it is no part of a base"
+        reason = _REBUILT if name in (*rebuilt, GRAPHS_NAME, TABLES_NAME) else _PRIVATE if name == KEY_NAME else "it is no part of a base"
         left_out.append(LeftOut(name=_shown(name), reason=reason))
     return left_out
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evidentia.backends.embedded.records.document_table import MetadataColumns
+    from evidentia.backends.embedded.records.metadata_columns import MetadataColumns
 
 SAMPLE = 256
 """So many documents, spread evenly, tell how much a filter keeps."""
@@ -228,7 +228,7 @@ class Narrowing:
 class _DecidedAtom:
     """One comparison over a column: a value is compared when a document with it is first asked about."""
 
-    def __init__(self, codes: NDArray[np.int32], values: Sequence[object], holds: Callable[[object], bool]) -> None:
+    def __init__(self, codes: NDArray[np.unsignedinteger], values: Sequence[object], holds: Callable[[object], bool]) -> None:
         self.values = values
         self._codes = codes
         self._holds = holds

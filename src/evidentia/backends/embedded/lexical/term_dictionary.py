@@ -5,9 +5,9 @@ Places number the chunks of all segments one after the other, so postings of sev
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left
 from functools import cached_property
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -37,12 +37,41 @@ class Postings(NamedTuple):
     frequencies: NDArray[np.int32]
 
 
+class _LaidOut:
+    """What look-ups in one segment need besides its arrays, each made once, for all versions."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+
+    @cached_property
+    def signposts(self) -> list[bytes]:
+        """Return every so many terms, in order, so that most of a look-up does not touch the map."""
+        offsets, stored = self._segment.array("term_offsets"), self._segment.array("term_bytes").data
+        begins, ends = offsets[:-1:TERMS_PER_SIGNPOST].tolist(), offsets[1::TERMS_PER_SIGNPOST].tolist()
+        return [bytes(stored[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+
+    @cached_property
+    def words(self) -> edit_distances.WordList:
+        """Return the terms as they are looked through for words that are spelt alike."""
+        return edit_distances.word_list(self._segment.array("term_bytes"), self._segment.array("term_offsets"))
+
+    @cached_property
+    def glossary(self) -> DefinitionIndex:
+        """Return the definitions that the segment's chunks give."""
+        return DefinitionIndex(self._segment)
+
+    def prepare(self) -> None:
+        """Make all of it."""
+        _ = self.signposts, self.words, self.glossary
+
+
 class SegmentTerms:
     """The vocabulary of one segment; a look-up is a binary search over the memory map."""
 
     def __init__(self, segment: Segment, *, first_place: int) -> None:
         self.first_place = first_place
-        self._segment = segment
+        self.segment = segment
+        self.laid_out = _LaidOut(segment)
         self._offsets = segment.array("term_offsets")
         self._bytes = segment.array("term_bytes").data
         self._posting_offsets = segment.array("posting_offsets")
@@ -51,15 +80,18 @@ class SegmentTerms:
         self._counts = segment.array("counts")
         self._positions = segment.array("positions")
 
-    @cached_property
-    def _signposts(self) -> list[bytes]:
-        """Return every so many terms, in order, so that most of a look-up does not touch the map."""
-        return [self._term(number) for number in range(0, len(self._offsets) - 1, TERMS_PER_SIGNPOST)]
+    def at(self, first_place: int) -> SegmentTerms:
+        """Return the same with its first chunk at another place."""
+        if first_place == self.first_place:
+            return self
+        other = copy.copy(self)
+        other.first_place = first_place
+        return other
 
     def find(self, term: bytes) -> int | None:
         """Return the number of a term, or None."""
         offsets, stored = self._offsets, self._bytes
-        block = bisect_left(self._signposts, term)
+        block = bisect_left(self.laid_out.signposts, term)
         low, high = max(0, (block - 1) * TERMS_PER_SIGNPOST), min(block * TERMS_PER_SIGNPOST, len(offsets) - 1)
         while low < high:
             middle = (low + high) // 2
@@ -82,16 +114,6 @@ class SegmentTerms:
         places = np.repeat(ordinals.astype(np.int64) + self.first_place, counts)
         return (places << _POSITION_BITS) | positions
 
-    @property
-    def count(self) -> int:
-        """Return how many terms there are."""
-        return len(self._offsets) - 1
-
-    @property
-    def encoded(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return all terms as UTF-8, one after the other, and where each begins and the last ends."""
-        return self._segment.array("term_bytes"), self._offsets
-
     def seen(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> list[tuple[str, int]]:
         """Return each of these terms with the number of its chunks that the mask shows."""
         starts = self._posting_offsets[numbers]
@@ -107,20 +129,26 @@ class SegmentTerms:
 
 
 class TermDictionary:
-    """The terms of a snapshot, and what its chunks say they mean."""
+    """The terms of a snapshot, and what its chunks say they mean. What is laid out for a segment serves every version over it."""
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
-        self._segments = segments
-        self._parts: list[SegmentTerms] = []
+    def __init__(self, segments: Sequence[Segment], *, former: TermDictionary | None = None) -> None:
+        known = {} if former is None else {part.segment.name: part for part in former.parts}
+        self.parts: list[SegmentTerms] = []
         first_place = 0
         for segment in segments:
-            self._parts.append(SegmentTerms(segment, first_place=first_place))
+            part = known.get(segment.name)
+            self.parts.append(SegmentTerms(segment, first_place=first_place) if part is None else part.at(first_place))
             first_place += segment.header.chunk_count
+
+    def prepare(self) -> None:
+        """Lay out what the first look-up would."""
+        for part in self.parts:
+            part.laid_out.prepare()
 
     def postings(self, term: str) -> Postings:
         """Return where a term occurs, over all segments."""
         encoded = term.encode()
-        found = [(part.first_place, *part.postings(number)) for part in self._parts if (number := part.find(encoded)) is not None]
+        found = [(part.first_place, *part.postings(number)) for part in self.parts if (number := part.find(encoded)) is not None]
         places = np.empty(sum(len(ordinals) for _, ordinals, _ in found), dtype=np.int32)
         end = 0
         for first_place, ordinals, _ in found:
@@ -131,36 +159,23 @@ class TermDictionary:
 
     def near(self, term: str, *, edits: int, mask: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
         """Return every term that begins alike, within so many edits, that the mask shows: its distance, and its number of chunks."""
-        numbers, distances = edit_distances.near(self._words, term, edits=edits)
         found: dict[str, tuple[int, int]] = {}
-        for part, (first, after) in zip(self._parts, pairwise(self._first_terms), strict=True):
-            start, stop = numbers.searchsorted([first, after]).tolist()
-            if start == stop:
+        for part in self.parts:
+            numbers, distances = edit_distances.near(part.laid_out.words, term, edits=edits)
+            if not len(numbers):
                 continue
-            counted = part.seen(numbers[start:stop] - first, mask=mask)
-            for (name, chunks), distance in zip(counted, distances[start:stop].tolist(), strict=True):
+            for (name, chunks), distance in zip(part.seen(numbers, mask=mask), distances.tolist(), strict=True):
                 if chunks:
                     found[name] = (distance, chunks + found.get(name, (distance, 0))[1])
         return found
 
-    @cached_property
-    def _first_terms(self) -> list[int]:
-        """Return where the terms of each part begin among the terms of all, and where the last part's end."""
-        return [0, *accumulate(part.count for part in self._parts)]
-
-    @cached_property
-    def _words(self) -> edit_distances.WordList:
-        """Return the terms of all parts, one part after the other, laid out when first asked for: one look-up costs less than many."""
-        encoded = [part.encoded for part in self._parts]
-        sizes = accumulate((int(offsets[-1]) for _, offsets in encoded), initial=0)
-        shifted = [offsets[:-1] + size for (_, offsets), size in zip(encoded, sizes, strict=False)]
-        letters = np.concatenate([np.empty(0, dtype=np.uint8), *(letters for letters, _ in encoded)])
-        return edit_distances.word_list(letters, np.concatenate([*shifted, [len(letters)]]).astype(np.int64))
-
-    @cached_property
-    def glossary(self) -> DefinitionIndex:
-        """Return the definitions of all segments, laid out when first asked for."""
-        return DefinitionIndex(self._segments)
+    def definitions(self, *, short: str | None = None, long: str = "") -> Iterable[tuple[str, str, NDArray[np.int64]]]:
+        """Yield the definitions with a short form, in any case, or with a long one: short, long, and the places that say so."""
+        for part in self.parts:
+            glossary = part.laid_out.glossary
+            for number in glossary.by_long.get(words_of(long), ()) if short is None else glossary.by_short.get(short.casefold(), ()):
+                given_short, given_long, ordinals = glossary.entry(number)
+                yield given_short, given_long, ordinals + part.first_place
 
     def phrase(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the places in which the terms stand one after the other."""
@@ -174,33 +189,30 @@ class TermDictionary:
 
     def _occurrences(self, term: str) -> NDArray[np.int64]:
         encoded = term.encode()
-        found = [part.occurrences(number) for part in self._parts if (number := part.find(encoded)) is not None]
+        found = [part.occurrences(number) for part in self.parts if (number := part.find(encoded)) is not None]
         return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 
 # --- glossary ---
-# The definitions of all segments of a snapshot, found by short and by long form.
+# The definitions of a segment, found by short and by long form.
 
 
 class DefinitionIndex:
-    """Every definition with the places that give it; whoever counts them cuts them to a mask."""
+    """Every definition with the chunks that give it; whoever counts them cuts them to a mask."""
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
-        places: dict[tuple[str, str], list[int]] = {}
-        first_place = 0
-        for segment in segments:
-            for short, long, ordinal in definitions_of(segment):
-                places.setdefault((short, long), []).append(first_place + ordinal)
-            first_place += segment.header.chunk_count
-        self._entries = [(short, long, np.asarray(given, dtype=np.int32)) for (short, long), given in places.items()]
+    def __init__(self, segment: Segment) -> None:
+        given: dict[tuple[str, str], list[int]] = {}
+        for short, long, ordinal in definitions_of(segment):
+            given.setdefault((short, long), []).append(ordinal)
+        self._entries = [(short, long, np.asarray(ordinals, dtype=np.int64)) for (short, long), ordinals in given.items()]
         self.by_short: dict[str, list[int]] = {}
         self.by_long: dict[str, list[int]] = {}
         for number, (short, long, _) in enumerate(self._entries):
             self.by_short.setdefault(short.casefold(), []).append(number)
             self.by_long.setdefault(words_of(long), []).append(number)
 
-    def entry(self, number: int) -> tuple[str, str, NDArray[np.int32]]:
-        """Return a short form, its long form, and the places that say so."""
+    def entry(self, number: int) -> tuple[str, str, NDArray[np.int64]]:
+        """Return a short form, its long form, and the chunks that say so."""
         return self._entries[number]
 
 
@@ -240,16 +252,15 @@ class EmbeddedLexicon(Lexicon):
 
     def long_forms(self, short: str) -> Sequence[Definition]:
         """Return what the corpus says a short form stands for, in any case, the most frequent first."""
-        return self._counted(self._vocabulary.glossary.by_short.get(short.casefold(), ()))
+        return self._counted(self._vocabulary.definitions(short=short))
 
     def short_forms(self, long: str) -> Sequence[Definition]:
         """Return the short forms that the corpus gives to a long one (compared as lower-case words)."""
-        return self._counted(self._vocabulary.glossary.by_long.get(words_of(long), ()))
+        return self._counted(self._vocabulary.definitions(long=long))
 
-    def _counted(self, numbers: Iterable[int]) -> list[Definition]:
-        glossary = self._vocabulary.glossary
-        counted = [
-            Definition(short=short, long=long, chunks=int(np.count_nonzero(self._mask[places])))
-            for short, long, places in map(glossary.entry, numbers)
-        ]
-        return sorted((each for each in counted if each.chunks), key=lambda each: (-each.chunks, each.short, each.long))
+    def _counted(self, given: Iterable[tuple[str, str, NDArray[np.int64]]]) -> list[Definition]:
+        counts: dict[tuple[str, str], int] = {}
+        for short, long, places in given:
+            counts[short, long] = counts.get((short, long), 0) + int(np.count_nonzero(self._mask[places]))
+        counted = [Definition(short=short, long=long, chunks=chunks) for (short, long), chunks in counts.items() if chunks]
+        return sorted(counted, key=lambda each: (-each.chunks, each.short, each.long))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evidentia.backends.embedded.lexical.term_dictionary import EmbeddedLexicon, TermDictionary
-from evidentia.backends.embedded.records.document_table import CodedLengths, ImpactTable
+from evidentia.backends.embedded.records.document_table import DocumentTable, ImpactTable, TableChange
 from evidentia.backends.embedded.vectors.vector_arithmetic import best_of, nth_largest
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.text.weights import QUERY_TERM_LIMIT, Bm25, idf_fixed, tfidf_impacts
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.lexical.filter_choice import Narrowing
     from evidentia.backends.embedded.lexical.segments import Array
     from evidentia.contracts.ids import SourceId
-    from evidentia.contracts.search import LexicalQuery
+    from evidentia.contracts.search import AccessScope, LexicalQuery
     from evidentia.contracts.settings import SearchSettings
     from evidentia.contracts.vocabulary import AuthorityTier
 
 
 KEPT_BYTES = 128 * 1024 * 1024
-"""How much of postings and impacts one view keeps."""
+"""How much of postings and impacts the views of one version keep, all together."""
 _MILLI = 1000
 SAMPLE, SAMPLE_PER_RESULT = 4096, 32
 """How many places are looked at for a first bound on the best scores: the former, or the latter per result asked for."""
@@ -58,40 +58,59 @@ class _Matched(NamedTuple):
     touched: NDArray[np.bool_] | None
 
 
+class ShownPlaces(NamedTuple):
+    """What a scope shows of a version: which documents it allows, which places it shows, and how long those are together."""
+
+    scope: AccessScope
+    allowed: NDArray[np.bool_]
+    mask: NDArray[np.bool_]
+    total_length: int
+
+    @classmethod
+    def of(cls, scope: AccessScope, *, allowed: NDArray[np.bool_], table: DocumentTable) -> ShownPlaces:
+        """Work out what a scope shows of the documents that it allows."""
+        mask = np.append(allowed, np.False_)[table.document_of]  # -1 is the place of chunks that this version does not show
+        return cls(scope, allowed, mask, int(table.lengths[mask].sum(dtype=np.int64)))
+
+    def after(self, change: TableChange, *, allowed: NDArray[np.bool_], table: DocumentTable) -> ShownPlaces:
+        """Work it out for a version that was derived; the cost is that of the change, apart from a copy of the mask."""
+        if change.moved is None:
+            return ShownPlaces.of(self.scope, allowed=allowed, table=table)
+        before = len(self.mask)
+        mask = np.concatenate([self.mask, np.zeros(len(table.document_of) - before, dtype=np.bool_)])
+        ended = change.moved[mask[change.moved]]
+        mask[change.moved] = np.append(allowed, np.False_)[table.document_of[change.moved]]
+        begun = change.moved[mask[change.moved]]
+        added = int(table.lengths[begun].sum(dtype=np.int64)) - int(table.lengths[ended].sum(dtype=np.int64))
+        return ShownPlaces(self.scope, allowed, mask, self.total_length + added)
+
+
 class View:
     """One caller's view. Thread safe."""
 
     def __init__(
-        self,
-        vocabulary: TermDictionary,
-        *,
-        allowed: NDArray[np.bool_],
-        document_of: NDArray[np.int32],
-        lengths: NDArray[np.int32],
-        coded_lengths: CodedLengths,
-        search: SearchSettings,
+        self, vocabulary: TermDictionary, *, shown: ShownPlaces, table: DocumentTable, search: SearchSettings, kept: KeptPostings
     ) -> None:
-        self.allowed = allowed
-        mask = np.append(allowed, np.False_)[document_of]  # -1 is the place of chunks that this version does not show
-        self.mask = mask
-        self.documents = int(mask.sum())
-        self._is_whole = self.documents == len(mask)
+        self.shown_places = shown
+        self.allowed = shown.allowed
+        self.mask = shown.mask
+        self.documents = int(np.count_nonzero(shown.mask))
+        self._is_whole = self.documents == len(shown.mask)
         self._vocabulary = vocabulary
         self._search = search
-        self.lengths = lengths
+        self.lengths = table.lengths
         self.sources: Mapping[SourceId, AuthorityTier] | None = None
-        total_length = int(lengths[mask].sum(dtype=np.int64))
-        self._bm25 = Bm25.of(total_length=total_length, documents=max(1, self.documents), k1_milli=search.k1_milli, b_milli=search.b_milli)
-        self._impacts = ImpactTable(self._bm25, coded_lengths) if search.weighting == "bm25" else None
-        self.lexicon = EmbeddedLexicon(vocabulary, mask=mask, count=lambda term: len(self.term(term).places))
-        self._terms: SharedLruCache[tuple[str, int | None], TermPostings] = SharedLruCache(
-            max_weight=KEPT_BYTES, weigh=attrgetter("byte_count")
+        self._bm25 = Bm25.of(
+            total_length=shown.total_length, documents=max(1, self.documents), k1_milli=search.k1_milli, b_milli=search.b_milli
         )
+        self._impacts = ImpactTable(self._bm25, table.coded_lengths) if search.weighting == "bm25" else None
+        self.lexicon = EmbeddedLexicon(vocabulary, mask=shown.mask, count=lambda term: len(self.term(term).places))
+        self._terms = kept
         self._scratch = threading.local()
 
     def term(self, term: str, *, weight: int | None = None) -> TermPostings:
         """Return a term's postings within the mask; a weight makes its impacts those of an added term."""
-        key = (term, weight)
+        key = (self.shown_places.scope.fingerprint, term, weight)
         found = self._terms.get(key)
         if found is None:
             found = self._make_term(term) if weight is None else self.term(term).weighed(weight)
@@ -250,6 +269,15 @@ class View:
 def _best(matching: NDArray[np.int64], scores: Array, *, limit: int) -> Matches:
     best = best_of(scores, limit)
     return Matches(places=matching[best], scores=scores[best], total=len(matching), matching=matching)
+
+
+KeptPostings = SharedLruCache[tuple[str, str, int | None], "TermPostings"]
+"""Postings with their impacts, by scope, term and weight."""
+
+
+def kept_postings() -> KeptPostings:
+    """Return room for the postings that the views of one version keep."""
+    return SharedLruCache(max_weight=KEPT_BYTES, weigh=attrgetter("byte_count"))
 
 
 # --- impacts ---

@@ -21,12 +21,13 @@ from evidentia.backends.embedded.records.commit_log import (
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_reading, storage_errors
 from evidentia.backends.embedded.records.head_signer import keys_hash, stored_secret, stored_signed_heads
 from evidentia.backends.embedded.records.source_registry import source_faults
+from evidentia.backends.embedded.stored_tables import TABLES_NAME, differs, stored_tables
 from evidentia.backends.embedded.vectors.vector_arithmetic import content_mark, vector_hash
 from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, VectorFile
 from evidentia.backends.embedded.vectors.vector_spaces import decode_identity, vector_files_hash
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.documents import StoredDocument
-from evidentia.contracts.errors import BaseDamagedError
+from evidentia.contracts.errors import BaseDamagedError, EvidentiaError
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId, chunk_id_of
 from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsSignedHeads, SupportsVectorCustody
 from evidentia.contracts.provenance import BrokenLink, CommitRecord, SignedHead
@@ -102,6 +103,7 @@ class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts, Su
             yield from self._orphan_faults()
             yield from self._tile_faults()
             yield from self._segment_faults()
+            yield from self._table_faults()
             if self._vectors is not None:
                 yield from self._vectors.faults()
 
@@ -238,6 +240,17 @@ class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts, Su
                 yield BrokenLink(check="segment", where=where, problem="the file is not the one that was committed")
             elif not self._has_its_chunks(Segment(path), key=key, count=chunk_count):
                 yield BrokenLink(check="segment", where=where, problem="its chunks are not those that the database places there")
+
+    def _table_faults(self) -> Iterator[BrokenLink]:
+        """Compare the tables that a search opens with what the database says; a file that a search would not use is no fault."""
+        stored = stored_tables(self._directory, self._database, stored_head(self._database)[0])
+        try:
+            is_wrong = stored is not None and differs(stored, self._database)
+        except (EvidentiaError, msgspec.MsgspecError, LookupError, ValueError):  # the database itself is damaged, which others say better
+            is_wrong = True
+        if is_wrong:
+            problem = f"they differ from the database; delete the folder '{TABLES_NAME}'"
+            yield BrokenLink(check="tables", where=f"'{TABLES_NAME}'", problem=problem)
 
     def _has_its_chunks(self, segment: Segment, *, key: int, count: int) -> bool:
         placed = self._database.execute("SELECT chunk_key, ordinal FROM chunks WHERE segment_key = ? ORDER BY chunk_key", (key,)).fetchall()

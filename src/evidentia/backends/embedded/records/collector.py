@@ -26,6 +26,7 @@ from evidentia.backends.embedded.records.database import (
 from evidentia.backends.embedded.records.head_signer import HeadSigner
 from evidentia.backends.embedded.records.schema import decode_commit
 from evidentia.backends.embedded.records.source_registry import forget_sources
+from evidentia.backends.embedded.stored_tables import remove_tables
 from evidentia.backends.embedded.vectors.hnsw import remove_graphs
 from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, FileRows, VectorFile, insert_file, new_path, write_merged
 from evidentia.contracts.ports import Clock, Collector, Entropy
@@ -100,12 +101,8 @@ class EmbeddedCollector(Collector):
         new_vectors: list[Path] = []
         try:
             database.execute("BEGIN IMMEDIATE")
-            rows = database.execute("DELETE FROM versions WHERE removed_seq IS NOT NULL AND removed_seq <= ?", (oldest,)).rowcount
-            forget_sources(database, oldest=oldest)
-            chunks = self._delete_unused(database)
-            if rows:
-                attachments.delete_unnamed(database)
-            replaced, new_segments = self._merge(database)
+            rows, chunks = (0, 0) if keep_versions is None else self._delete(database, oldest=oldest)
+            replaced, new_segments = self._merge(database, has_lost=bool(chunks))
             compacted = vectors.run(oldest=None if keep_versions is None else oldest, written=new_vectors)
             if not rows and not replaced and not compacted.is_changed and oldest == parent.oldest_readable:
                 database.execute("ROLLBACK")
@@ -133,6 +130,8 @@ class EmbeddedCollector(Collector):
             (self._directory / SEGMENTS_NAME / name).unlink(missing_ok=True)
         for path in compacted.replaced:
             path.unlink(missing_ok=True)
+        if keep_versions is not None:
+            remove_tables(self._directory)  # they may name documents that are gone; the next search stores them again
         if keep_versions is not None and (rows or compacted.is_changed):
             remove_graphs(self._directory)  # they may hold vectors of what is gone; the next search builds them again
         database.execute("PRAGMA incremental_vacuum").fetchall()
@@ -148,6 +147,15 @@ class EmbeddedCollector(Collector):
     def _crowded(self, sizes: dict[int, int]) -> set[int]:
         return _surplus(sizes, most=self._segments_per_size)
 
+    def _delete(self, database: sqlite3.Connection, *, oldest: int) -> tuple[int, int]:
+        """Drop what no version from `oldest` on can see; return how many versions of documents went, and how many chunks."""
+        versions = database.execute("DELETE FROM versions WHERE removed_seq IS NOT NULL AND removed_seq <= ?", (oldest,)).rowcount
+        forget_sources(database, oldest=oldest)
+        chunks = self._delete_unused(database)
+        if versions:
+            attachments.delete_unnamed(database)
+        return versions, chunks
+
     def _delete_unused(self, database: sqlite3.Connection) -> int:
         (before,) = database.execute("SELECT count(*) FROM chunks").fetchone()
         for statement in _UNUSED_ROWS:
@@ -155,12 +163,12 @@ class EmbeddedCollector(Collector):
         (after,) = database.execute("SELECT count(*) FROM chunks").fetchone()
         return int(before) - int(after)
 
-    def _merge(self, database: sqlite3.Connection) -> tuple[list[str], list[Path]]:
-        """Replace segments that hold dropped chunks, or all of them when there are too many."""
+    def _merge(self, database: sqlite3.Connection, *, has_lost: bool) -> tuple[list[str], list[Path]]:
+        """Replace segments that hold dropped chunks, which are looked for where some were lost, or all of them when there are too many."""
         stored = database.execute("SELECT segment_key, name, chunk_count FROM segments ORDER BY segment_key").fetchall()
-        alive = dict(database.execute("SELECT segment_key, count(*) FROM chunks GROUP BY segment_key"))
+        alive = dict(database.execute("SELECT segment_key, count(*) FROM chunks GROUP BY segment_key")) if has_lost else None
         surplus = self._crowded({key: count for key, _, count in stored})
-        chosen = [(key, name) for key, name, count in stored if key in surplus or alive.get(key, 0) < count]
+        chosen = [(key, name) for key, name, count in stored if key in surplus or (alive is not None and alive.get(key, 0) < count)]
         if not chosen:
             return [], []
         database.executemany("DELETE FROM segments WHERE segment_key = ?", [(key,) for key, _ in chosen])

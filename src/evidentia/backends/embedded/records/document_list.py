@@ -16,7 +16,7 @@ import msgspec
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
 from evidentia.backends.embedded.records.database import open_for_searching, select_in, storage_errors
-from evidentia.backends.embedded.records.document_table import record_of
+from evidentia.backends.embedded.records.metadata_columns import record_of
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.ids import DocumentId, SourceId
 from evidentia.contracts.predicates import matcher_of

@@ -1,66 +1,187 @@
-"""The documents that one version shows, as arrays: where their chunks lie, their metadata as columns, and what ranks them.
+"""The documents that one version shows, as arrays: where their chunks lie, and what ranks them.
 
 Places number the chunks of all segments one after the other; `document_of` gives the document of each place, or -1
-where this version does not show the chunk.
+where this version does not show the chunk. A version is derived from another one by what happened between the two: it shares the
+arrays of the other, adds documents and places at their ends, and gives the places of documents that changed another owner. A
+document that is gone keeps its number; it has no places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import copy
 from datetime import datetime
 from functools import lru_cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+import msgspec
 import numpy as np
 
 from evidentia.backends.embedded.lexical.postings import features_of, marks_of
-from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import select_in
+from evidentia.backends.embedded.records.growing_array import GrowingArray, GrowingTexts
+from evidentia.backends.embedded.records.metadata_columns import NO_RECORD, DocumentRecord, MetadataColumns, record_of
 from evidentia.backends.embedded.records.schema import decode_metadata
-from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS, ChunkId, DocumentId, Sha256, SourceId, chunk_id_of, chunk_parts
-from evidentia.contracts.predicates import And, Atom, Not, Or, Predicate, matcher_of
 from evidentia.contracts.search import ChunkSignals, ContentFeatures
 from evidentia.contracts.vocabulary import AuthorityTier, ContentType
 from evidentia.text.features import FEATURE_COUNT, of_type
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from evidentia.backends.embedded.lexical.segments import Segment
-    from evidentia.contracts.access import AccessRule
+    from evidentia.backends.embedded.lexical.segments import Array, Segment
     from evidentia.text.weights import Bm25
 
 
-_VISIBLE = "v.added_seq <= :at AND (v.removed_seq IS NULL OR v.removed_seq > :at)"
-_DOCUMENTS = f"""SELECT v.version_key, v.document_id, v.source_id, v.access_key, r.first_chunk, r.chunk_count
-    FROM versions v JOIN revisions r USING (revision_key) WHERE {_VISIBLE} ORDER BY v.version_key"""
-_METADATA = f"SELECT v.document_id, v.metadata, v.access_key FROM versions v WHERE {_VISIBLE} ORDER BY v.version_key"
+_VISIBLE = "v.added_seq <= {at} AND (v.removed_seq IS NULL OR v.removed_seq > {at})"
+_COLUMNS = "v.version_key, v.document_id, v.source_id, v.access_key, r.first_chunk, r.chunk_count"
+_DOCUMENTS = f"SELECT {_COLUMNS} FROM versions v JOIN revisions r USING (revision_key) WHERE {_VISIBLE} ORDER BY v.version_key"
+_TOUCHED = f"SELECT {_COLUMNS} FROM versions v JOIN revisions r USING (revision_key) WHERE {_VISIBLE} AND v.document_id IN (%s)"
+_NUMBER = f"SELECT v.version_key FROM versions v WHERE {_VISIBLE} AND v.document_id = ?"
+_METADATA = "SELECT version_key, document_id, metadata, access_key FROM versions WHERE version_key IN (%s)"
 _OWN_METADATA = "SELECT metadata FROM versions WHERE version_key = ?"
-_LAST_KNOWN = "SELECT document_id, metadata, access_key FROM versions WHERE added_seq <= ? ORDER BY version_key"
+_LAST_KNOWN = "SELECT document_id, metadata, access_key FROM versions WHERE added_seq <= {at} AND document_id IN (%s) ORDER BY version_key"
+_EVENTS = "SELECT leaf FROM events WHERE event_index >= ? AND event_index < ?"
 _HASHES = "SELECT chunk_key, content_hash FROM chunks WHERE chunk_key IN (%s)"
+_RECORDS_AT_ONCE: Final = 8_192
+_Row = tuple[int, DocumentId, SourceId, int, int, int]
+
+
+class _Touched(msgspec.Struct):
+    document_id: str
+
+
+_decode_touched: Final = msgspec.json.Decoder(_Touched).decode
+
+
+def touched_documents(database: sqlite3.Connection, first: int, last: int) -> list[DocumentId]:
+    """Return the documents of which the events between two sizes of the log speak: no other document differs between the versions."""
+    leaves = database.execute(_EVENTS, (min(first, last), max(first, last)))
+    return sorted({DocumentId(_decode_touched(leaf).document_id) for (leaf,) in leaves})
+
+
+class TableChange(NamedTuple):
+    """What a version differs in from the one that it was derived from.
+
+    `gone` and `come` are the numbers of documents; those from `first_new` on are new to the arrays. `moved` are the places that have
+    another owner, new places included; None where places were numbered anew.
+    """
+
+    gone: NDArray[np.int64]
+    come: NDArray[np.int64]
+    first_new: int
+    moved: NDArray[np.int64] | None
+
+
+class StoredDocuments(NamedTuple):
+    """The documents of a version as they are kept: ids, one array for each fact, and the sources by code."""
+
+    ids: GrowingTexts
+    arrays: Mapping[str, Array]
+    sources: tuple[SourceId, ...]
 
 
 class DocumentTable:
-    """Loaded once per snapshot; the caller holds the database's lock."""
+    """Loaded or derived once per version; the caller holds the database's lock."""
 
-    def __init__(self, database: sqlite3.Connection, *, sequence: int, segments: Sequence[Segment]) -> None:
+    version_keys: NDArray[np.int64]
+    source_codes: NDArray[np.int32]
+    access_keys: NDArray[np.int32]
+    first_chunks: NDArray[np.int64]
+    chunk_counts: NDArray[np.int32]
+    chunk_keys: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    features: NDArray[np.uint32]
+    """The four features of every place as one number: texts that are alike share one."""
+
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        *,
+        sequence: int,
+        segments: Sequence[Segment],
+        reading: sqlite3.Connection | None = None,
+        stored: StoredDocuments | None = None,
+    ) -> None:
+        """Load a version through `reading`, or take what was stored of it; `database` is asked later."""
+        reading = reading or database
         self._database = database
         self._sequence = sequence
-        self._numbers: dict[DocumentId, int] | None = None
-        self._load_documents()
-        self._load_places(segments)
+        self._grown: dict[str, GrowingArray] = {}
+        self.segments: tuple[Segment, ...] = ()
+        self._is_marked = True
+        self.rules: dict[int, bytes] = dict(reading.execute("SELECT access_key, rule FROM access_rules"))
+        for name, dtype in _PER_PLACE.items():
+            self._set(name, GrowingArray(np.empty(0, dtype=dtype)))
+        self._set_documents(stored or _NO_DOCUMENTS)
+        if stored is None:
+            self._add_documents(reading.execute(_DOCUMENTS.format(at=sequence)).fetchall())
+        self._set_live(self._by_source(np.arange(len(self.version_keys))))
+        self._put_segments(segments, kept=0)
+        self.document_of = self._owners(np.full(len(self.chunk_keys), -1, dtype=np.int32), np.arange(len(self.version_keys)))
 
-    def records(self) -> Sequence[Mapping[str, object]]:
-        """Return the fields of every document that filters and facets may name."""
-        found = self._database.execute(_METADATA, {"at": self._sequence}).fetchall()
-        if len(found) != len(self.document_ids):
-            raise VersionCollectedError(str(self._sequence))
-        return [record_of(document_id, metadata, self.rules[access_key]) for document_id, metadata, access_key in found]
+    def derived(
+        self, database: sqlite3.Connection, *, sequence: int, touched: Sequence[DocumentId], segments: Sequence[Segment]
+    ) -> tuple[DocumentTable, TableChange]:
+        """Return the table of another version, which differs in these documents, over these segments; `database` is read for it."""
+        before = {row[0]: row for row in _visible(database, self._sequence, touched)}
+        after = {row[0]: row for row in _visible(database, sequence, touched)}
+        other: DocumentTable = copy.copy(self)
+        other._grown, other._sequence = dict(self._grown), sequence
+        gone = self._numbers(sorted(before.keys() - after.keys()))
+        wanted = sorted(after.keys() - before.keys())
+        known = self._numbers(wanted)
+        first_new = len(self.version_keys)
+        other._add_rules(database, {after[key][3] for key in wanted})
+        other._add_documents([after[key] for key, number in zip(wanted, known.tolist(), strict=True) if number < 0])
+        come = np.concatenate([known[known >= 0], np.arange(first_new, len(other.version_keys))])
+        kinds = len(other.sources)
+        other._set_live(np.pad(self._live, (0, kinds - len(self._live))) + other._by_source(come) - other._by_source(gone))
+        kept, owners = other._renumber(self, segments)
+        dead = np.zeros(len(other.version_keys) + 1, dtype=np.bool_)  # the last is for -1
+        dead[gone] = True
+        owners[dead[owners]] = -1
+        other.document_of = other._owners(owners, come)
+        moved = None
+        if kept == len(self.chunk_keys):
+            changed = np.flatnonzero(other.document_of[:kept] != self.document_of)
+            moved = np.concatenate([changed, np.arange(kept, len(other.chunk_keys))])
+        return other, TableChange(gone, come, first_new, moved)
+
+    @property
+    def documents(self) -> StoredDocuments:
+        """Return every document that has a number here."""
+        return StoredDocuments(self._ids, {name: self._grown[name].array for name in _PER_DOCUMENT}, self.sources)
+
+    def stored(self) -> tuple[StoredDocuments, NDArray[np.int64]]:
+        """Return the documents that this version shows, in order of their rows, and which numbers they have here."""
+        is_shown = self.chunk_counts == 0
+        is_shown[self.document_of[self.document_of >= 0]] = True
+        numbers = np.flatnonzero(is_shown)
+        numbers = numbers[self.version_keys[numbers].argsort()]
+        arrays = {name: array[numbers] for name, array in self.documents.arrays.items()}
+        return StoredDocuments(GrowingTexts.of(self._ids.take(numbers)), arrays, self.sources), numbers
+
+    def records(self, database: sqlite3.Connection | None = None, *, start: int = 0) -> Iterator[list[DocumentRecord]]:
+        """Yield the fields that filters and facets may name, of every document from a number on, some at a time.
+
+        A document that is gone for good has those of `NO_RECORD`.
+        """
+        for first in range(start, len(self.version_keys), _RECORDS_AT_ONCE):
+            keys = self.version_keys[first : first + _RECORDS_AT_ONCE].tolist()
+            found = {
+                key: record_of(document_id, metadata, self.rules[access_key])
+                for key, document_id, metadata, access_key in select_in(database or self._database, _METADATA, keys)
+            }
+            if len(found) < len(keys):
+                missing = [first + number for number, key in enumerate(keys) if key not in found]
+                if np.isin(self.document_of, missing).any():
+                    raise VersionCollectedError(str(self._sequence))
+            yield [found.get(key, NO_RECORD) for key in keys]
 
     def layout_of(self, document: int) -> Sha256 | None:
         """Return the hash of the layout that a document has; None where it has none."""
@@ -69,26 +190,38 @@ class DocumentTable:
             raise VersionCollectedError(str(self._sequence))
         return decode_metadata(row[0]).layout
 
-    def last_known(self, sequence: int) -> tuple[NDArray[np.int64], Sequence[Mapping[str, object]]]:
-        """Return the access keys and fields that each document had last up to another version, removed or not."""
+    def last_known(self, sequence: int, touched: Sequence[DocumentId]) -> Iterator[tuple[int, int, Mapping[str, object]]]:
+        """Yield number, access key and fields of those of some documents that this version shows, as they were last up to another one.
+
+        Whether they were removed since makes no difference.
+        """
         last: dict[DocumentId, tuple[bytes, int]] = {}
-        for document_id, metadata, access_key in self._database.execute(_LAST_KNOWN, (sequence,)):
+        for document_id, metadata, access_key in select_in(self._database, _LAST_KNOWN.format(at=sequence), touched):
             last[document_id] = (metadata, access_key)
-        found = [last[document_id] for document_id in self.document_ids]
-        records = [
-            record_of(document_id, metadata, self.rules[access_key])
-            for document_id, (metadata, access_key) in zip(self.document_ids, found, strict=True)
-        ]
-        return np.asarray([access_key for _, access_key in found], dtype=np.int64), records
+        self._add_rules(self._database, {access_key for _, access_key in last.values()})
+        for document_id, (metadata, access_key) in last.items():
+            number = self.number_of(document_id)
+            if number is not None:
+                yield number, access_key, record_of(document_id, metadata, self.rules[access_key])
 
     def chunk_ids(self, places: NDArray[np.int64]) -> list[ChunkId]:
         """Return the ids of the chunks at these places."""
         documents = self.document_of[places]
         positions = self.chunk_keys[places] - self.first_chunks[documents]
         return [
-            chunk_id_of(self.document_ids[document], position=position, content_hash=mark)
-            for document, position, mark in zip(documents.tolist(), positions.tolist(), self._marks_at(places), strict=True)
+            chunk_id_of(document_id, position=position, content_hash=mark)
+            for document_id, position, mark in zip(self.document_ids(documents), positions.tolist(), self._marks_at(places), strict=True)
         ]
+
+    def document_ids(self, documents: NDArray[np.integer]) -> list[DocumentId]:
+        """Return the ids of documents."""
+        return [DocumentId(text) for text in self._ids.take(documents)]
+
+    def number_of(self, document_id: DocumentId) -> int | None:
+        """Return the number of a document, or None when this version does not show it."""
+        row = self._database.execute(_NUMBER.format(at=self._sequence), (document_id,)).fetchone()
+        number = -1 if row is None else int(self._numbers([row[0]])[0])
+        return None if number < 0 else number
 
     def place_of(self, chunk_id: ChunkId) -> int | None:
         """Return where a chunk lies, or None when this version does not show it."""
@@ -104,8 +237,8 @@ class DocumentTable:
 
     def _marks_at(self, places: NDArray[np.int64]) -> list[Sha256]:
         """Return the beginnings of content hashes; those of segments without marks are asked of the database."""
-        if self._marks is not None:
-            digits = self._marks[places].tobytes().hex()
+        if self._is_marked:
+            digits = self._grown["marks"].array[places].tobytes().hex()
             return [Sha256(digits[start : start + CHUNK_HASH_DIGITS]) for start in range(0, len(digits), CHUNK_HASH_DIGITS)]
         keys = self.chunk_keys[places].tolist()
         hashes: dict[int, bytes] = dict(select_in(self._database, _HASHES, keys))
@@ -114,165 +247,127 @@ class DocumentTable:
         except KeyError as error:
             raise VersionCollectedError(str(self._sequence)) from error
 
-    def _load_documents(self) -> None:
-        found = self._database.execute(_DOCUMENTS, {"at": self._sequence}).fetchall()
-        columns = list(zip(*found, strict=True)) or [()] * 6
-        self.version_keys = np.asarray(columns[0], dtype=np.int64)
-        self.document_ids: list[DocumentId] = list(columns[1])
-        self.sources: list[SourceId] = sorted(set(columns[2]))
-        number = {source: code for code, source in enumerate(self.sources)}
-        self.source_codes = np.fromiter((number[source] for source in columns[2]), dtype=np.int32, count=len(found))
-        self.access_keys = np.asarray(columns[3], dtype=np.int64)
-        self.first_chunks = np.asarray(columns[4], dtype=np.int64)
-        self.chunk_counts = np.asarray(columns[5], dtype=np.int64)
-        self.rules = dict(self._database.execute("SELECT access_key, rule FROM access_rules"))
+    # --- documents ---
 
-    def _load_places(self, segments: Sequence[Segment]) -> None:
-        keys = [segment.array("chunk_keys") for segment in segments]
-        self.chunk_keys: NDArray[np.int64] = np.concatenate(keys) if keys else np.empty(0, dtype=np.int64)
-        lengths = [segment.array("lengths") for segment in segments]
-        self.lengths: NDArray[np.int32] = np.concatenate(lengths) if lengths else np.empty(0, dtype=np.int32)
-        self.coded_lengths = CodedLengths.of(self.lengths)
-        marks = [each for segment in segments if (each := marks_of(segment)) is not None]
-        self._marks: NDArray[np.uint8] | None = np.concatenate(marks) if marks and len(marks) == len(segments) else None
-        documents = np.repeat(np.arange(len(self.document_ids), dtype=np.int32), self.chunk_counts)
-        starts = np.repeat(self.first_chunks - np.cumsum(self.chunk_counts) + self.chunk_counts, self.chunk_counts)
-        visible = starts + np.arange(len(documents))
-        owner = np.full(int(max(self.chunk_keys.max(initial=-1), visible.max(initial=-1))) + 1, -1, dtype=np.int32)
-        owner[visible] = documents
-        self.document_of: NDArray[np.int32] = owner[self.chunk_keys]
+    def _set(self, name: str, grown: GrowingArray) -> None:
+        self._grown[name] = grown
+        setattr(self, name, grown.array)
 
-    def number_of(self, document_id: DocumentId) -> int | None:
-        """Return the number of a document, or None when this version does not show it."""
-        if self._numbers is None:
-            self._numbers = {each: number for number, each in enumerate(self.document_ids)}
-        return self._numbers.get(document_id)
+    def _set_live(self, documents: NDArray[np.int64]) -> None:
+        """Take how many documents each source has; `live_sources` are the codes of those with any chunk, in order of their names."""
+        self._live = documents
+        self.live_sources: list[int] = sorted(np.flatnonzero(documents).tolist(), key=self.sources.__getitem__)
 
+    def _by_source(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count documents that have chunks, by source."""
+        return np.bincount(self.source_codes[documents[self.chunk_counts[documents] > 0]], minlength=len(self.sources))
 
-# --- columns ---
-# Metadata as columns: a filter is decided once per distinct value instead of once per document.
-#
-# A column holds one code per document and the distinct values behind the codes, so that boolean algebra over documents is a few array
-# operations, exactly equal to deciding the filter document by document.
+    def _set_documents(self, stored: StoredDocuments) -> None:
+        self._ids = stored.ids
+        self._is_ascending = True
+        self.sources = stored.sources
+        for name, array in stored.arrays.items():
+            self._set(name, GrowingArray(array))
 
-EXTRA_PREFIX = "extra."
-_REMEMBERED_RULES: Final = 256
-_READERS: Final[Mapping[str, Callable[[DocumentRecord], object]]] = {
-    **{name: attrgetter(f"facts.{name}") for name in DocumentMetadata.__struct_fields__},
-    **{name: attrgetter(f"access.{name}") for name in ("tenant", "classification")},
-    "document_id": attrgetter("document_id"),
-}
+    def _add_documents(self, rows: Sequence[_Row]) -> None:
+        if not rows:
+            return
+        keys, ids, sources, access, firsts, counts = zip(*rows, strict=True)
+        code = {source: number for number, source in enumerate(self.sources)}
+        for source in sorted(set(sources) - code.keys()):
+            code[source] = len(code)
+        self.sources = tuple(code)
+        self._is_ascending &= not len(self.version_keys) or keys[0] > self.version_keys[-1]
+        self._ids = self._ids.plus(ids)
+        added = (keys, [code[source] for source in sources], access, firsts, counts)
+        for (name, dtype), values in zip(_PER_DOCUMENT.items(), added, strict=True):
+            self._set(name, self._grown[name].plus(np.asarray(values, dtype=dtype)))
 
+    def _add_rules(self, database: sqlite3.Connection, access_keys: set[int]) -> None:
+        unknown = sorted(access_keys - self.rules.keys())
+        if unknown:
+            rules = dict(select_in(database, "SELECT access_key, rule FROM access_rules WHERE access_key IN (%s)", unknown))
+            self.rules = self.rules | rules  # another table: the one before may be in use
 
-class MetadataColumn(NamedTuple):
-    """One field of every document: `values[codes[d]]` is document d's; a set is one value."""
+    def _numbers(self, version_keys: Sequence[int]) -> NDArray[np.int64]:
+        """Return the numbers of documents by the keys of their rows, -1 where there is none."""
+        wanted = np.asarray(version_keys, dtype=np.int64)
+        numbers = np.full(len(wanted), -1, dtype=np.int64)
+        if not len(wanted) or not len(self.version_keys):
+            return numbers
+        # Keys ascend, but where a version was derived from a later one.
+        order = None if self._is_ascending else self.version_keys.argsort()
+        at = np.minimum(self.version_keys.searchsorted(wanted, sorter=order), len(self.version_keys) - 1)
+        at = at if order is None else order[at]
+        is_there = self.version_keys[at] == wanted
+        numbers[is_there] = at[is_there]
+        return numbers
 
-    codes: NDArray[np.int32]
-    values: list[object]
+    # --- places ---
 
+    def _renumber(self, former: DocumentTable, segments: Sequence[Segment]) -> tuple[int, NDArray[np.int32]]:
+        """Take these segments; return how many places stay what they were, and who owned each place's chunk before."""
+        same = 0
+        while same < min(len(segments), len(former.segments)) and segments[same].name == former.segments[same].name:
+            same += 1
+        kept = sum(segment.header.chunk_count for segment in segments[:same])
+        self._put_segments(segments, kept=same)
+        owners = np.full(len(self.chunk_keys), -1, dtype=np.int32)
+        owners[:kept] = former.document_of[:kept]
+        order = former.chunk_keys[kept:].argsort()
+        if len(order):
+            moved, keys = former.chunk_keys[kept:][order], self.chunk_keys[kept:]
+            at = np.minimum(moved.searchsorted(keys), len(moved) - 1)
+            owners[kept:] = np.where(moved[at] == keys, former.document_of[kept:][order][at], np.int32(-1))
+        return kept, owners
 
-class MetadataColumns:
-    """The fields of a snapshot's documents, each laid out when it is first asked for. Thread safe under the GIL."""
+    def _put_segments(self, segments: Sequence[Segment], *, kept: int) -> None:
+        """Number the chunks of segments after those of the first `kept`, which stay."""
+        start = sum(segment.header.chunk_count for segment in segments[:kept])
+        new = segments[kept:]
+        marks = [marks_of(segment) for segment in new]
+        self._is_marked = (not kept or self._is_marked) and all(each is not None for each in marks)
+        arrays: dict[str, list[Array]] = {
+            "chunk_keys": [segment.array("chunk_keys") for segment in new],
+            "lengths": [segment.array("lengths") for segment in new],
+            "features": [np.ascontiguousarray(features_of(segment)).view("<u4").reshape(-1) for segment in new],
+            "marks": [
+                np.zeros(segment.header.chunk_count, dtype="<u8") if each is None else np.ascontiguousarray(each).view("<u8").reshape(-1)
+                for segment, each in zip(new, marks, strict=True)
+            ],
+        }
+        for name, parts in arrays.items():
+            grown = self._grown[name].cut(start)
+            self._set(name, grown.plus(np.concatenate(parts)) if parts else grown)
+        self.segments = tuple(segments)
+        coded = getattr(self, "coded_lengths", None)
+        self.coded_lengths: CodedLengths = CodedLengths.of(self.lengths) if coded is None or start == 0 else coded.at(start, self.lengths)
 
-    def __init__(self, load_records: Callable[[], Sequence[Mapping[str, object]]]) -> None:
-        self._load_records = load_records
-        self._records: Sequence[Mapping[str, object]] | None = None
-        self._columns: dict[str, MetadataColumn] = {}
-
-    def column(self, field: str) -> MetadataColumn:
-        """Return the column of a field."""
-        if field not in self._columns:
-            self._columns[field] = self._lay_out(field)
-        return self._columns[field]
-
-    def decide(self, predicate: Predicate) -> NDArray[np.bool_]:
-        """Return which documents pass."""
-        if isinstance(predicate, And):
-            return self._all([self.decide(clause) for clause in predicate.clauses])
-        if isinstance(predicate, Or):
-            return ~self._all([~self.decide(clause) for clause in predicate.clauses])
-        if isinstance(predicate, Not):
-            return ~self.decide(predicate.clause)
-        return self._decide_atom(predicate)
-
-    def _decide_atom(self, atom: Atom) -> NDArray[np.bool_]:
-        column = self.column(atom.field)
-        matcher = matcher_of(atom)
-        passes = np.fromiter((matcher({atom.field: value}) for value in column.values), dtype=np.bool_, count=len(column.values))
-        return passes[column.codes]
-
-    def _all(self, decided: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        together = np.ones(len(self._loaded()), dtype=np.bool_)
-        for each in decided:
-            together &= each
-        return together
-
-    def _lay_out(self, field: str) -> MetadataColumn:
-        numbers: dict[object, int] = {}
-        values: list[object] = []
-        codes = np.empty(len(self._loaded()), dtype=np.int32)
-        for document, record in enumerate(self._loaded()):
-            value = _value(record, field)
-            # Equal instants with other offsets are equal keys, and then the first document would spell them for the rest.
-            spelling = value.isoformat() if isinstance(value, datetime) else value
-            code = numbers.get(spelling)
-            if code is None:
-                code = numbers[spelling] = len(values)
-                values.append(value)
-            codes[document] = code
-        return MetadataColumn(codes=codes, values=values)
-
-    def _loaded(self) -> Sequence[Mapping[str, object]]:
-        if self._records is None:
-            self._records = self._load_records()
-        return self._records
+    def _owners(self, owners: NDArray[np.int32], come: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Give the places that nobody owns to the documents that have come."""
+        has_chunks = come[self.chunk_counts[come] > 0]
+        by_first = has_chunks[self.first_chunks[has_chunks].argsort()]
+        free = np.flatnonzero(owners < 0)
+        if len(by_first) and len(free):
+            keys, firsts = self.chunk_keys[free], self.first_chunks[by_first]
+            at = firsts.searchsorted(keys, side="right") - 1
+            is_here = (at >= 0) & (keys < firsts[at] + self.chunk_counts[by_first][at])
+            owners[free[is_here]] = by_first[at[is_here]]
+        return owners
 
 
-class DocumentRecord(Mapping[str, object]):
-    """The fields of a document that filters and facets may name. Holds what they are read from: a table of its own would be far larger."""
+_PER_DOCUMENT: Final[Mapping[str, type[np.generic]]] = {
+    "version_keys": np.int64, "source_codes": np.int32, "access_keys": np.int32, "first_chunks": np.int64, "chunk_counts": np.int32,
+}  # fmt: skip
+_PER_PLACE: Final[Mapping[str, type[np.generic]]] = {
+    "chunk_keys": np.int64, "lengths": np.int32, "features": np.uint32, "marks": np.uint64,
+}  # fmt: skip
 
-    __slots__ = ("access", "document_id", "facts")
-
-    def __init__(self, document_id: str, *, facts: DocumentMetadata, access: AccessRule) -> None:
-        self.document_id = document_id
-        self.facts = facts
-        self.access = access
-
-    def __getitem__(self, field: str) -> object:
-        """Return the value of a field."""
-        return _READERS[field](self)
-
-    def get(self, field: str, default: object = None) -> object:
-        """Return the value of a field; asked for each document, so it does not wait for an error to find out."""
-        reader = _READERS.get(field)
-        return default if reader is None else reader(self)
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the fields."""
-        return iter(_READERS)
-
-    def __len__(self) -> int:
-        """Return how many fields there are."""
-        return len(_READERS)
+_NO_DOCUMENTS: Final = StoredDocuments(GrowingTexts.of(()), {name: np.empty(0, dtype=each) for name, each in _PER_DOCUMENT.items()}, ())
 
 
-def record_of(document_id: str, metadata: bytes, rule: bytes) -> DocumentRecord:
-    """Return the fields of a document that filters and facets may name."""
-    return DocumentRecord(document_id, facts=schema.decode_metadata(metadata), access=_access_of(rule))
-
-
-@lru_cache(maxsize=_REMEMBERED_RULES)
-def _access_of(rule: bytes) -> AccessRule:
-    """Return an access rule; very many documents share few."""
-    return schema.decode_access(rule)
-
-
-def _value(record: Mapping[str, object], field: str) -> object:
-    if field.startswith(EXTRA_PREFIX):
-        extra = record.get("extra")
-        return extra.get(field.removeprefix(EXTRA_PREFIX)) if isinstance(extra, dict) else None
-    value = record.get(field)
-    return tuple(value) if isinstance(value, list) else value
+def _visible(database: sqlite3.Connection, sequence: int, document_ids: Sequence[DocumentId]) -> list[_Row]:
+    return list(select_in(database, _TOUCHED.format(at=sequence), document_ids))
 
 
 # --- impact table ---
@@ -300,6 +395,16 @@ class CodedLengths(NamedTuple):
         )
         numbers[distinct] = np.arange(len(distinct))
         return cls(distinct, numbers[lengths])
+
+    def at(self, start: int, lengths: NDArray[np.int32]) -> CodedLengths:
+        """Return the codes of lengths of which those before `start` are the same."""
+        added = lengths[start:]
+        if not len(added):
+            return CodedLengths(self.distinct, self.codes[:start])
+        numbers = np.minimum(self.distinct.searchsorted(added), len(self.distinct) - 1)
+        if not len(self.distinct) or (self.distinct[numbers] != added).any():
+            return CodedLengths.of(lengths)
+        return CodedLengths(self.distinct, np.concatenate([self.codes[:start], numbers.astype(self.codes.dtype)]))
 
 
 class ImpactTable:
@@ -330,30 +435,28 @@ _REMEMBERED_FEATURES: Final = 1 << 12
 
 
 class SignalTable:
-    """The signals of a snapshot's chunks. Thread safe under the GIL.
+    """The signals of a version's chunks. Thread safe under the GIL.
 
     A segment keeps what the text alone says; what the document is for is read beside it, since it may change while the
     text stays.
     """
 
-    def __init__(self, segments: Sequence[Segment], *, columns: MetadataColumns, document_of: NDArray[np.int32]) -> None:
-        self._segments = segments
+    def __init__(self, table: DocumentTable, columns: MetadataColumns) -> None:
+        self._table = table
         self._columns = columns
-        self._document_of = document_of
-        self._features: NDArray[np.uint32] | None = None
 
     def of(self, places: Sequence[int]) -> list[ChunkSignals]:
         """Return the signals of the chunks at these places, which this version shows; those that are alike share one object."""
         if not places:
             return []
         chosen = np.asarray(places, dtype=np.int64)
-        documents = self._document_of.take(chosen)
+        documents = self._table.document_of.take(chosen)
         tiers, kinds, moments = (self._columns.column(name) for name in ("authority_tier", "content_type", "updated_at"))
         codes = zip(
             tiers.codes.take(documents).tolist(),
             kinds.codes.take(documents).tolist(),
             moments.codes.take(documents).tolist(),
-            self._loaded().take(chosen).tolist(),
+            self._table.features.take(chosen).tolist(),
             strict=True,
         )
         known: dict[tuple[int, int, int, int], ChunkSignals] = {}
@@ -365,13 +468,6 @@ class SignalTable:
                 signals = known[key] = _signals(tiers.values[tier], kinds.values[kind], moments.values[moment], measured)
             found.append(signals)
         return found
-
-    def _loaded(self) -> NDArray[np.uint32]:
-        """Return the four features of every place as one number: texts that are alike share one."""
-        if self._features is None:
-            parts = [features_of(segment) for segment in self._segments]
-            self._features = np.ascontiguousarray(np.concatenate(parts)).view("<u4").reshape(-1)
-        return self._features
 
 
 def _signals(tier: object, kind: object, moment: object, measured: int) -> ChunkSignals:

@@ -40,7 +40,7 @@ from evidentia.provenance.corpus_hash import CorpusState, member_bytes
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -72,8 +72,12 @@ def _fill(database: sqlite3.Connection, *, record: CommitRecord, signer: HeadSig
 class EmbeddedWriter(SourceWriter):
     """Implements `EvidenceWriter`; holds the writer's lock until closed. Not thread safe."""
 
-    def __init__(self, directory: Path, *, clock: Clock, entropy: Entropy, language: str, wait_ms: int) -> None:
+    def __init__(
+        self, directory: Path, *, clock: Clock, entropy: Entropy, language: str, wait_ms: int, on_close: Callable[[], None] | None = None
+    ) -> None:
+        """Take the writer's lock; `on_close` is called when it has been given back, for whoever is to know of the new versions."""
         self._directory = directory
+        self._on_close = on_close
         self._clock = clock
         self._entropy = entropy
         self._lock = WriterLock(directory, wait_ms=wait_ms)  # before the database: opening it to write may bring its schema up to date
@@ -145,6 +149,8 @@ class EmbeddedWriter(SourceWriter):
             close_after_writing(self._database)
         finally:
             self._lock.release()
+        if self._on_close is not None:
+            self._on_close()
 
     def _restart(self) -> None:
         """Read from the database what the writer keeps in memory."""

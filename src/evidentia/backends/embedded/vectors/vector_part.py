@@ -19,7 +19,7 @@ from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import Similarity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -93,6 +93,12 @@ class VectorPart:
     def is_exact(self) -> bool:
         """Tell whether the nearest are always found by comparing all of them."""
         return self._source is None
+
+    def prepare(self, views: Iterable[View]) -> None:
+        """Lay out what the first searches through these views would have to."""
+        _ = self._rows, self._row_of
+        for view in views:
+            self.seen(view)
 
     def nearest(
         self,
@@ -184,8 +190,8 @@ class VectorPart:
         kinds = len(table.sources)
         embedded = np.bincount(table.source_codes[table.document_of[shown]], minlength=kinds)
         visible = np.bincount(table.source_codes[table.document_of[view.mask]], minlength=kinds)
-        counts = zip(table.sources, embedded.tolist(), visible.tolist(), strict=True)
-        return SeenRows(None if bool(allowed.all()) else allowed, {source: (some, all_of) for source, some, all_of in counts if all_of})
+        counts = {table.sources[code]: (int(embedded[code]), int(visible[code])) for code in table.live_sources if visible[code]}
+        return SeenRows(None if bool(allowed.all()) else allowed, counts)
 
     def _narrowed(
         self, allowed: NDArray[np.bool_] | None, *, keep: NDArray[np.bool_] | None, phrases: Sequence[NDArray[np.int64]]

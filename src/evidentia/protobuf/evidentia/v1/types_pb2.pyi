@@ -2492,7 +2492,7 @@ class RequestTrace(_message.Message):
     def __init__(self, request_id: _Optional[str] = ..., receipt_id: _Optional[str] = ..., started_at: _Optional[str] = ..., latency_ms: _Optional[float] = ..., deadline_ms: _Optional[int] = ..., principal_fingerprint: _Optional[str] = ..., tenant: _Optional[str] = ..., agent_name: _Optional[str] = ..., mode: _Optional[str] = ..., limit: _Optional[int] = ..., fragments: _Optional[int] = ..., candidates: _Optional[int] = ..., tokens_used: _Optional[int] = ..., cache_hit_ratio: _Optional[float] = ..., degraded: _Optional[_Iterable[str]] = ..., result_hash: _Optional[str] = ..., spans: _Optional[_Iterable[_Union[TraceSpan, _Mapping[str, object]]]] = ...) -> None: ...
 
 class RetrievalContext(_message.Message):
-    __slots__ = ("query_hash", "retriever_type", "retrieval_timestamp", "rank_position", "relevance_score", "fusion_method", "final_rank", "encoder")
+    __slots__ = ("query_hash", "retriever_type", "retrieval_timestamp", "rank_position", "relevance_score", "fusion_method", "final_rank", "encoder", "relevance_signal", "leg_ranks")
     QUERY_HASH_FIELD_NUMBER: _ClassVar[int]
     RETRIEVER_TYPE_FIELD_NUMBER: _ClassVar[int]
     RETRIEVAL_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
@@ -2501,6 +2501,8 @@ class RetrievalContext(_message.Message):
     FUSION_METHOD_FIELD_NUMBER: _ClassVar[int]
     FINAL_RANK_FIELD_NUMBER: _ClassVar[int]
     ENCODER_FIELD_NUMBER: _ClassVar[int]
+    RELEVANCE_SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    LEG_RANKS_FIELD_NUMBER: _ClassVar[int]
     query_hash: str
     retriever_type: str
     retrieval_timestamp: str
@@ -2509,7 +2511,9 @@ class RetrievalContext(_message.Message):
     fusion_method: FusionMethod
     final_rank: int
     encoder: str
-    def __init__(self, query_hash: _Optional[str] = ..., retriever_type: _Optional[str] = ..., retrieval_timestamp: _Optional[str] = ..., rank_position: _Optional[int] = ..., relevance_score: _Optional[float] = ..., fusion_method: _Optional[_Union[FusionMethod, str]] = ..., final_rank: _Optional[int] = ..., encoder: _Optional[str] = ...) -> None: ...
+    relevance_signal: float
+    leg_ranks: IntegerMap
+    def __init__(self, query_hash: _Optional[str] = ..., retriever_type: _Optional[str] = ..., retrieval_timestamp: _Optional[str] = ..., rank_position: _Optional[int] = ..., relevance_score: _Optional[float] = ..., fusion_method: _Optional[_Union[FusionMethod, str]] = ..., final_rank: _Optional[int] = ..., encoder: _Optional[str] = ..., relevance_signal: _Optional[float] = ..., leg_ranks: _Optional[_Union[IntegerMap, _Mapping[str, object]]] = ...) -> None: ...
 
 class RetrievedDocument(_message.Message):
     __slots__ = ("span", "relevance_score", "source", "collection", "age_days", "batch", "chunk_id", "judged_by")
