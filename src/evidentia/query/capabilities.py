@@ -21,7 +21,8 @@ LEAST_NAME_LENGTH: Final = 3
 """A shorter name of a table or column occurs in any text."""
 _RELATION: Final = re.compile(
     r"\b(?:(?:who|which team|what team) (?:owns|maintains)|owners? of|(?:owned|maintained|called|used|imported|produced) by"
-    r"|(?:what|who|which \w+) (?:calls?|uses?|imports?|feeds?|breaks?|depends?)|calle[re]s? of|depend(?:s|ed|ing)? on|dependenc(?:y|ies)"
+    r"|(?:what|who|which \w+) (?:calls?|uses?|imports?|feeds?|breaks?|depends?)|(?:callers?|callees?) of"
+    r"|depend(?:s|ed|ing)? on|dependenc(?:y|ies)"
     r"|dependents?|upstream|downstream|impact of|derived from|lineage)\b",
     re.IGNORECASE,
 )

@@ -71,6 +71,7 @@ __all__ = [
     "Clock",
     "Collector",
     "CustodyArchive",
+    "DecisionAppender",
     "DecisionLog",
     "DocumentReader",
     "Encoder",

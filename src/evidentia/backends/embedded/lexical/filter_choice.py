@@ -248,7 +248,8 @@ class _DecidedAtom:
             is_asked[codes[is_open]] = True
             for code in np.flatnonzero(is_asked).tolist():
                 self._verdicts[code] = self._holds(self.values[code])
-        return self._verdicts[codes] > 0
+        holds: NDArray[np.bool_] = self._verdicts[codes] > 0
+        return holds
 
 
 def _atoms_of(predicate: Predicate) -> list[Atom]:
