@@ -92,7 +92,7 @@ def result_record(answer: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-FRACTIONS = {"cache_hit_ratio", "confidence", "elapsed_ms", "embedded_share", "relevance_score", "searched_share"}
+FRACTIONS = {"cache_hit_ratio", "confidence", "elapsed_ms", "embedded_share", "relevance_score", "relevance_signal", "searched_share"}
 LEFT_OUT = {"latency_ms", "receipt_id", "response_hash"}
 
 
