@@ -17,6 +17,7 @@ from evidentia.text.counting import basis_of
 from evidentia.text.prompt_injection import hostile_flags
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from evidentia.contracts.documents import DocumentMetadata, StoredChunk
@@ -46,7 +47,7 @@ class Assembler:
         self._query_hash = sha256_hex(self._query.encode())
         self._legs = [name for name, takes_part in ((weighting, question.uses_words), ("dense", question.uses_vectors)) if takes_part]
         self._retriever = "+".join(self._legs)
-        self._rankings = [part.rankings for part in found.parts]
+        self._ranks = _best_ranks(self._legs, found)
         self._fusion = request.fusion if question.uses_words and question.uses_vectors else None
         self._encoder = None if vector is None else f"{vector.identity.name} {vector.identity.model[:16]}"
         self._uses_words = question.uses_words
@@ -178,14 +179,7 @@ class Assembler:
 
     def _leg_ranks(self, chunk_id: ChunkId) -> dict[str, int]:
         """Return the rank that a chunk had in each leg before they were fused: the best over the parts of the question."""
-        ranks: dict[str, int] = {}
-        for rankings in self._rankings:
-            for leg, ranking in zip(
-                self._legs, rankings[-len(self._legs) :], strict=False
-            ):  # searched by vectors alone, words rank nothing
-                if chunk_id in ranking:
-                    ranks[leg] = min(ranking.index(chunk_id) + 1, ranks.get(leg, len(ranking)))
-        return ranks
+        return {leg: ranks[chunk_id] for leg, ranks in self._ranks.items() if chunk_id in ranks}
 
     def _trust(self, ranked: RankedCandidate, tier: AuthorityTier, believed: float, extracted_at: datetime) -> TrustMetadata:
         return TrustMetadata(
@@ -194,6 +188,17 @@ class Assembler:
             staleness_s=max(0, int((self._as_of - extracted_at).total_seconds())),
             conflict_flag=CONFLICT_LOST in ranked.flags or CONFLICT_WON in ranked.flags,
         )
+
+
+def _best_ranks(legs: Sequence[str], found: CandidateSet) -> dict[str, dict[ChunkId, int]]:
+    """Return the best rank of each chunk in each leg, over the parts of the question."""
+    best: dict[str, dict[ChunkId, int]] = {leg: {} for leg in legs}
+    for part in found.parts:
+        for leg, ranking in zip(legs, part.rankings[-len(legs) :], strict=False):  # searched by vectors alone, words rank nothing
+            ranks = best[leg]
+            for rank, chunk_id in enumerate(ranking, start=1):
+                ranks[chunk_id] = min(rank, ranks.get(chunk_id, rank))
+    return best
 
 
 def _remarked(chunk: StoredChunk) -> list[str]:
