@@ -14,7 +14,15 @@ from evidentia.contracts.ports.federation import (
     SourceRegistry,
     SupportsDataVersion,
 )
-from evidentia.contracts.ports.governance import AnswerLog, DecisionLog, GovernedRun, Governor, PolicyStore, SourceTexts
+from evidentia.contracts.ports.governance import (
+    AnswerLog,
+    DecisionAppender,
+    DecisionLog,
+    GovernedRun,
+    Governor,
+    PolicyStore,
+    SourceTexts,
+)
 from evidentia.contracts.ports.inference import (
     ClaimScorer,
     DocumentReader,
