@@ -18,7 +18,7 @@ from evidentia.serving.cli.cli_errors import UsageError, os_problem
 from evidentia.serving.cli.output import counted, printable_json, put, put_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
 
@@ -110,7 +110,7 @@ def _is_of_first_format(proof: FragmentExport | EvidenceResponse | SignedHead) -
     return isinstance(proof, EvidenceResponse) and proof.custody_format < CUSTODY_FORMAT
 
 
-def _first_difference(found: object, expected: object, place: str, *, may_lack: Set[str]) -> str:
+def _first_difference(found: object, expected: object, place: str, *, may_lack: AbstractSet[str]) -> str:
     """Return where a file says something else than was read from it, or lacks a field that it may not lack."""
     if isinstance(found, dict) and isinstance(expected, dict):
         names = sorted({*found, *(expected.keys() - may_lack)})
