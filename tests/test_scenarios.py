@@ -179,7 +179,7 @@ def _check_answer(answer: Answer, expected: Mapping[str, Any], *, earlier: list[
         "as_of": answer["as_of"],
         "degraded": list(answer["degraded"]),
         "flags": {fragment["document_id"]: list(fragment["flags"]) for fragment in answer["fragments"]},
-        "relevance": [round(fragment["relevance_score"], 1) for fragment in answer["fragments"]],
+        "relevance": [round(fragment["retrieval_context"]["relevance_signal"], 1) for fragment in answer["fragments"]],
         "contents": [fragment["content"] for fragment in answer["fragments"]],
         "cut_off": [fragment["cut_off"] for fragment in answer["fragments"]],
         "conflicts": [_conflict(each) for each in answer["conflicts"]],

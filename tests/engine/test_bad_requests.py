@@ -58,7 +58,7 @@ FIELDS: list[tuple[str, object, str, str]] = [
     ("limit", 0, "limit", "expected `int` >= 1"),
     ("limit", -3, "limit", ""),
     ("limit", 10_001, "limit", "expected `int` <= 10000"),
-    ("limit", "10", "limit", "expected `int | null`, got `str`"),
+    ("limit", "10", "limit", "expected `int`, got `str`"),
     ("limit", True, "limit", ""),
     ("limit", 2**80, "limit", ""),
     ("cost_budget_micros", -1, "cost_budget_micros", ""),

@@ -60,7 +60,7 @@ def test_replay_shows_the_conflict_again(run: Run, disagreeing: Path) -> None:
 
 
 def test_fragment_that_was_cut_is_marked(run: Run, disagreeing: Path) -> None:
-    out = run("search", "canteen", "--base", disagreeing, *AS_OF, "--mode", "lexical", "--tokens", "14").out
+    out = run("search", "canteen", "--base", disagreeing, *AS_OF, "--mode", "lexical", "--tokens", "50").out
 
     assert re.search(r"\n1 +\S+  wiki:lunch\.md  user +unknown  cut   # Lunch The canteen opens at noon\.", out)
 

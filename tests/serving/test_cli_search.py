@@ -292,11 +292,27 @@ def test_answer_with_something_else_in_it_is_refused(run: Run, asked: Path, tmp_
         },
         "object missing required field `commit`": {name: value for name, value in answer.items() if name != "commit"},
         "there is something else at `$.degraded`": {name: value for name, value in answer.items() if name != "degraded"},
+        "there is something else at `$.tokens_used`": {
+            name: value for name, value in answer.items() if name not in {"custody_format", "response_hash", "tokens_used"}
+        },
     }
     for problem, content in cases.items():
         (tmp_path / "more.json").write_text(json.dumps(content), encoding="utf-8")
         outcome = run("verify", "more.json")
         assert (2, True) == (outcome.exit_code, f"it is not an answer: {problem}" in outcome.err.lower()), outcome.err
+
+
+def test_answer_of_the_first_format_is_read_without_the_fields_of_the_second(run: Run, asked: Path, tmp_path: Path) -> None:
+    answer = parsed(run("search", "key", "--base", asked, "--json"))
+    for fragment in answer["fragments"]:
+        del fragment["retrieval_context"]["leg_ranks"], fragment["retrieval_context"]["relevance_signal"]
+    older = {name: value for name, value in answer.items() if name not in {"custody_format", "response_hash"}}
+    (tmp_path / "older.json").write_text(json.dumps(older), encoding="utf-8")
+
+    outcome = run("verify", "older.json")
+
+    assert (0, "") == (outcome.exit_code, outcome.err)
+    assert "by the rules of custody format 1" in outcome.out
 
 
 @pytest.mark.parametrize("number", [-1, 2**53, 2**63, 2**64, 10**400], ids=["negative", "double", "signed", "unsigned", "huge"])

@@ -176,4 +176,4 @@ def test_a_fragment_is_exported_as_a_file(reader: Browser) -> None:
     reply = reader.get(link[1].replace("&amp;", "&"))
 
     assert 'attachment; filename="fragment.json"' == reply.headers["content-disposition"]
-    assert "evidentia-fragment/1" == reply.json()["format"]
+    assert "evidentia-fragment/2" == reply.json()["format"]

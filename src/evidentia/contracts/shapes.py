@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[[^\]]*\]")
 _NO_WORD: Final = "Invalid enum value "
 _NO_TIME: Final = "Invalid RFC3339 encoded datetime"
+_OR_NULL: Final = re.compile(r"(Expected `[^`]+?) \| null`")
 
 
 class ShapeFault(NamedTuple):
@@ -37,6 +38,8 @@ def shape_fault(error: Exception, kind: object) -> ShapeFault:
             problem = f"{problem.removeprefix(_NO_WORD)} is not one of {', '.join(words)}"
     elif problem == _NO_TIME:
         problem = "it is not a time such as 2026-01-31T12:00:00Z"
+    else:
+        problem = _OR_NULL.sub(r"\1`", problem)  # whoever gives a value is told what it should be; none is the same as leaving it out
     return ShapeFault(place.lstrip("."), f"{problem[:1].lower()}{problem[1:]}")
 
 

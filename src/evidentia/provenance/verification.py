@@ -55,7 +55,7 @@ def verify_document(archive: CustodyArchive, document_id: str) -> VerifyReport:
 def verify_export(export: FragmentExport) -> VerifyReport:
     """Check an exported fragment from its own bytes alone, one of an older release by the rules of its own format."""
     is_older = export.format == OLDER_EXPORT_FORMAT
-    broken = (*(() if is_older else _signature_faults(export)), *fragment_faults(export))
+    broken = tuple(_export_faults(export, is_older=is_older))
     return VerifyReport(
         ok=not broken,
         target=f"fragment '{export.chunk_id}'",
@@ -328,11 +328,14 @@ def _offsets_agree(text: bytes, chunk: PreparedChunk) -> bool:
     return before == chunk.start and before + inside == chunk.end
 
 
-def _signature_faults(export: FragmentExport) -> Iterator[BrokenLink]:
-    """Check the format, the hash of the whole, and that the head is that of the commit."""
+def _export_faults(export: FragmentExport, *, is_older: bool) -> Iterator[BrokenLink]:
+    """Check the format, then the fragment, and then what covers all of it: the most particular fault is the first."""
     where = f"fragment '{export.chunk_id}'"
-    if export.format != EXPORT_FORMAT:
+    if not is_older and export.format != EXPORT_FORMAT:
         yield BrokenLink(check="format", where=where, problem=f"'{export.format}' is not '{EXPORT_FORMAT}'")
+    yield from fragment_faults(export)
+    if is_older:
+        return
     if export_hash(export) != export.export_hash:
         yield BrokenLink(check="export", where=where, problem="the export_hash is not that of this export")
     if export.head is None:

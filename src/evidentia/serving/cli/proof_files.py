@@ -13,10 +13,12 @@ import msgspec
 
 from evidentia.contracts.evidence import EvidenceResponse
 from evidentia.contracts.provenance import CUSTODY_FORMAT, BrokenLink, FragmentExport, SignedHead, VerifyReport
+from evidentia.provenance.verification import OLDER_EXPORT_FORMAT
 from evidentia.serving.cli.cli_errors import UsageError, os_problem
 from evidentia.serving.cli.output import counted, printable_json, put, put_facts
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
 
@@ -25,6 +27,8 @@ MAX_SHOWN = 200
 """Characters of a parser's message that are shown; some repeat what they could not parse."""
 ANSWER_FIELDS = frozenset({"fragments", "result_hash", "request_hash", "source_coverage"})
 """Fields of an answer that no exported fragment has."""
+SINCE_FORMAT_2 = frozenset({"custody_format", "export_hash", "head", "leg_ranks", "relevance_signal", "response_hash"})
+"""Fields that answers and exports of the first format may lack; whatever else is missing was taken out."""
 FRAGMENT_NAME = "an exported fragment"
 ANSWER_NAME = "an answer"
 
@@ -65,7 +69,7 @@ def _strictly(path: Path, stored: bytes, found: object, *, kind: type[_Proof], n
         raise _malformed(path, f"it is not {name}: {error}") from error
     except (ValueError, msgspec.MsgspecError, RecursionError, OverflowError) as error:
         raise _malformed(path, f"it is not JSON: {error}") from error
-    if place := _first_difference(found, expected, "$"):
+    if place := _first_difference(found, expected, "$", may_lack=SINCE_FORMAT_2 if _is_of_first_format(proof) else frozenset()):
         raise _malformed(path, f"it is not {name}: there is something else at `{place}`")
     return proof
 
@@ -100,15 +104,21 @@ def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return record
 
 
-def _first_difference(found: object, expected: object, place: str) -> str:
-    """Return where a file says something else than was read from it; a field that older releases do not write has its default."""
+def _is_of_first_format(proof: FragmentExport | EvidenceResponse | SignedHead) -> bool:
+    if isinstance(proof, FragmentExport):
+        return proof.format == OLDER_EXPORT_FORMAT
+    return isinstance(proof, EvidenceResponse) and proof.custody_format < CUSTODY_FORMAT
+
+
+def _first_difference(found: object, expected: object, place: str, *, may_lack: AbstractSet[str]) -> str:
+    """Return where a file says something else than was read from it, or lacks a field that it may not lack."""
     if isinstance(found, dict) and isinstance(expected, dict):
-        names = sorted(found)
-        places = (_first_difference(found.get(name), expected.get(name), f"{place}.{name}") for name in names)
+        names = sorted({*found, *(expected.keys() - may_lack)})
+        places = (_first_difference(found.get(name), expected.get(name), f"{place}.{name}", may_lack=may_lack) for name in names)
         return next((each for each in places if each), "")
     if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
         pairs = enumerate(zip(found, expected, strict=True))
-        return next((each for index, (a, b) in pairs if (each := _first_difference(a, b, f"{place}[{index}]"))), "")
+        return next((each for index, (a, b) in pairs if (each := _first_difference(a, b, f"{place}[{index}]", may_lack=may_lack))), "")
     return "" if type(found) is type(expected) and found == expected else place
 
 
