@@ -56,6 +56,8 @@ MOMENTS = (
     datetime(2023, 1, 1, tzinfo=UTC),
 )
 AS_OF = datetime(2026, 2, 1, tzinfo=UTC)
+BEFORE_TEXT = (0, 35, 35, 100, 250)
+"""Tokens of a budget that go to the tags (about 35 each) and to whole fragments before one that may have to be cut."""
 WEIGHTS = (
     (0.45, 0.25, 0.15, 0.15), (0.45, 0.25, 0.15, 0.15), (1.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.25, 0.25, 0.25, 0.25),
     (0.0, 1.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.333333, 0.333333, 0.333334, 0.0), (0.7, 0.0, 0.0, 0.3),
@@ -147,7 +149,7 @@ def make_request(rng: Random) -> EvidenceRequest:
         ranking_weights=RankingWeights(**dict(zip(RankingWeights.__struct_fields__, rng.choice(WEIGHTS), strict=True))),
         diversity_constraint=rng.choice((0.7, 0.7, 0.0, 0.3, 1.0, 1.0)),
         source_policy=_policy(rng),
-        token_budget=_maybe(rng, 0.45, rng.randint(1, 40)),
+        token_budget=_maybe(rng, 0.45, rng.choice(BEFORE_TEXT) + rng.randint(1, 40)),
         tokenizer=rng.choice(("chars4", "o200k_base")),
         as_of=_maybe(rng, 0.5, AS_OF),
         time_window=_maybe(rng, 0.15, _window(rng)),

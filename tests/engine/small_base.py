@@ -11,6 +11,7 @@ import msgspec
 
 from engine.known_vectors import give_vectors, remembering_encoder
 from evidentia.contracts.errors import EvidentiaError
+from evidentia.contracts.ids import CorpusVersion
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.question import Models
 from evidentia.engine.receipt_replay import Replayer
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.documents import ChangeSet
     from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
-    from evidentia.contracts.ids import ChunkId, CorpusVersion, ReceiptId
+    from evidentia.contracts.ids import ChunkId, ReceiptId
     from evidentia.contracts.ports import EvidenceIndex
     from evidentia.contracts.receipts import EngineConfig, ReplayReport
     from evidentia.contracts.settings import Settings
@@ -72,6 +73,14 @@ class SmallBase:
     def answer(self, request: EvidenceRequest, *, principal: Principal) -> EvidenceResponse:
         """Answer a request."""
         return self._engine.answer(request, principal=principal)
+
+    def shown_version(self, number: int, *, principal: Principal) -> CorpusVersion:
+        """Return the name of the version after commit number n that a principal is shown: the owner's own, or the keyed one."""
+        corpus_version = self.corpus_versions[number]
+        if principal.is_owner:
+            return corpus_version
+        version = self.parts.index.at(search=self.parts.config.search, corpus_version=corpus_version).version
+        return CorpusVersion(version.public_commit.corpus_version)
 
     def replay(self, receipt_id: ReceiptId, *, asker: Principal) -> ReplayReport:
         """Answer a receipt again."""

@@ -23,6 +23,7 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.retrieval import Candidate
 from evidentia.contracts.sources import SourcePolicy
+from evidentia.engine.result_hashes import response_hash
 from evidentia.testing.documents import make_document
 from evidentia.testing.virtual_time import run_virtual
 from soak import cases
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
     from evidentia.contracts.sources import SourceAccessPolicy
 
 WORLDS, CALLERS, REQUESTS = cases(3, of=8), 6, 12
-OF_THE_WHOLE_BASE = frozenset({"commit", "commit_hash", "corpus_version", "evidence_state", "receipt_id", "request_id", "result_hash"})
+OF_THE_WHOLE_BASE = frozenset(
+    {"commit", "commit_hash", "corpus_version", "evidence_state", "receipt_id", "request_id", "response_hash", "result_hash"}
+)
+"""Fields that name the version of the whole base, or are hashes of an answer with them; the tests hold `response_hash` to what is shown."""
 OF_THE_LOG = frozenset({"event", "inclusion"})
 QUERIES = ("gate timeout", "crane limit", "harbour pier", "cargo at the dock")
 NAMES = tuple(f"s{number}" for number in range(7))
@@ -148,6 +152,7 @@ def test_a_source_that_the_caller_may_not_ask_might_as_well_not_be_registered(nu
                 tally["fragments"] += len(answer.fragments)
 
                 assert [] == differences(without_ages(answer), without_ages(other))
+                assert response_hash(answer) == answer.response_hash
                 assert set(answer.source_coverage) <= {*askable, "test", *(request.source_policy.allowed_sources or ())}
                 assert all(whole.sources[name].calls == before[name] for name in set(NAMES) - set(askable))
         world.close()
@@ -182,6 +187,7 @@ def test_what_a_source_says_that_the_caller_may_not_see_might_as_well_not_be_sai
                 tally["partial"] += any("were kept, the rest is missing" in each.reason for each in answer.source_coverage.values())
 
                 assert [] == differences(answer, other)
+                assert response_hash(answer) == answer.response_hash
         hidden = sum(source.hidden for source in whole.sources.values())
         world.close()
 

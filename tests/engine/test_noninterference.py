@@ -43,6 +43,7 @@ from evidentia.contracts.ids import ChunkId, DocumentId
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.settings import SearchSettings, Settings
 from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, RetrievalMode
+from evidentia.engine.result_hashes import response_hash
 from evidentia.policy.access import access_scope
 from soak import cases
 
@@ -60,8 +61,13 @@ ALL_SHARDS, ALL_CORPORA, PRINCIPALS, REQUESTS = 5, 46, 8, 11
 SHARDS, CORPORA = cases(1, of=ALL_SHARDS), cases(7, of=ALL_CORPORA)
 WHY_EVERY = 20
 ORACLE_SHARDS, ORACLE_DOCUMENTS, ORACLE_SCOPES = 4, 200, 250
-OF_THE_WHOLE_BASE = frozenset({"commit", "commit_hash", "corpus_version", "evidence_state", "receipt_id", "request_id", "result_hash"})
-"""Fields of an answer that name the version of the whole base, which differs between the two bases by construction."""
+OF_THE_WHOLE_BASE = frozenset(
+    {"commit", "commit_hash", "corpus_version", "evidence_state", "receipt_id", "request_id", "response_hash", "result_hash"}
+)
+"""Fields of an answer that name the version of the whole base, which differs between the two bases by construction.
+
+The `response_hash` covers the others of them, so it is held to be the hash of what is shown and of nothing else.
+"""
 LEAST_SHOWN = {
     "fragments": 5, "ties": 20, "facets": 10, "withheld": 50, "truncated": 200, "conflicts": 300, "explanations": 12,
     "vectors": 8, "vectors by rank": 40, "vectors alone": 40, "some without a vector": 500, "part of a source embedded": 60,
@@ -223,7 +229,8 @@ def compare_case(
         if may_see(person, each, rules=world.rules, acl_scope=scope)
         and (version == 2 or may_see(person, world.last_known(key), rules=world.rules, acl_scope=request.source_policy.acl_scope))
     }
-    pinned = request if version == 2 else msgspec.structs.replace(request, corpus_version=whole.corpus_versions[version])
+    shown = whole.shown_version(version, principal=person)
+    pinned = request if version == 2 else msgspec.structs.replace(request, corpus_version=shown)
     answer = whole.answer(pinned, principal=person)
     newest = max(number for number, each in enumerate(whole.corpus_versions) if each == whole.corpus_versions[version])
     other = restricted.base(visible, embedded=world.embedded[newest]).answer(request, principal=person)
@@ -291,6 +298,8 @@ def differences(left: EvidenceResponse, right: EvidenceResponse) -> list[str]:
     found = [name for name in compared if _encoded(getattr(left, name)) != _encoded(getattr(right, name))]
     if [_seen_of(fragment) for fragment in left.fragments] != [_seen_of(fragment) for fragment in right.fragments]:
         found.append("fragments")
+    if any(each.response_hash != response_hash(each) for each in (left, right)):
+        found.append("response_hash")
     return found
 
 

@@ -11,6 +11,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import InvalidFieldError, NotAllowedError, NotFoundError
 from evidentia.contracts.evidence import DecomposedQuery
 from evidentia.contracts.vocabulary import Classification
+from evidentia.engine.result_hashes import response_hash
 from evidentia.policy.access import parse_rule
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia import Base
+    from evidentia.contracts.documents import CommitSummary
 
 BOB = Principal(principal_id="bob", clearance="internal", groups=("staff", "oncall"))  # type: ignore[arg-type]  # as people type it
 CLOSED = AccessRule(classification=Classification.RESTRICTED)
@@ -34,12 +36,18 @@ def owned(tmp_path: Path) -> Iterator[Base]:
         yield base
 
 
+def _shown_head(base: Base) -> CommitSummary:
+    """Return the newest version by the names that Bob is shown; he cannot ask for one by those that only the owner knows."""
+    with connect(base.path, principal=BOB) as bobs:
+        return bobs.head()
+
+
 def _found(base: Base, **fields: object) -> list[str]:
     return [fragment.document_id for fragment in base.retrieve("harbour", mode="lexical", principal=BOB, **fields).fragments]
 
 
 def test_an_old_version_does_not_reopen_what_was_closed_since(owned: Base) -> None:
-    then = owned.head()
+    then = _shown_head(owned)
     assert ["docs:ferry.md", "docs:keys.md"] == sorted(_found(owned))
     owned.set_access(["docs:keys.md"], CLOSED)
 
@@ -48,7 +56,7 @@ def test_an_old_version_does_not_reopen_what_was_closed_since(owned: Base) -> No
 
 
 def test_an_old_version_stays_closed_after_the_document_was_removed(owned: Base) -> None:
-    then = owned.head()
+    then = _shown_head(owned)
     receipt = owned.retrieve("harbour", mode="lexical", principal=BOB).receipt_id
     owned.set_access(["docs:keys.md"], CLOSED)
     owned.remove(["docs:keys.md"])
@@ -63,7 +71,7 @@ def test_an_old_version_stays_closed_after_the_document_was_removed(owned: Base)
 
 def test_a_document_that_was_closed_then_is_not_opened_by_the_rule_of_today(owned: Base) -> None:
     owned.set_access(["docs:keys.md"], CLOSED)
-    then = owned.head()
+    then = _shown_head(owned)
     owned.set_access(["docs:keys.md"], AccessRule())
 
     assert ["docs:ferry.md"] == _found(owned, corpus_version=then.corpus_version)
@@ -71,7 +79,7 @@ def test_a_document_that_was_closed_then_is_not_opened_by_the_rule_of_today(owne
 
 
 def test_an_answer_from_an_old_version_can_be_replayed_after_more_was_closed(owned: Base) -> None:
-    then = owned.head()
+    then = _shown_head(owned)
     owned.set_access(["docs:keys.md"], CLOSED)
     receipt = owned.retrieve("harbour", mode="lexical", principal=BOB, corpus_version=then.corpus_version).receipt_id
     owned.set_access(["docs:ferry.md"], CLOSED)
@@ -80,9 +88,20 @@ def test_an_answer_from_an_old_version_can_be_replayed_after_more_was_closed(own
     assert owned.replay(receipt).is_same
 
 
+def test_a_replay_has_the_hash_of_what_it_shows(owned: Base) -> None:
+    answer = owned.retrieve("harbour", mode="lexical", principal=BOB)
+    owned.set_access(["docs:keys.md"], CLOSED)
+    assert answer.receipt_id is not None
+    with connect(owned.path, principal=BOB) as bobs:
+        shown = bobs.replay(answer.receipt_id).response
+
+    assert ["docs:ferry.md"] == [fragment.document_id for fragment in shown.fragments]
+    assert response_hash(shown) == shown.response_hash
+
+
 def test_a_version_that_nobody_closed_anything_in_is_answered_as_before(owned: Base) -> None:
     as_of = "2026-01-01T00:00:00Z"
-    then = owned.head()
+    then = _shown_head(owned)
     first = owned.retrieve("harbour", as_of=as_of, principal=BOB)
     owned.remove(["docs:ferry.md"])
     again = owned.retrieve("harbour", as_of=as_of, principal=BOB, corpus_version=then.corpus_version)

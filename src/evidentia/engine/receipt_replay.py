@@ -16,6 +16,7 @@ from evidentia.contracts.ids import ChunkId, ReceiptId, document_of
 from evidentia.contracts.receipts import EngineConfig, Receipt, ReplayReport, WhyReport
 from evidentia.contracts.search import AccessScope, LexicalQuery
 from evidentia.engine.explanation import explain
+from evidentia.engine.result_hashes import sealed
 from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON
 from evidentia.engine.stage_log import StageLog
 from evidentia.policy.access import access_scope, is_allowed, may_ask
@@ -60,7 +61,8 @@ class Replayer:
             recorded_hash=receipt.result_hash,
             result_hash=response.result_hash,
             hidden=len(response.fragments) - len(shown),
-            response=cut if _knows_all(asker, receipt) else _without_counts(cut),
+            # Sealed anew: the hash of the whole answer would confirm a guess at what was cut from it.
+            response=sealed(cut if _knows_all(asker, receipt) else _without_counts(cut)),
         )
 
     def why(self, receipt_id: ReceiptId, chunk_id: ChunkId, *, asker: Principal) -> WhyReport:
