@@ -4,7 +4,7 @@
     python tools/golden_answers.py check FILE [--quick]
 
 The 300 test questions of SciFact are asked by the request that `retrieve` makes by default (words and vectors), but for the moment, the
-deadline and the receipt: of a base with 800 abstracts, which are those that a test question is about and the first of the others, as
+deadline and the receipt: of a base with 400 abstracts, which are those that a test question is about and the first of the others, as
 the test suite has it, and of one with all 5,183; `--quick` leaves the second out. It is looked for in EVIDENTIA_DATA or ../shared/data.
 Scenarios (tests/scenarios/*.yaml) are asked in process; a step that is replayed has the hash of its replay too, and one that ends in
 an error has its code and its sentence. Where a note of an agent is found, which has another name each time, its text stands for it.
@@ -39,7 +39,7 @@ AS_OF: Final = "2026-01-01T00:00:00Z"
 DEADLINE_MS: Final = 600_000
 """Longer than any machine takes: an answer that ran out of time is another answer, and says so."""
 SOURCE: Final = "scifact"
-CUT: Final = 800
+CUT: Final = 400
 WHOLE: Final = 5_183
 
 Golden = dict[str, Any]  # JSON: {"scenarios": {name: [step]}, "scifact": {documents: {query id: hash}}}

@@ -436,7 +436,7 @@ def test_an_embedding_that_is_killed_leaves_a_whole_base_and_goes_on(base: Base,
     made = documents(120)
     base.put(*made)
     script = textwrap.dedent(f"""
-        import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parents[1])!r}]
         from pathlib import Path
         import test_vectors as t
         base = t.Base(Path(sys.argv[1]), t.SteppingClock(), t.RepeatableEntropy(int(sys.argv[2])))
@@ -449,7 +449,7 @@ def test_an_embedding_that_is_killed_leaves_a_whole_base_and_goes_on(base: Base,
             [sys.executable, "-c", script, str(base.directory), str(number)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         assert child.stdout is not None
-        child.stdout.readline()
+        assert b"ready\n" == child.stdout.readline()
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=0.02 + 0.07 * number)
         child.kill()

@@ -30,8 +30,10 @@ LONG = (
     "The pier opens at noon. Cargo waits at the dock until the tide turns. Nobody moves the anchor.",
     "Rope is cheap. A beacon burns all night, and the crane rests. The dock is closed. The tide comes back.",
     "Set `crane.limit = 40` and run `dock --open pier`. Then wait for the beacon.",
-    "Cargo from the north lies at the dock for three days, and from the south for five, until the crane has lifted it. The pier is closed "
-    "while the tide is high, and a rope keeps everybody from the edge of it. The beacon is lit an hour before. An anchor holds the dock.",
+    (
+        "Cargo lies at the dock until the crane has lifted it. The pier is closed while the tide is high. A rope keeps everybody away."
+        " The beacon is lit an hour before. Whoever comes late waits at the anchor for the tide. The crane rests, and so does the dock."
+    ),
 )
 SYNONYMS = "dock, quay\nrope => anchor, line\nharbour gate, gate\n"
 COMPOUND = (
