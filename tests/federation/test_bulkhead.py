@@ -105,7 +105,7 @@ def test_all_work_of_many_submitters_is_done_once_or_refused() -> None:
         submitter.join()
     bulkhead.close()
     for thread in threading.enumerate():
-        if thread.name == "evidentia source busy":
+        if thread.name == "evidentia busy":
             thread.join(timeout=PATIENCE_S)
 
     assert counts["accepted"] == counts["done"]

@@ -87,7 +87,7 @@ class ThreadedModelCalls(InlineModelCalls):
             if model not in self._lanes:
                 settings = self._settings
                 breaker = Breaker(self._clock, failures=settings.breaker_failures, open_ms=settings.breaker_open_ms)
-                self._lanes[model] = _Lane(breaker, Bulkhead(model, max_threads=MAX_THREADS))
+                self._lanes[model] = _Lane(breaker, Bulkhead(f"model {model}", max_threads=MAX_THREADS))
             return self._lanes[model]
 
 

@@ -19,7 +19,7 @@ IDLE_S = 5.0
 
 
 class Bulkhead:
-    """The threads of one source: started when needed, never more than `most_threads`, ended when idle. Thread safe.
+    """The threads of one source or model: started when needed, never more than `most_threads`, ended when idle. Thread safe.
 
     A thread that hangs in a source counts until the source lets go of it, whoever has stopped waiting.
     """
@@ -64,7 +64,7 @@ class Bulkhead:
 
     def _begin(self, work: _Work) -> str:
         self._waiting.append(work)
-        thread = threading.Thread(target=self._serve, name=f"evidentia source {self._name}", daemon=True)
+        thread = threading.Thread(target=self._serve, name=f"evidentia {self._name}", daemon=True)
         self._threads += 1
         self._idle += 1
         try:

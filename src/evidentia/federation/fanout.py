@@ -205,7 +205,7 @@ class FanOut:
         known = self._bulkheads.get(source_id)
         if known is not None:
             return known
-        return self._bulkheads.setdefault(source_id, Bulkhead(source_id, max_threads=self._settings.blocking_threads))
+        return self._bulkheads.setdefault(source_id, Bulkhead(f"source {source_id}", max_threads=self._settings.blocking_threads))
 
 
 def _is_blocking(retriever: object) -> bool:
