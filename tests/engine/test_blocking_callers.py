@@ -45,6 +45,12 @@ def test_a_base_that_asks_nobody_needs_no_event_loop(base: evidentia.Base) -> No
     assert not set(_loops()) - before
 
 
+def test_every_stage_of_an_answer_has_its_time_and_its_decision(base: evidentia.Base) -> None:
+    response = base.retrieve("how often are keys rotated")
+    assert "seal" == list(response.stage_latencies_ms)[-1]
+    assert [decision.stage for decision in response.decisions] == list(response.stage_latencies_ms)
+
+
 def test_a_source_is_asked_all_the_same(base: evidentia.Base) -> None:
     base.add_source({"source_id": "memory", "source_type": "api"}, SourceInMemory())
     response = base.retrieve("how often are keys rotated")

@@ -590,7 +590,7 @@ class Engine:
     ) -> EvidenceResponse:
         response = self._sealed(question, found, admitted, fitted, governed, conflicts=conflicts, log=log)
         log.mark("seal", "custody and proofs attached", remaining=len(governed.fragments))
-        return msgspec.structs.replace(response, decisions=tuple(log.decisions))
+        return msgspec.structs.replace(response, decisions=tuple(log.decisions), stage_latencies_ms=dict(log.latencies_ms))
 
     def _sealed(
         self,
