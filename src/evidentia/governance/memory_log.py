@@ -45,7 +45,7 @@ class MemoryLog(DecisionLog):
         with self._lock:
             self._pending.append(batch)
             self._seal()
-        return batch.records()
+        return batch.records() or ()
 
     def flush(self) -> None:
         """Seal everything taken so far."""

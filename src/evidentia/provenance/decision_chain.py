@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord
-from evidentia.contracts.errors import BaseStateError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy
 from evidentia.contracts.protocol import Metadata
@@ -179,11 +178,10 @@ class EntryBatch(msgspec.Struct, gc=False, eq=False):
         if isinstance(self.outcome, Exception):
             raise self.outcome
 
-    def records(self) -> Sequence[LogRecord]:
-        """Return the entries with their seals, in order; BaseStateError while the log has not written them: flush it first."""
-        self.check()
+    def records(self) -> Sequence[LogRecord] | None:
+        """Return the entries with their seals, in order; None while the log has not written them."""
         if not isinstance(self.outcome, tuple):
-            raise BaseStateError("the entries are not written yet")
+            return None
         log, sealed = self.outcome
         lines = (read_records(log, (line.rstrip(b"\n"),), previous=previous) for previous, line in sealed)
         return tuple(record for records in lines for record in records)

@@ -105,7 +105,7 @@ class EmbeddedDecisionLog(DecisionLog):
             self._append_buffered((batch,))
             with suppress(EvidentiaError, OSError):  # it stays first in line, and `problem` says why
                 self._drain()
-        return batch.records() if batch.is_settled else None
+        return batch.records()
 
     def flush(self) -> None:
         """Wait until everything taken so far is written, or say why it cannot be."""

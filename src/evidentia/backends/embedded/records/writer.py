@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.records.live_set import LiveVersion
     from evidentia.contracts.access import AccessRule
     from evidentia.contracts.documents import ChangeSet, CommitSummary, KnownDocument, PreparedDocument
-    from evidentia.contracts.ids import DocumentId, SourceId
+    from evidentia.contracts.ids import DocumentId, Sha256, SourceId
     from evidentia.contracts.sources import SourceDescriptor
 
 
@@ -210,16 +210,7 @@ class EmbeddedWriter(SourceWriter):
         self._vectors.remove(planned.vectors_out)
         self._vectors.store()
         # Last, because the record hashes what the transaction has written so far.
-        record, record_hash = seal(
-            self._database,
-            signer=self._signer,
-            parent=self._head,
-            parent_hash=self._head_hash,
-            log_size=self._log.size,
-            corpus=self._corpus,
-            vectors=self._vectors.version,
-            now=planned.now,
-        )
+        record, record_hash = self._seal(planned.now)
         self._database.execute("COMMIT")
         self._head, self._head_hash = record, record_hash
         self._staged.clear()
@@ -231,21 +222,26 @@ class EmbeddedWriter(SourceWriter):
             try:
                 self._database.execute("BEGIN IMMEDIATE")
                 self._signer.rotate(self._database, base_id=self._head.base_id, sequence=self._head.sequence + 1)
-                self._head, self._head_hash = seal(
-                    self._database,
-                    signer=self._signer,
-                    parent=self._head,
-                    parent_hash=self._head_hash,
-                    log_size=self._log.size,
-                    corpus=self._corpus,
-                    vectors=self._vectors.version,
-                    now=self._clock.now(),
-                )
+                record, record_hash = self._seal(self._clock.now())
                 self._database.execute("COMMIT")
+                self._head, self._head_hash = record, record_hash
             except BaseException:
                 self._undo(None)
                 raise
             return self._signer.settle(self._database)
+
+    def _seal(self, now: datetime) -> tuple[CommitRecord, Sha256]:
+        """Return the record of what the open transaction has written, and its hash."""
+        return seal(
+            self._database,
+            signer=self._signer,
+            parent=self._head,
+            parent_hash=self._head_hash,
+            log_size=self._log.size,
+            corpus=self._corpus,
+            vectors=self._vectors.version,
+            now=now,
+        )
 
     def _undo(self, segment: Path | None) -> None:
         """Go back to the version before; the error that brought us here is the one to report."""
