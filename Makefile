@@ -11,13 +11,16 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := test
 .PHONY: beside demo test test-full test-integrations test-mcp test-browser test-wheel screenshots check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-dense bench-filters bench-understanding bench-deadline bench-faults bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving bench-growth traces fit docs clean
 
+# The folder is made first: two environments, one within the other, may be made at the same time.
 $(STAMP): pyproject.toml
+	@mkdir -p $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $(STAMP)
 
 $(BESIDE)/.installed: pyproject.toml
+	@mkdir -p $(BESIDE)
 	$(PYTHON) -m venv $(BESIDE)
 	$(BESIDE)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BESIDE)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[haystack,langchain,llamaindex]" --group integrations
