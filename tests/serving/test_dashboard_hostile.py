@@ -19,10 +19,10 @@ SCRIPT = "<script>alert('x')</script>"
 IMAGE = '"><img src=x onerror=alert(1)>'
 QUOTE = "' onmouseover='alert(1)' x='"
 BREAK = "</textarea></title></svg><svg onload=alert(1)>"
-TEMPLATE = "{{ 7 * 191 }}{% raw %}"
+TEMPLATE = "{{ 9999991 * 9999973 }}{% raw %}"
 HTMX = '<div hx-get="/v1/health" hx-trigger="load" hx-on:click="alert(1)"></div>'
 PAYLOADS = (SCRIPT, IMAGE, QUOTE, BREAK, TEMPLATE, HTMX)
-RAW = ("<script>alert", "<img src=x", "' onmouseover='", "<svg onload", "1337", '<div hx-get="/v1', "</textarea></title>")
+RAW = ("<script>alert", "<img src=x", "' onmouseover='", "<svg onload", str(9999991 * 9999973), '<div hx-get="/v1', "</textarea></title>")
 """What must not stand in a page as it was written."""
 ALL = " ".join(PAYLOADS)
 DOCUMENTS: list[dict[str, Any]] = [
