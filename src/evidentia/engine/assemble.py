@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.canonical import sha256_hex
@@ -195,9 +196,8 @@ def _best_ranks(legs: Sequence[str], found: CandidateSet) -> dict[str, dict[Chun
     best: dict[str, dict[ChunkId, int]] = {leg: {} for leg in legs}
     for part in found.parts:
         for leg, ranking in zip(legs, part.rankings[-len(legs) :], strict=False):  # searched by vectors alone, words rank nothing
-            ranks = best[leg]
-            for rank, chunk_id in enumerate(ranking, start=1):
-                ranks[chunk_id] = min(rank, ranks.get(chunk_id, rank))
+            ranks = dict(zip(ranking, itertools.count(1), strict=False))
+            best[leg] = {**ranks, **{chunk_id: min(rank, ranks.get(chunk_id, rank)) for chunk_id, rank in best[leg].items()}}
     return best
 
 

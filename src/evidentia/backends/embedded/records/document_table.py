@@ -444,6 +444,8 @@ class SignalTable:
     def __init__(self, table: DocumentTable, columns: MetadataColumns) -> None:
         self._table = table
         self._columns = columns
+        self._known: dict[tuple[int, int, int, int], ChunkSignals] = {}
+        """By what they are made of: one request asks more than once."""
 
     def of(self, places: Sequence[int]) -> list[ChunkSignals]:
         """Return the signals of the chunks at these places, which this version shows; those that are alike share one object."""
@@ -459,7 +461,7 @@ class SignalTable:
             self._table.features.take(chosen).tolist(),
             strict=True,
         )
-        known: dict[tuple[int, int, int, int], ChunkSignals] = {}
+        known = self._known
         found = []
         for key in codes:
             signals = known.get(key)
@@ -467,13 +469,19 @@ class SignalTable:
                 tier, kind, moment, measured = key
                 signals = known[key] = _signals(tiers.values[tier], kinds.values[kind], moments.values[moment], measured)
             found.append(signals)
+        if len(known) > _REMEMBERED_FEATURES:
+            self._known = {}
         return found
 
 
+_TIERS: Final = {tier.value: tier for tier in AuthorityTier}
+_TYPES: Final = {kind.value: kind for kind in ContentType}
+
+
 def _signals(tier: object, kind: object, moment: object, measured: int) -> ChunkSignals:
-    content_type = ContentType(str(kind))
+    content_type = _TYPES[str(kind)]
     return ChunkSignals(
-        authority_tier=AuthorityTier(str(tier)),
+        authority_tier=_TIERS[str(tier)],
         content_type=content_type,
         updated_at=moment if isinstance(moment, datetime) else None,
         features=_features(measured, content_type),
