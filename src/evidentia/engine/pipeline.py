@@ -84,8 +84,6 @@ if TYPE_CHECKING:
     from evidentia.contracts.search import AccessScope
     from evidentia.engine.question import Models
 
-ENGINE = "evidentia-engine/6"
-"""Changes when the same request on the same state with the same settings may give another answer."""
 ESTIMATE = "chars4"
 """How tokens are counted where no budget depends on it; the fragment says so."""
 MANY_CHUNKS = 20_000

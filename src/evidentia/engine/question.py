@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from evidentia.contracts.answer_rules import TODAY, AnswerRules
 from evidentia.contracts.evidence import SubQuery
 from evidentia.federation.source_plan import SourcePlan
 
@@ -47,6 +48,8 @@ class Question(NamedTuple):
     inputs: RecordedInputs
     policies: PolicySet
     """Those in scope for whoever asks."""
+    rules: AnswerRules = TODAY
+    """Those of the engine version that answers, which is an older one where a receipt is replayed."""
     plan: SourcePlan = NO_PLAN
     """Which sources take part; filled in when the question is understood."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from evidentia.contracts.answer_rules import rules_of
 from evidentia.contracts.errors import ServiceReplyError
 from evidentia.contracts.receipts import EngineConfig, RecordedInputs
 from evidentia.contracts.retrieval import Rewriting
@@ -45,6 +46,7 @@ class Understander:
 
     def __init__(self, config: EngineConfig, *, models: Models, tokeniser: Tokeniser, calls: InlineModelCalls) -> None:
         self._settings = config.query
+        self._rules = rules_of(config.engine)
         self._by_query = config.ranking.weights == "by_query"
         self._models = models
         self._tokeniser = tokeniser
@@ -76,6 +78,7 @@ class Understander:
             tokeniser=self._tokeniser,
             lexicon=lexicon,
             settings=self._settings,
+            rules=self._rules,
             synonyms=self._models.synonyms,
             rewritten=rewritten,
             on_text=partial(encoding.submit, identity=snapshot.vectors) if is_encoded else None,
@@ -106,6 +109,7 @@ class Understander:
                 left_out=recorded.left_out if recorded else ("understand",) if as_written else (),
             ),
             policies=policies,
+            rules=self._rules,
         )
 
     def _needs_features(self, request: EvidenceRequest) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.answer_rules import TODAY, AnswerRules
 from evidentia.contracts.evidence import EvidenceRequest, QueryStep, SubQuery
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.vocabulary import QueryStepName
@@ -65,6 +66,7 @@ def understand(
     tokeniser: Tokeniser,
     lexicon: Lexicon | None,
     settings: QuerySettings,
+    rules: AnswerRules = TODAY,
     synonyms: Synonyms | None = None,
     rewritten: str | None = None,
     on_text: Callable[[str], None] | None = None,
@@ -75,7 +77,7 @@ def understand(
     spelling of characters; 3. to 5. terms to search for as well: corrections, short and long forms, synonyms; 6. parts. Parts that the
     request brings are used as they are.
     """
-    reader = _Reader(request, tokeniser=tokeniser, lexicon=lexicon, settings=settings, synonyms=synonyms)
+    reader = _Reader(request, tokeniser=tokeniser, lexicon=lexicon, settings=settings, rules=rules, synonyms=synonyms)
     asked = reader.rewrite(rewritten)
     subject = reader.take_context(asked)
     question = reader.spell(asked)
@@ -99,9 +101,17 @@ class _Reader:
     """Runs the steps that are switched on for one request and keeps what each has to say."""
 
     def __init__(
-        self, request: EvidenceRequest, *, tokeniser: Tokeniser, lexicon: Lexicon | None, settings: QuerySettings, synonyms: Synonyms | None
+        self,
+        request: EvidenceRequest,
+        *,
+        tokeniser: Tokeniser,
+        lexicon: Lexicon | None,
+        settings: QuerySettings,
+        rules: AnswerRules,
+        synonyms: Synonyms | None,
     ) -> None:
         self._request = request
+        self._rules = rules
         self._tokeniser = tokeniser
         self._lexicon = lexicon
         self._synonyms = synonyms

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evidentia.backends.embedded.records.database import storage_errors
+from evidentia.contracts.answer_rules import ENGINE
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.receipts import EngineConfig
 from evidentia.contracts.settings import EmbeddingSettings, Settings
 from evidentia.contracts.vocabulary import Similarity
-from evidentia.engine.pipeline import ENGINE
 from evidentia.engine.question import Models
 from evidentia.query.synonyms import MAX_FILE_LENGTH, Synonyms, parse_synonyms
 from evidentia.ranking.merge_features import FEATURES, FEATURES_IDENTITY
