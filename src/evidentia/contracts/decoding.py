@@ -15,8 +15,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Message = TypeVar("Message")
-Raw = bytes | bytearray | memoryview | str
+_Message = TypeVar("_Message")
+_Raw = bytes | bytearray | memoryview | str
 
 _known: set[object] = set()
 # Reentrant: working out a type evaluates its annotations, which may import a module that makes a decoder of its own.
@@ -24,7 +24,7 @@ _working_out = threading.RLock()
 
 
 @overload
-def convert(value: object, kind: type[Message], *, strict: bool = True, from_attributes: bool = False) -> Message: ...
+def convert(value: object, kind: type[_Message], *, strict: bool = True, from_attributes: bool = False) -> _Message: ...
 @overload
 def convert(value: object, kind: Any, *, strict: bool = True, from_attributes: bool = False) -> Any: ...  # noqa: ANN401 - a union is no type
 def convert(value: object, kind: Any, *, strict: bool = True, from_attributes: bool = False) -> Any:  # Any: what the overloads say
@@ -34,27 +34,27 @@ def convert(value: object, kind: Any, *, strict: bool = True, from_attributes: b
 
 
 @overload
-def decode_json(content: Raw, kind: type[Message]) -> Message: ...
+def decode_json(content: _Raw, kind: type[_Message]) -> _Message: ...
 @overload
-def decode_json(content: Raw, kind: Any) -> Any: ...  # noqa: ANN401 - a union is no type
-def decode_json(content: Raw, kind: Any) -> Any:  # Any: what the overloads say
+def decode_json(content: _Raw, kind: Any) -> Any: ...  # noqa: ANN401 - a union is no type
+def decode_json(content: _Raw, kind: Any) -> Any:  # Any: what the overloads say
     """Return JSON as a message of a type, or raise `msgspec.DecodeError`."""
     prepare(kind)
     return msgspec.json.decode(content, type=kind)
 
 
 @overload
-def json_decoder(kind: type[Message]) -> Callable[[Raw], Message]: ...
+def json_decoder(kind: type[_Message]) -> Callable[[_Raw], _Message]: ...
 @overload
-def json_decoder(kind: Any) -> Callable[[Raw], Any]: ...  # noqa: ANN401 - a union is no type
-def json_decoder(kind: Any) -> Callable[[Raw], Any]:  # Any: what the overloads say
+def json_decoder(kind: Any) -> Callable[[_Raw], Any]: ...  # noqa: ANN401 - a union is no type
+def json_decoder(kind: Any) -> Callable[[_Raw], Any]:  # Any: what the overloads say
     """Return what reads JSON of a type, for a type that is read often."""
     prepare(kind)
     return msgspec.json.Decoder(kind).decode
 
 
 @overload
-def msgpack_decoder(kind: type[Message]) -> Callable[[bytes], Message]: ...
+def msgpack_decoder(kind: type[_Message]) -> Callable[[bytes], _Message]: ...
 @overload
 def msgpack_decoder(kind: Any) -> Callable[[bytes], Any]: ...  # noqa: ANN401 - a union is no type
 def msgpack_decoder(kind: Any) -> Callable[[bytes], Any]:  # Any: what the overloads say
