@@ -225,10 +225,9 @@ def main() -> None:
         return
     options = {"cache": given.cache, "deadline_ms": given.deadline_ms, "deep": not given.shallow, "most": given.questions}
     report = run(given.sets.split(","), given.ways.split(","), **options)
-    summary = summarise(report)
-    print(render(summary))
     if given.out:
         given.out.write_text(json.dumps(report) + "\n", encoding="utf-8")
+    print(render(summarise(report)))
 
 
 if __name__ == "__main__":

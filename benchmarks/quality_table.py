@@ -103,7 +103,11 @@ def _means(sets: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
             MEASURES[key]: interval_of_means([[row[key] for row in each.values()] for each in rows]).rounded() for key in keys
         }
         if way != DEFAULT and DEFAULT in ways:
-            found["default_minus"][way] = {MEASURES[key]: _mean_difference(sets, names, way, key=key).rounded() for key in keys}
+            found["default_minus"][way] = {
+                MEASURES[key]: _mean_difference(sets, names, way, key=key).rounded()
+                for key in keys
+                if all(_has(sets[name]["ways"][DEFAULT], key) for name in names)
+            }
     return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.vocabulary import Classification
@@ -58,7 +59,7 @@ def is_acl_entry(entry: str, *, is_written: bool = True) -> bool:
 def normalised(principal: Principal) -> Principal:
     """Return a principal in its one form: words as members, roles and groups sorted without duplicates."""
     try:
-        read = msgspec.convert(msgspec.to_builtins(principal), Principal)
+        read = convert(msgspec.to_builtins(principal), Principal)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise InvalidFieldError("principal", str(error)) from error
     return msgspec.structs.replace(read, roles=tuple(sorted(set(read.roles))), groups=tuple(sorted(set(read.groups))))

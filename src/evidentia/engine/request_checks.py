@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.canonical import SAFE_INTEGER
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.predicate_text import parse
@@ -86,7 +87,7 @@ def _read(fields: Mapping[str, object]) -> EvidenceRequest:
     for name in plain.keys() & _TIMES:
         plain[name] = _with_instants(plain[name])
     try:
-        request = msgspec.convert(plain, EvidenceRequest, strict=True)
+        request = convert(plain, EvidenceRequest, strict=True)
     except msgspec.ValidationError as error:
         place, problem = shape_fault(error, EvidenceRequest)
         raise InvalidFieldError(place or "request", problem) from error

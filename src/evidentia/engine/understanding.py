@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.answer_rules import rules_of
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import ServiceReplyError
 from evidentia.contracts.receipts import EngineConfig, RecordedInputs
 from evidentia.contracts.retrieval import Rewriting
@@ -214,7 +215,7 @@ class _Encoding:
 def _rewrite(rewriter: QueryRewriter, request: EvidenceRequest, *, budget_ms: int) -> Rewriting:
     """Ask the rewriter; a reply of another type raises here, where it is heard."""
     reply = rewriter.rewrite(request.query.text, request.turns, budget_ms=budget_ms)
-    return msgspec.convert(msgspec.to_builtins(reply), Rewriting)
+    return convert(msgspec.to_builtins(reply), Rewriting)
 
 
 def _parts(understood: Understanding, vectors: Sequence[DenseQuery | None]) -> tuple[Part, ...]:

@@ -12,6 +12,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.evaluation.measures import LARGEST_GRADE
 from evidentia.evaluation.runs import line_error, numbered_lines
@@ -135,10 +136,10 @@ def _parse_judgment(path: Path, number: int, line: str) -> tuple[str, str, int]:
 
 
 def _read_records(path: Path, kind: type[_Record]) -> Iterator[tuple[int, _Record]]:
-    decoder = msgspec.json.Decoder(kind)
+    decode = json_decoder(kind)
     for number, line in numbered_lines(path, field=_FIELD):
         try:
-            record = decoder.decode(line)
+            record = decode(line)
         except msgspec.DecodeError as error:
             problem = str(error)
             raise line_error(path, number, problem[:1].lower() + problem[1:], field=_FIELD) from error

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias, get_args
 import msgspec
 import numpy as np
 
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import InvalidFieldError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Measure(msgspec.Struct, frozen=True):
         if match is None:
             raise InvalidFieldError("measure", f"'{name}' is not a measure; expected one such as 'nDCG@10', 'R@100' or 'MRR'")
         kind, gain, cut = match.groups()
-        return msgspec.convert({"kind": kind, "cut": int(cut) if cut else None, "gain": gain or "exponential"}, cls)
+        return convert({"kind": kind, "cut": int(cut) if cut else None, "gain": gain or "exponential"}, cls)
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from evidentia.contracts.decoding import msgpack_decoder
 from evidentia.contracts.retrieval import ExternalCandidate, StoredResponse
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.foundation.sqlite_file import to_microseconds
@@ -76,7 +77,7 @@ _Row = msgspec.defstruct(
 )
 """A candidate without the names of its fields, which are a third of it: what is kept is hashed, written and read all the time."""
 _encoder: Final = msgspec.msgpack.Encoder()
-_decoder: Final = msgspec.msgpack.Decoder(tuple[_Row, ...])  # type: ignore[valid-type]  # mypy takes no type made so
+_decode: Final = msgpack_decoder(tuple[_Row, ...])  # type: ignore[valid-type]  # mypy takes no type made so
 
 
 def encode_candidates(candidates: Sequence[ExternalCandidate]) -> bytes | None:
@@ -90,7 +91,7 @@ def encode_candidates(candidates: Sequence[ExternalCandidate]) -> bytes | None:
 def decode_entry(stored: StoredResponse) -> Entry | None:
     """Return the entry that a store kept; None when its bytes are of another form."""
     try:
-        rows = _decoder.decode(stored.payload)
+        rows = _decode(stored.payload)
     except (msgspec.MsgspecError, ValueError):
         return None
     return Entry(stored.first_us, stored.last_us, tuple([ExternalCandidate(**msgspec.structs.asdict(row)) for row in rows]))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.sources import FreshnessReport, SourceDescriptor, SourceHealth
 from evidentia.contracts.vocabulary import BreakerState, CoverageState
@@ -223,7 +224,7 @@ def _stored(store: KeyValueStore, source_id: SourceId) -> Measures:
     """Return what the store has of a source; what cannot be read was never there."""
     kept = store.get(f"{PREFIX}{source_id}")
     try:
-        return Measures() if kept is None else msgspec.json.decode(kept, type=Measures)
+        return Measures() if kept is None else decode_json(kept, Measures)
     except msgspec.MsgspecError:
         return Measures()
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.judging import JudgeStatus
 from evidentia.contracts.policies import DEFAULT_TENANT, GroundingRules, Policy, PolicyAction, PolicyId, RetrievalRules
@@ -365,7 +366,7 @@ def rules_of(measure: CalibrationMeasure, policy: Policy | None) -> AnyRules:
             "policy",
             f"'{policy.body.name}' is of category '{policy.body.category}', and '{measure.rule}' is a rule of '{measure.category}'",
         )
-    return msgspec.convert(policy.body.rules, kind)
+    return convert(policy.body.rules, kind)
 
 
 def of_run(values: Sequence[float], rules: AnyRules) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evidentia.contracts.decisions import LogEntry, LogFault, LogHead, LogReport, RecordProof
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import BaseBusyError, BaseDamagedError, InvalidFieldError
 from evidentia.contracts.runs import RunId, StepCall
 from evidentia.governance.decision_expansion import micros
@@ -279,7 +280,7 @@ def _read_acts(told: Iterable[Metadata]) -> list[_Act]:
     acts: list[_Act] = []
     for each in told:
         with suppress(msgspec.ValidationError):
-            acts.append(msgspec.convert(each, _Act))
+            acts.append(convert(each, _Act))
     return acts
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from evidentia.contracts.decisions import DecisionStatus, Verdict
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import InvalidFieldError, PolicyInvalidError
 from evidentia.contracts.policies import Policy, PolicyAction
 from evidentia.contracts.protocol import ReplyDrafted, RunCall, TaskOpened, ToolAnswered, ToolAsked
@@ -169,7 +170,7 @@ def read_message(fields: object, kind: type[_Message], path: str) -> _Message:
 def converted(value: object, kind: type[_Message], path: str) -> _Message:
     """Return a value in its type."""
     try:
-        return msgspec.convert(value, kind)
+        return convert(value, kind)
     except msgspec.ValidationError as error:
         place, problem = shape_fault(error, kind)
         raise InvalidFieldError(f"{path}{place}" if place.startswith("[") or not place else f"{path}.{place}", problem) from error

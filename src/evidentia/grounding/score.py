@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 import msgspec
 
 from evidentia.contracts.canonical import hash_record
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.grounding import GroundingNote, GroundingReason, GroundingReport, GroundingScore, SupportingSentence
 from evidentia.contracts.ports import ClaimScorer
@@ -185,7 +186,7 @@ class ShippedModels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 def read_models(content: bytes) -> ShippedModels:
     """Return the models that a JSON file holds; one that weighs an unknown input is refused."""
     try:
-        models = msgspec.json.decode(content, type=ShippedModels)
+        models = decode_json(content, ShippedModels)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidFieldError("weights", f"the models cannot be read ({error}); fit them again") from error
     for model in (models.words, models.with_encoder, models.similarity):

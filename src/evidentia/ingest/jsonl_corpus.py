@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from evidentia.contracts.canonical import sha256_hex
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.ids import DocumentId, SemanticVersion, Sha256, ToolId
 from evidentia.contracts.layout import ExtractedText
@@ -70,8 +71,8 @@ class _CorpusLine(msgspec.Struct, gc=False):
     metadata: msgspec.Raw = msgspec.Raw(b"")
 
 
-_decode_line = msgspec.json.Decoder(_CorpusLine).decode
-_decode_metadata = msgspec.json.Decoder(dict[str, object]).decode
+_decode_line = json_decoder(_CorpusLine)
+_decode_metadata = json_decoder(dict[str, object])
 
 
 def read_corpus(path: str, *, name: str, max_line_bytes: int) -> Iterator[CorpusRecord | SkippedInput]:

@@ -11,6 +11,7 @@ from typing import IO
 
 import msgspec
 
+from evidentia.contracts.decoding import msgpack_decoder
 from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.layout import ExtractedText
 from evidentia.ingest.readers.limits import ReadLimits
@@ -109,8 +110,8 @@ class ReadSuccess(msgspec.Struct, frozen=True, kw_only=True, tag="success"):
 
 
 encode = msgspec.msgpack.Encoder().encode
-decode_job = msgspec.msgpack.Decoder(ReadJob).decode
-_decode_answer = msgspec.msgpack.Decoder(ReadFailure | ReadSuccess).decode
+decode_job = msgpack_decoder(ReadJob)
+_decode_answer = msgpack_decoder(ReadFailure | ReadSuccess)
 
 
 def decode_answer(frame: bytes) -> ExtractedText | ReadFailure:

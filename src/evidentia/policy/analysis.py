@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.judging import Judgement, JudgeStatus
 from evidentia.contracts.policies import Enforcement, GroundingRules, JudgePhase, Policy, RetrievalRules, ScoreEvalMode
@@ -94,7 +95,7 @@ def _subjects(policies: Sequence[Policy]) -> list[Subject]:
         raise InvalidFieldError("policies", f"two policies are called '{twice[0]}'; findings name policies, so give each its own name")
     if len(enabled) > MAX_POLICIES:
         raise InvalidFieldError("policies", f"{len(enabled)} are more than can be compared with each other; the most is {MAX_POLICIES}")
-    return [Subject(policy=each, rules=msgspec.convert(each.body.rules, category(each.body.category).rules)) for each in enabled]
+    return [Subject(policy=each, rules=convert(each.body.rules, category(each.body.category).rules)) for each in enabled]
 
 
 def _single(subject: Subject, facts: RunFacts) -> Iterator[PolicyFinding]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-import msgspec
 from msgspec.structs import replace
 
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, JudgeAsk, Verdict
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.policies import DEFAULT_TENANT, Enforcement, Policy, PolicyAction, PolicyScope
 from evidentia.contracts.protocol import RunCall
 from evidentia.contracts.runs import GroundingEntry, Phase, RetrievedDocument, RunEnded, RunFacts, RunStatus
@@ -169,7 +169,7 @@ def _groups(policies: Iterable[Policy]) -> tuple[_CategoryGroup, ...]:
 
 def _group(name: str, policies: Sequence[Policy]) -> _CategoryGroup:
     declared = category(name)
-    in_force = [TypedPolicy(policy=each, rules=msgspec.convert(each.body.rules, declared.rules)) for each in policies]
+    in_force = [TypedPolicy(policy=each, rules=convert(each.body.rules, declared.rules)) for each in policies]
     return _CategoryGroup(name=name, policies=tuple(policies), compiled=declared.compile(in_force))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import FieldProblem, InvalidFieldError
 from evidentia.contracts.protocol import FirstRetry, Profile, ProtocolRule, QuestionType, SelfKnowledge, Shortfall, ToolRole, TopK
 from evidentia.policy.rule_checks import field_problems, nearest, shown, unknown_name
@@ -166,7 +167,7 @@ def profile_of(given: str | Mapping[str, Any] | Profile) -> Profile:  # Any: as 
     for problem in profile_problems(plain):
         text = problem.problem + (f"; did you mean '{problem.suggestion}'?" if problem.suggestion else "")
         raise InvalidFieldError(problem.path, text)
-    return PROFILES[plain] if isinstance(plain, str) else msgspec.convert(_merged(plain), Profile)
+    return PROFILES[plain] if isinstance(plain, str) else convert(_merged(plain), Profile)
 
 
 def profile_problems(given: object) -> list[FieldProblem]:
@@ -178,7 +179,7 @@ def profile_problems(given: object) -> list[FieldProblem]:
     problems = _shape_problems(given)
     if problems:
         return problems
-    return list(_sense_problems(msgspec.convert(_merged(given), Profile)))
+    return list(_sense_problems(convert(_merged(given), Profile)))
 
 
 def active_rules(profile: Profile) -> tuple[ProtocolRule, ...]:

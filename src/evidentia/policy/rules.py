@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from evidentia.contracts.canonical import sha256_hex
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
 from evidentia.contracts.policies import ALL_RULES, DEFAULT_TENANT, Policy, PolicyBody, PolicyId, PolicyScope, Posture
 from evidentia.policy.categories import categories, find_category
@@ -52,7 +53,7 @@ def check_policy(
         problems += _posture_problems(category, given.get("posture", {}))
     if problems or category is None:
         raise PolicyInvalidError(problems)
-    checked = msgspec.convert({**given, "rules": _complete(category, given.get("rules", {}))}, PolicyBody)
+    checked = convert({**given, "rules": _complete(category, given.get("rules", {}))}, PolicyBody)
     return Policy(
         policy_id=policy_id or policy_id_of(checked.name, tenant=tenant),
         version=version,
@@ -120,7 +121,7 @@ def _rules_problems(category: Category, given: object) -> list[FieldProblem]:
     fields = set(category.rules.__struct_fields__)
     sound = {name: value for name, value in given.items() if name in fields and name not in faulty}
     try:
-        rules = msgspec.convert(sound, category.rules)
+        rules = convert(sound, category.rules)
     except msgspec.ValidationError as error:
         return problems or [FieldProblem("rules", str(error))]
     return problems + [problem._replace(path=f"rules.{problem.path}") for problem in category.check(rules) if problem.path not in faulty]
@@ -140,7 +141,7 @@ def _posture_problems(category: Category, given: object) -> list[FieldProblem]:
 
 def _complete(category: Category, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return every rule in the form that JSON gives back, defaults included."""
-    complete: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.convert(given, category.rules)))
+    complete: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(convert(given, category.rules)))
     return complete
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.annotations import Annotation, AnnotationTarget
 from evidentia.contracts.control import AuditEntry, AuditPage, CallResult, CallsReply, DecisionPage, EndReply, EventPage, GovernanceEvent, IssuedToken, NumberedCall, PolicyPage, PolicyTemplates, PolicyVersions, PushReply, PushResult, RunPage, SecretKept, SecretNames, StartReply, TokenFacts, TokenInfo, TokenLimits, TokenList
@@ -229,4 +230,4 @@ def to_message(name: str, it: object) -> Any:
 def from_message(name: str, message: Any) -> Any:
     """Return what a message says as its contract, checked as JSON is; raises msgspec.ValidationError."""
     contract, _, _, read = CONVERSIONS[name]
-    return msgspec.convert(read(message), contract)
+    return convert(read(message), contract)

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import Policy
 from evidentia.contracts.protocol import Metadata
@@ -229,7 +230,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
 
 def decode_checkpoint(line: bytes) -> Checkpoint:
     """Read such a line; ValueError or MsgspecError when it is none or does not fit itself."""
-    checkpoint = msgspec.json.decode(line.removeprefix(CHECKPOINT), type=Checkpoint)
+    checkpoint = decode_json(line.removeprefix(CHECKPOINT), Checkpoint)
     hashes = (checkpoint.hash, *checkpoint.edge)
     if len(checkpoint.edge) != checkpoint.size.bit_count() or any(len(each) != _HASH_DIGITS for each in hashes):
         raise ValueError(checkpoint.size)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, LogEntry, Verdict
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import PolicyAction, PolicyId
 from evidentia.contracts.protocol import ReplyDrafted, SpanId, TaskOpened, ToolAnswered, ToolAsked
@@ -114,10 +115,10 @@ class _StoredCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 _encoder = msgspec.json.Encoder()
-_header_decoder = msgspec.json.Decoder(LineHeader)
-_document_decoder = msgspec.json.Decoder(_StoredDocument)
-_call_decoder = msgspec.json.Decoder(_StoredCall)
-_verdicts_decoder = msgspec.json.Decoder(tuple[Verdict, ...])
+_decode_header = json_decoder(LineHeader)
+_decode_document = json_decoder(_StoredDocument)
+_decode_call = json_decoder(_StoredCall)
+_decode_verdicts = json_decoder(tuple[Verdict, ...])
 
 _KINDS: Final[Mapping[type, str]] = {
     RunStarted: "run",
@@ -175,27 +176,27 @@ def encode_verdicts(verdicts: tuple[Verdict, ...]) -> bytes:
 
 def decode_header(header: bytes) -> LineHeader:
     """Read a header, or raise MsgspecError."""
-    return _header_decoder.decode(header)
+    return _decode_header(header)
 
 
 def decode_details(kind: str, details: bytes) -> Details:
     """Read the details of a record of a kind, or raise MsgspecError."""
     if kind == DOCUMENT:
-        stored = _document_decoder.decode(details)
+        stored = _decode_document(details)
         return Details(call=_document(stored), verdicts=bytes(stored.v))
-    other = _call_decoder.decode(details)
+    other = _decode_call(details)
     return Details(call=other.k, verdicts=bytes(other.v))
 
 
 def decode_document(details: bytes) -> tuple[RetrievedDocument, msgspec.Raw]:
     """Read the details of a document, which is most of what is ever read, with as little as possible around it."""
-    stored = _document_decoder.decode(details)
+    stored = _decode_document(details)
     return _document(stored), stored.v
 
 
 def decode_verdicts(verdicts: bytes) -> tuple[Verdict, ...]:
     """Read verdicts as they stand in the details."""
-    return _verdicts_decoder.decode(verdicts) if verdicts else ()
+    return _decode_verdicts(verdicts) if verdicts else ()
 
 
 def entry_of(header: LineHeader, details: bytes) -> LogEntry:

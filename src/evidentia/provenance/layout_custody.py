@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.canonical import encode_struct, sha256_hex
+from evidentia.contracts.decoding import json_decoder, msgpack_decoder
 from evidentia.contracts.layout import DocumentImage, DocumentLayout
 from evidentia.contracts.tables import TableCard, TableContent
 from evidentia.contracts.tables import table_id_of as table_id
@@ -25,8 +26,8 @@ LARGEST_INTEGER = 2**63 - 1
 """Cells hold integers of 64 bits, which is what a table engine computes with."""
 
 _encode_content = msgspec.msgpack.Encoder().encode
-_decode_content = msgspec.msgpack.Decoder(TableContent).decode
-decode_layout = msgspec.json.Decoder(DocumentLayout).decode
+_decode_content = msgpack_decoder(TableContent)
+decode_layout = json_decoder(DocumentLayout)
 """Returns the layout that bytes stand for, or raises msgspec.MsgspecError."""
 
 

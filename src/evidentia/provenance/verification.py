@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.canonical import encode_struct, sha256_hex
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import Sha256, chunk_id_of
 from evidentia.contracts.ports import CustodyArchive, SupportsLayouts, SupportsSignedHeads, SupportsVectorCustody
@@ -39,7 +40,7 @@ UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticErro
 
 _PENDING_MEMBERS = 256
 
-_decode_event = msgspec.json.Decoder(IngestEvent).decode
+_decode_event = json_decoder(IngestEvent)
 
 
 def verify_base(archive: CustodyArchive) -> VerifyReport:

@@ -13,6 +13,7 @@ from importlib.resources import files
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.ranking.fusion import ONE
 from evidentia.ranking.signals import decay
 
@@ -50,7 +51,7 @@ def confidence(model: ConfidenceModel, *, words: int | None, cosine: int | None)
 @lru_cache(maxsize=1)
 def shipped_model() -> ConfidenceModel:
     """Return the model that comes with the package."""
-    return msgspec.json.decode((files("evidentia.ranking") / "confidence.json").read_bytes(), type=ConfidenceModel)
+    return decode_json((files("evidentia.ranking") / "confidence.json").read_bytes(), ConfidenceModel)
 
 
 def _logistic(point: int) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.ranking.fusion import ONE
 from evidentia.ranking.signals import exp_fixed
@@ -67,7 +68,7 @@ class QueryWeightModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 def read_model(content: bytes) -> QueryWeightModel:
     """Return the model that a JSON file holds; one that names an unknown feature is refused."""
     try:
-        model = msgspec.json.decode(content, type=QueryWeightModel)
+        model = decode_json(content, QueryWeightModel)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidFieldError("query_weights", f"the model cannot be read ({error}); fit it again") from error
     unknown = sorted(set(model.coefficients) - set(FEATURES))

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import inspect
 
 from evidentia.contracts.canonical import encode_record
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import FilterSyntaxError, InvalidFieldError
 from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicate_values import FREE
@@ -278,7 +279,7 @@ def read_descriptor(given: SourceDescriptor | Mapping[str, object]) -> SourceDes
     for path, problem in _faults(plain, _descriptor_type(), path=""):
         raise InvalidFieldError(path or WHOLE, problem)
     try:
-        return msgspec.convert(plain, SourceDescriptor)
+        return convert(plain, SourceDescriptor)
     except msgspec.ValidationError as error:
         place, problem = shape_fault(error, SourceDescriptor)
         raise InvalidFieldError(place or WHOLE, problem) from error

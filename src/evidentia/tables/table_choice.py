@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.query.words import words_of
 from evidentia.text.english import FUNCTION_WORDS
 from evidentia.text.tokens import Tokeniser
@@ -221,4 +222,4 @@ class ChoiceModels(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def packaged_models() -> ChoiceModels:
     """Return the models that come with Evidentia, as `tools/fit_tables.py` wrote them."""
-    return msgspec.json.decode((files("evidentia.tables") / _FILE).read_bytes(), type=ChoiceModels)
+    return decode_json((files("evidentia.tables") / _FILE).read_bytes(), ChoiceModels)

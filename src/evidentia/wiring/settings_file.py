@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.backends.embedded.records.database import database_path
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import BaseForbiddenError, InvalidFieldError, UnknownSettingError
 from evidentia.contracts.settings import Settings
 from evidentia.contracts.shapes import shape_fault
@@ -32,7 +33,7 @@ def read_settings(directory: Path) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidFieldError(SETTINGS_NAME, f"the file is not TOML: {error}") from error
     try:
-        settings = msgspec.convert(stored, Settings)
+        settings = convert(stored, Settings)
     except msgspec.ValidationError as error:
         raise _meaning(error) from error
     if settings.ingest.chunk_max_chars < settings.ingest.chunk_chars:

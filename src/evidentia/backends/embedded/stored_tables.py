@@ -19,6 +19,7 @@ from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.document_table import DocumentTable, StoredDocuments
 from evidentia.backends.embedded.records.growing_array import GrowingArray, GrowingTexts
 from evidentia.backends.embedded.records.metadata_columns import MetadataColumn, MetadataColumns, decode_values, is_prepared
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.provenance import CommitRecord
@@ -124,7 +125,7 @@ def remove_tables(directory: Path) -> None:
 
 
 def _read(file: Segment, reading: sqlite3.Connection) -> StoredTables | None:
-    facts = msgspec.json.decode(file.array("facts").tobytes(), type=_Facts)
+    facts = decode_json(file.array("facts").tobytes(), _Facts)
     row = reading.execute("SELECT record, record_hash FROM commits WHERE sequence = ?", (facts.sequence,)).fetchone()
     if facts.format != _FORMAT or row is None or facts.record_hash != row[1].hex():
         return None

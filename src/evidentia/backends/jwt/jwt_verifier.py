@@ -23,6 +23,7 @@ from jwt import PyJWS, PyJWTError
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from evidentia.contracts.control import NAME_PATTERN, SIGNED_PREFIX, Role, TokenFacts, TokenId, TokenInfo
+from evidentia.contracts.decoding import convert, decode_json
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.vocabulary import Classification
 from evidentia.foundation.lru import SharedLruCache
@@ -108,7 +109,7 @@ class JwtVerifier:
 
     def _claims_in(self, token: str, keys: ProviderKeys) -> dict[str, Any]:  # Any: whatever the provider signed
         """Return what a token says once its signature was found right; raise one of `_WRONG` otherwise."""
-        header = msgspec.json.decode(_decoded(token.partition(".")[0]), type=_Header)
+        header = decode_json(_decoded(token.partition(".")[0]), _Header)
         if header.alg not in self._settings.algorithms or header.alg not in ALGORITHMS or header.crit is not msgspec.UNSET:
             raise ValueError("header")
         for candidate in keys.candidates(algorithm=header.alg, kid=header.kid):
@@ -116,7 +117,7 @@ class JwtVerifier:
                 payload = self._jws.decode(token, candidate.key, algorithms=[header.alg])
             except PyJWTError:
                 continue
-            return msgspec.json.decode(payload, type=dict[str, Any])
+            return decode_json(payload, dict[str, Any])
         raise ValueError("signature")
 
     def _keep(self, token: str, verified: TokenInfo) -> None:
@@ -353,8 +354,8 @@ class ProviderKeys:
 
 def _read_set(raw: bytes) -> list[ProviderKey]:
     try:
-        read = msgspec.json.decode(raw, type=dict[str, Any])  # Any: each key is checked by itself
-        listed = msgspec.convert(read.get("keys", [read]), list[dict[str, Any]])
+        read = decode_json(raw, dict[str, Any])  # Any: each key is checked by itself
+        listed = convert(read.get("keys", [read]), list[dict[str, Any]])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise InvalidFieldError(FIELD, "the file is no JWK set, which is JSON with a list 'keys'") from None
     return [key for each in listed if (key := _read_jwk(each)) is not None]

@@ -12,6 +12,7 @@ import msgspec
 
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
 from evidentia.contracts.canonical import hash_record
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.grounding import GroundingReason, GroundingScore, SupportingSentence
 from evidentia.contracts.ports import ClaimScorer
 from evidentia.foundation.outbound_http import Failure
@@ -132,7 +133,7 @@ class _Verdicts(msgspec.Struct, forbid_unknown_fields=True):
 def _read(reply: bytes, *, claims: int, passages: int) -> Sequence[_Verdict] | str:
     try:
         content = chat_content(reply)
-        verdicts = msgspec.json.decode(content, type=_Verdicts).scores
+        verdicts = decode_json(content, _Verdicts).scores
     except (ValueError, IndexError, RecursionError):
         return "reply_invalid"
     is_whole = len(verdicts) == claims and all(verdict.passage is None or verdict.passage < passages for verdict in verdicts)

@@ -11,6 +11,7 @@ import numpy as np
 
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings
 from evidentia.contracts.canonical import hash_record
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.ports import Encoder, SupportsBatches, SupportsOpening
 from evidentia.contracts.vectors import LARGEST_COMPONENT, Normalisation, VectorIdentity
@@ -130,7 +131,7 @@ class _Reply(msgspec.Struct):
 def _read_rows(content: bytes, *, count: int) -> Sequence[list[float]]:
     """Return the rows in the order of the texts: `index` says which is which, and replies may come in any order."""
     try:
-        rows = msgspec.json.decode(content, type=_Reply).data
+        rows = decode_json(content, _Reply).data
     except (ValueError, RecursionError):
         raise _wrong_reply("is no JSON of the form {'data': [{'index', 'embedding'}]}; check the url") from None
     if sorted(row.index for row in rows) != list(range(count)):

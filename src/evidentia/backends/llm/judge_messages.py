@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.judging import JudgedSource, JudgeProvider, JudgeRequest
 
 if TYPE_CHECKING:
@@ -258,8 +259,8 @@ def read_reply(content: bytes, *, provider: JudgeProvider) -> WireReply | None:
     """Return what was said and counted; None for a body that is no reply of that provider."""
     try:
         if provider is JudgeProvider.ANTHROPIC:
-            return _from_anthropic(msgspec.json.decode(content, type=_AnthropicReply))
-        return _from_openai(msgspec.json.decode(content, type=_OpenAiReply))
+            return _from_anthropic(decode_json(content, _AnthropicReply))
+        return _from_openai(decode_json(content, _OpenAiReply))
     except (ValueError, RecursionError):
         return None
 
@@ -324,7 +325,7 @@ def _all_input(usage: _AnthropicUsage) -> int:
 
 def _read_usage(usage: msgspec.Raw, *, form: type[_Form]) -> _Form | None:
     try:
-        return msgspec.json.decode(usage, type=form)
+        return decode_json(usage, form)
     except (ValueError, RecursionError):
         return None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.foundation.outbound_http import (
     BUSY,
     SERVER_FAULT,
@@ -120,4 +121,4 @@ def chat_body(model: str, *, instructions: str, material: object) -> bytes:
 
 def chat_content(reply: bytes) -> str:
     """Return what the model said; ValueError, IndexError or RecursionError when the reply has another form."""
-    return msgspec.json.decode(reply, type=_Reply).choices[0].message.content
+    return decode_json(reply, _Reply).choices[0].message.content

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.ports import QueryRewriter, SupportsOpening
 from evidentia.contracts.retrieval import Rewriting
 from evidentia.foundation.outbound_http import Failure
@@ -75,7 +76,7 @@ class ChatRewriter(QueryRewriter, SupportsOpening):
     def _read(self, reply: bytes, *, question: str) -> Rewriting:
         try:
             content = chat_content(reply)
-            query = msgspec.json.decode(content, type=_Query).query
+            query = decode_json(content, _Query).query
         except (ValueError, IndexError, RecursionError):
             return Rewriting(query=question, problem="reply_invalid")
         query = " ".join(query.split())

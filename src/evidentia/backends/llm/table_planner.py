@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 
 from evidentia.backends.llm.model_endpoint import Endpoint, EndpointSettings, chat_body, chat_content
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.ports import TablePlanner
 from evidentia.contracts.tables import CellValue, OpenTable, PlanDeclined, TableCard, TableId, TablePlan
 from evidentia.foundation.outbound_http import Failure
@@ -110,7 +111,7 @@ class LlmPlanner(TablePlanner):
 
     def _read(self, reply: bytes, *, tables: tuple[TableId, ...]) -> TablePlan | PlanDeclined:
         try:
-            proposal = msgspec.json.decode(chat_content(reply), type=_Proposal)
+            proposal = decode_json(chat_content(reply), _Proposal)
         except (ValueError, IndexError, RecursionError):
             return self._declined("the model's reply has another form than was asked for")
         texts = (proposal.statement, proposal.support)

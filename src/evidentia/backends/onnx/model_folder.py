@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeVar
 import msgspec
 
 from evidentia.contracts.canonical import sha256_hex
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import InvalidFieldError, ModelDamagedError
 from evidentia.contracts.ids import Sha256
 
@@ -103,7 +104,7 @@ def _read_manifest(folder: Path) -> Manifest | None:
     if content is None:
         return None
     try:
-        return msgspec.json.decode(content, type=Manifest)
+        return decode_json(content, Manifest)
     except ValueError as error:
         raise ModelDamagedError(str(folder / MANIFEST), f"{_in_lower_case(error)}; install or copy its folder again") from error
 
@@ -112,7 +113,7 @@ def _read_settings(folder: Path, *, content: bytes | None) -> EncoderSettings:
     if content is None:
         return EncoderSettings()
     try:
-        return msgspec.json.decode(content, type=EncoderSettings)
+        return decode_json(content, EncoderSettings)
     except ValueError as error:
         raise unusable(folder, f"in its '{SETTINGS}', {_in_lower_case(error)}") from error
 
@@ -158,7 +159,7 @@ class ScorerFolder(NamedTuple):
         if not (self.path / name).exists():
             return kind()
         try:
-            return msgspec.json.decode(read_file(self.path, name), type=kind)
+            return decode_json(read_file(self.path, name), kind)
         except ValueError as error:
             problem = str(error)
             raise self.unusable(f"in its '{name}', {problem[:1].lower()}{problem[1:]}") from error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import msgspec
 
 from evidentia.backends.remote.remote_faults import error_of, fault_in
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import (
     FieldProblem,
     InvalidFieldError,
@@ -115,7 +116,7 @@ class GrpcCalls(OperationCalls):
 
     def _read(self, method: Method, reply: object, kind: Any) -> Any:  # noqa: ANN401 - an answer of the kind, which may be a union
         try:
-            return msgspec.convert(method.read_response(reply), kind)
+            return convert(method.read_response(reply), kind)
         except (msgspec.MsgspecError, RecursionError, KeyError) as error:
             # The reason alone: a message of the decoder quotes what was sent.
             raise ServiceReplyError(f"'{self._host}' replies with something that is no answer ({type(error).__name__})") from None
@@ -183,7 +184,7 @@ def _body(params: Mapping[str, object], kind: type[msgspec.Struct]) -> msgspec.S
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
     given = {name: value for name, value in params.items() if name in names}
     try:
-        return msgspec.convert(msgspec.to_builtins(given), kind)
+        return convert(msgspec.to_builtins(given), kind)
     except msgspec.ValidationError as error:
         place, problem = shape_fault(error, kind)
         field = place or problem.rpartition(" `")[2].strip("`")

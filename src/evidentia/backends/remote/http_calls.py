@@ -11,6 +11,7 @@ import msgspec
 
 from evidentia.backends.remote.remote_faults import WireFault, error_of, fault_in
 from evidentia.backends.remote.remote_governor import RemoteGovernor
+from evidentia.contracts.decoding import decode_json, json_decoder
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import StreamEvent
 from evidentia.contracts.operations import OPERATION_BY_NAME
@@ -36,7 +37,7 @@ Answer = TypeVar("Answer")
 RPC: Final = "/rpc"
 MAX_REPLY_BYTES: Final = 1 << 28
 _OK: Final = 200
-_decode_event: Callable[[bytes], StreamEvent] = msgspec.json.Decoder(StreamEvent).decode
+_decode_event: Callable[[bytes], StreamEvent] = json_decoder(StreamEvent)
 _NO_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -127,14 +128,14 @@ class HttpCalls(OperationCalls):
             return _decode_event(line)
         except _NO_JSON as error:
             try:
-                fault = msgspec.json.decode(line, type=_FaultReply).error
+                fault = decode_json(line, _FaultReply).error
             except _NO_JSON:
                 raise self._no_answer(error) from None
             raise error_of(fault, host=self._host) from None
 
     def _result(self, status: int, reply: bytes, kind: type[Answer]) -> Answer:
         try:
-            told = msgspec.json.decode(reply, type=_RpcReply)
+            told = decode_json(reply, _RpcReply)
         except _NO_JSON as error:
             if status != _OK:
                 self._refuse(status, reply)
@@ -147,14 +148,14 @@ class HttpCalls(OperationCalls):
         if status != _OK or told.result is msgspec.UNSET:
             self._refuse(status, reply)
         try:
-            return msgspec.json.decode(told.result, type=kind)
+            return decode_json(told.result, kind)
         except _NO_JSON as error:
             raise self._no_answer(error) from None
 
     def _refuse(self, status: int, reply: bytes) -> NoReturn:
         """Raise what an answer means that is none: what the plane says, or what its status says."""
         try:
-            fault = msgspec.json.decode(reply, type=_FaultReply).error
+            fault = decode_json(reply, _FaultReply).error
         except _NO_JSON:
             answer = f"'{self._host}' answers with the HTTP status {status}"
             if status == BUSY or status >= SERVER_FAULT:

@@ -10,6 +10,7 @@ import msgspec
 from evidentia.contracts import errors
 from evidentia.contracts.control import Fault, FieldFault
 from evidentia.contracts.decisions import PolicyDecision  # noqa: TC001 - msgspec reads the annotation of the field
+from evidentia.contracts.decoding import decode_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,7 @@ def error_of(fault: WireFault, *, host: str) -> EvidentiaError:
 def fault_in(raw: bytes | msgspec.Raw) -> WireFault | None:
     """Return the fault in some JSON; None where there is none."""
     try:
-        return msgspec.json.decode(raw, type=WireFault)
+        return decode_json(raw, WireFault)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 

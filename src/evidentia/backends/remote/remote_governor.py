@@ -25,6 +25,7 @@ from evidentia.contracts.control import (
     StartReply,
     StartRequest,
 )
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import (
     FieldProblem,
     InvalidFieldError,
@@ -132,7 +133,7 @@ class PlaneWire:
         if not reply.is_ok:
             raise self._refusal(reply.status, reply.body)
         try:
-            return msgspec.json.decode(reply.body, type=kind)
+            return decode_json(reply.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             # The reason alone: a message of the decoder quotes what was sent.
             raise ServiceReplyError(f"'{self.host}' replies with something that is no answer ({type(error).__name__})") from None
@@ -141,7 +142,7 @@ class PlaneWire:
         if status == BUSY or status >= SERVER_FAULT:
             return ServiceUnavailableError(f"'{self.host}' answers with the HTTP status {status}")
         try:
-            fault = msgspec.json.decode(reply, type=FaultReply).error
+            fault = decode_json(reply, FaultReply).error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return ServiceReplyError(f"'{self.host}' answers with the HTTP status {status}; check the address and the token")
         if status == _UNPROCESSABLE and fault.code == PolicyInvalidError.code:

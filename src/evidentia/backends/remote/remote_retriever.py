@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evidentia.contracts.control import FaultReply
+from evidentia.contracts.decoding import decode_json, json_decoder
 from evidentia.contracts.errors import ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.evidence import EvidenceResponse
 from evidentia.contracts.ports import Retriever
@@ -53,7 +54,7 @@ _HEADERS: Final = {"accept": "application/json", "content-type": "application/js
 _SHARE_OF_WAY: Final = 10
 _LEAST_WAY_MS: Final = 10
 
-_decode = msgspec.json.Decoder(EvidenceResponse).decode
+_decode = json_decoder(EvidenceResponse)
 
 
 class RemoteEvidentia(Retriever):
@@ -137,7 +138,7 @@ def _body(ask: SourceAsk) -> bytes:
 
 def _code_in(reply: bytes) -> str:
     try:
-        return msgspec.json.decode(reply, type=FaultReply).error.code
+        return decode_json(reply, FaultReply).error.code
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import FieldProblem, InvalidFieldError
 from evidentia.serving.cli import policy_trials
 from evidentia.serving.cli.cli_errors import WRONG_USAGE, UsageError
@@ -249,6 +250,6 @@ def _heads(path: Path | None) -> "tuple[LogHead, ...]":
     document = read_document(path)
     heads = document.get("heads", document) if isinstance(document, dict) else document
     try:
-        return msgspec.convert(heads, tuple[LogHead, ...])
+        return convert(heads, tuple[LogHead, ...])
     except msgspec.ValidationError as error:
         raise UsageError(f"'{path}' holds no heads: {error}", hint="keep what `evidentia policy log verify --json` prints") from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.access import DEFAULT_TENANT, Principal
+from evidentia.contracts.decoding import convert, decode_json
 from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.shapes import shape_fault
 from evidentia.contracts.vocabulary import Classification
@@ -83,11 +84,11 @@ def _members(key: str, listed: str | None) -> tuple[str, ...]:
 
 def _from_json(text: str) -> Principal:
     try:
-        fields = msgspec.json.decode(text, type=dict[str, object])
+        fields = decode_json(text, dict[str, object])
         unknown = sorted(fields.keys() - set(Principal.__struct_fields__))
         if unknown:
             raise _mistake(f"{_shown(unknown[0])} is not a field of a principal")
-        principal = msgspec.convert(fields, Principal)
+        principal = convert(fields, Principal)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise _mistake(f"the JSON object is no principal: {_cause(error)}") from error
     if not principal.principal_id:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.evidence import EvidenceResponse
 from evidentia.contracts.provenance import CUSTODY_FORMAT, BrokenLink, FragmentExport, SignedHead, VerifyReport
 from evidentia.provenance.verification import OLDER_EXPORT_FORMAT
@@ -63,7 +64,7 @@ def _parsed(path: Path, stored: bytes) -> object:
 
 def _strictly(path: Path, stored: bytes, found: object, *, kind: type[_Proof], name: str) -> _Proof:
     try:
-        proof = msgspec.json.decode(stored, type=kind)
+        proof = decode_json(stored, kind)
         expected = msgspec.json.decode(msgspec.json.encode(proof))
     except msgspec.ValidationError as error:
         raise _malformed(path, f"it is not {name}: {error}") from error

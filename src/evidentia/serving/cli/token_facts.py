@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.control import NAME_PATTERN, Role, TokenFacts, TokenInfo, TokenLimits
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.shapes import shape_fault
 from evidentia.contracts.vocabulary import Classification
@@ -58,7 +59,7 @@ def facts_from(
         limits=TokenLimits(requests_per_minute=rate, requests_per_day=quota),
     )
     try:
-        return msgspec.convert(msgspec.to_builtins(given), TokenFacts)
+        return convert(msgspec.to_builtins(given), TokenFacts)
     except msgspec.ValidationError as error:
         place, problem = shape_fault(error, TokenFacts)
         field = place.partition("[")[0]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import msgspec
 
+from evidentia.contracts.decoding import convert, decode_json
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.protocol import AgentTrace, Profile, TraceFinding
 from evidentia.policy.protocol_profiles import PROFILES, profile_of
@@ -131,14 +132,14 @@ def _documents(file: Path, document: object) -> Iterator[Traced]:
     for number, each in enumerate(several, start=1):
         place = f"trace {number}"
         try:
-            yield place, msgspec.convert(each, AgentTrace)
+            yield place, convert(each, AgentTrace)
         except (msgspec.ValidationError, RecursionError) as error:
             _refuse(file, place, _problem(error))
 
 
 def _decoded(file: Path, line: bytes, place: str) -> AgentTrace:
     try:
-        return msgspec.json.decode(line, type=AgentTrace)
+        return decode_json(line, AgentTrace)
     except (msgspec.DecodeError, RecursionError) as error:
         _refuse(file, place, _problem(error))
 

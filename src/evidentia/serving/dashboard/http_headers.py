@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
+
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
@@ -66,7 +68,7 @@ def flash_in(request: Request, session: Session) -> Flash | None:
         content = base64.urlsafe_b64decode(text.encode())
         if not content or not hmac.compare_digest(_seal(session, content), seal):
             return None
-        kind, said = msgspec.json.decode(content, type=tuple[str, str])
+        kind, said = decode_json(content, tuple[str, str])
     except (binascii.Error, ValueError, TypeError):
         return None
     return Flash(kind, said)

@@ -14,6 +14,7 @@ import msgspec
 
 from evidentia.contracts.access import Principal
 from evidentia.contracts.control import Fault, TokenInfo
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.vocabulary import Vocabulary
 from evidentia.serving.identity.admission import Identity
@@ -221,7 +222,7 @@ def encode_operation(endpoint: Endpoint, asked: OperationRequest) -> bytes:
 
 def decode_operation(raw: bytes) -> tuple[Endpoint, OperationRequest]:
     """Return what was handed over."""
-    message = msgspec.json.decode(raw, type=ForwardedOperation)
+    message = decode_json(raw, ForwardedOperation)
     endpoint = _BY_NAME[message.operation]
     query = dict(message.query)
     for field in endpoint.query:
@@ -244,14 +245,14 @@ def encode_refusal(refusal: ApiError) -> bytes:
 
 def decode_reply(raw: bytes, endpoint: Endpoint) -> Reply:
     """Return the reply, or raise the refusal."""
-    message = msgspec.json.decode(raw, type=ForwardedReply)
+    message = decode_json(raw, ForwardedReply)
     if message.fault is not None:
         fault = message.fault
         raise ApiError(
             message.status or NOT_FOUND, fault.code, fault.message, hint=fault.hint, problems=fault.problems, headers=message.headers
         )
     kind = Any if endpoint.reply is None else endpoint.reply
-    content = msgspec.json.decode(b"null" if message.message is msgspec.UNSET else bytes(message.message), type=kind)
+    content = decode_json(b"null" if message.message is msgspec.UNSET else bytes(message.message), kind)
     return Reply(content, message.headers, message.status)
 
 

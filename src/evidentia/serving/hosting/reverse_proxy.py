@@ -17,6 +17,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.serving.hosting.door_metrics import PASSED
 from evidentia.serving.hosting.process_role import FORWARD, PING, decode_operation, encode_refusal, encode_reply, writer_lost
 from evidentia.serving.hosting.web_server import BoundedConnection
@@ -185,6 +186,6 @@ def inner_socket(path: Path) -> socket.socket:
 def _restored(scope: Scope) -> Scope:
     """Return a request as it was when it came to the process that passed it on."""
     facts = [value for name, value in scope["headers"] if name == FACTS]
-    passed = msgspec.json.decode(facts[0], type=Passed)
+    passed = decode_json(facts[0], Passed)
     headers = [(name, value) for name, value in scope["headers"] if name != FACTS]
     return {**scope, PASSED: True, "client": passed.client, "scheme": passed.scheme, "path": passed.path, "headers": headers}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -81,4 +82,4 @@ async def next_message(reader: asyncio.StreamReader, kind: type[_Message]) -> _M
         line = await reader.readline()
     except ConnectionError:
         return None
-    return msgspec.json.decode(line, type=kind) if line.endswith(b"\n") else None
+    return decode_json(line, kind) if line.endswith(b"\n") else None

@@ -8,6 +8,7 @@ import msgspec
 
 from evidentia.contracts.access import Principal, normalised
 from evidentia.contracts.control import Role, TokenInfo
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.ids import PrincipalId, TenantId
 from evidentia.contracts.vocabulary import Classification
@@ -52,7 +53,7 @@ class Grants:
     def read(cls, raw: bytes) -> Grants:
         """Return the grants in a JSON object `{token name: {clearance, groups, attributes}}`."""
         try:
-            return cls(msgspec.json.decode(raw, type=dict[str, Facts]))
+            return cls(decode_json(raw, dict[str, Facts]))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidFieldError("principals", f"the file is no map of principals: {error}") from error
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.control import Fault
+from evidentia.contracts.decoding import decode_json
 from evidentia.serving.operations import api_errors
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ async def dispatch(raw: bytes, methods: Mapping[str, RpcMethod]) -> bytes | None
     is_batch = raw.lstrip()[:1] == b"["
     try:
         raw.decode()  # strings that nobody reads have to be UTF-8 too
-        given = _members(raw) if is_batch else [msgspec.json.decode(raw, type=msgspec.Raw)]
+        given = _members(raw) if is_batch else [decode_json(raw, msgspec.Raw)]
     except _NO_JSON:
         return refused(failure(PARSE_ERROR, "malformed_json", "this is not JSON", hint="send one JSON object or array in UTF-8"))
     if not is_batch:
@@ -80,7 +81,7 @@ _Batch: Final = msgspec.defstruct(
 
 def _members(raw: bytes) -> list[msgspec.Raw]:
     """Return the calls of a batch, or one more than are allowed of it."""
-    return [each for each in msgspec.structs.astuple(msgspec.json.decode(raw, type=_Batch)) if each is not msgspec.UNSET]
+    return [each for each in msgspec.structs.astuple(decode_json(raw, _Batch)) if each is not msgspec.UNSET]
 
 
 async def _answered_all(calls: Sequence[bytes], methods: Mapping[str, RpcMethod]) -> list[bytes | None]:
@@ -131,7 +132,7 @@ async def _answered(raw: bytes, methods: Mapping[str, RpcMethod]) -> bytes | Non
 
 def _read(raw: bytes) -> _Call:
     try:
-        call = msgspec.json.decode(raw, type=_Call)
+        call = decode_json(raw, _Call)
     except _NO_JSON:
         raise _invalid("a call is a JSON object") from None
     if bytes(call.jsonrpc) != b'"2.0"':
@@ -153,7 +154,7 @@ def _name(call: _Call) -> str:
     if call.params is not msgspec.UNSET and bytes(call.params)[:1] not in {b"{", b"["}:
         raise _invalid('the member "params" has to be an object or an array')
     try:
-        return msgspec.json.decode(call.method, type=str)
+        return decode_json(call.method, str)
     except _NO_JSON:
         raise _invalid('the member "method" has to be a string') from None
 
@@ -168,7 +169,7 @@ def _named(call: _Call, method: RpcMethod) -> bytes:
             hint = "send an object: a name for every parameter"
             raise failure(INVALID_PARAMS, "positional_params", "this method takes parameters by name only", hint=hint)
         return b"{}"
-    values = msgspec.json.decode(params, type=list[msgspec.Raw])
+    values = decode_json(params, list[msgspec.Raw])
     if len(values) > len(method.order):
         problem = f"there are {len(values)} parameters, and this method takes {len(method.order)}"
         raise failure(INVALID_PARAMS, "positional_params", problem, hint=f"in order, they are {', '.join(method.order)}")

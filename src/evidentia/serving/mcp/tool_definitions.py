@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
 from evidentia.contracts.vocabulary import FusionMethod, GovernanceMode, OnTimeout, QueryStepName, RetrievalMode
@@ -243,7 +244,7 @@ def read(kind: type[Message], given: object, *, within: str = "") -> Message:
         InvalidFieldError: An argument is unknown, missing or of another kind; it is named.
     """
     try:
-        return msgspec.convert(given, kind)
+        return convert(given, kind)
     except msgspec.ValidationError as error:
         told = shape_refusal(error, kind, names=kind.__struct_fields__, within=within).fault.problems[0]
         meant = f"; did you mean '{told.suggestion}'?" if told.suggestion else ""

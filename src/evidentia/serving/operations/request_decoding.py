@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
 
+from evidentia.contracts.decoding import convert, decode_json
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
 from evidentia.contracts.vocabulary import Vocabulary
@@ -25,17 +26,12 @@ def decode_body(raw: bytes, endpoint: Endpoint) -> Any:  # noqa: ANN401 - the me
     """Return the message in a body, or say what is wrong with it."""
     kind = endpoint.reads or endpoint.request
     try:
-        return _decoder(kind).decode(raw)
+        return decode_json(raw, kind)
     except msgspec.ValidationError as error:
         raise shape_refusal(error, kind, names=_names(endpoint.request)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"the body is not JSON ({type(error).__name__})"
         raise ApiError(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8") from None
-
-
-@cache
-def _decoder(kind: object) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
 
 
 @cache
@@ -63,7 +59,7 @@ def read_request(given: Mapping[str, Any]) -> EvidenceRequest:  # Any: whatever 
     if isinstance(query, str):
         return request_from(query, fields)
     try:
-        decomposed = msgspec.convert(query, DecomposedQuery)
+        decomposed = convert(query, DecomposedQuery)
     except msgspec.ValidationError as error:
         told = shape_refusal(error, DecomposedQuery, names=DecomposedQuery.__struct_fields__, within="query").fault.problems[0]
         raise InvalidFieldError(told.path or "query", told.problem) from error
@@ -136,7 +132,7 @@ def _members(raw: bytes) -> dict[str, msgspec.Raw]:
     if raw in _EMPTY:
         return {}
     try:
-        return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        return decode_json(raw, dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         message = f"the parameters are no JSON object ({type(error).__name__})"
         raise ApiError(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8, parameters by name") from None

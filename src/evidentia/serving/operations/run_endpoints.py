@@ -17,6 +17,7 @@ from evidentia.contracts.control import (
     RunPage,
     StartReply,
 )
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.doors import encode_cursor
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
 from evidentia.contracts.runs import GroundingEntry, RunFacts, RunId, RunStarted, RunStatus, RunTrace
@@ -132,7 +133,7 @@ def _facts(context: ServerContext, given: Mapping[str, Any], *, tenant: str) -> 
         message = "the token is for another tenant than the one in 'facts.tenant'"
         raise ApiError(FORBIDDEN, "wrong_tenant", message, hint="leave the tenant out, or use a token of that tenant")
     try:
-        facts = msgspec.convert({"run_id": "", **given, "tenant": tenant}, RunFacts)
+        facts = convert({"run_id": "", **given, "tenant": tenant}, RunFacts)
     except msgspec.ValidationError as error:
         raise shape_refusal(error, RunFacts, names=_FACTS, within="facts") from error
     if not facts.agent_name:
@@ -219,4 +220,4 @@ def _tenant_of(context: ServerContext, log: str, seq: int) -> str | None:
 
 
 def _event(decision: PolicyDecision) -> GovernanceEvent:
-    return msgspec.convert(decision, GovernanceEvent, from_attributes=True)
+    return convert(decision, GovernanceEvent, from_attributes=True)

@@ -12,6 +12,7 @@ import msgspec
 from evidentia.backends.embedded.records.database import LOCK_NAME
 from evidentia.contracts.backups import BACKUP_FORMAT, BackupManifest
 from evidentia.contracts.canonical import encode_struct, sha256_hex
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import BackupDamagedError, BackupRefusedError
 
 MANIFEST_NAME: Final = "manifest.json"
@@ -40,10 +41,10 @@ def sealed(manifest: BackupManifest) -> BackupManifest:
 def decode_manifest(encoded: bytes, *, where: str) -> BackupManifest:
     """Read a manifest; one that was changed is damaged, one of another format is refused."""
     try:
-        found = msgspec.json.decode(encoded, type=_Format).format
+        found = decode_json(encoded, _Format).format
         if found != BACKUP_FORMAT and found.startswith(BACKUP_FORMAT.rpartition("/")[0]):
             raise BackupRefusedError(f"'{where}' has the format '{found}', and this Evidentia knows '{BACKUP_FORMAT}'")
-        manifest = msgspec.json.decode(encoded, type=BackupManifest)
+        manifest = decode_json(encoded, BackupManifest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BackupDamagedError(MANIFEST_NAME, f"it cannot be read ({error})") from error
     if encode_manifest(manifest) != encoded:

@@ -11,6 +11,7 @@ import msgspec
 
 from evidentia.backends.embedded.governance.governance_db import AuditChange, GovernanceFile, damaged, digest_of, note_change, read_changes
 from evidentia.contracts.control import AuditEntry, AuditKind, PushAction, PushResult
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import FieldProblem, NotFoundError, PolicyConflictError, PolicyInvalidError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.policies import DEFAULT_TENANT, ChangeKind, Policy, PolicyBody, PolicyChange, PolicyId, StoredPolicy
@@ -279,7 +280,7 @@ _ALL: Final = """SELECT p.policy_id, p.version, p.name, p.is_removed, p.digest, 
     FROM policies p LEFT JOIN policy_versions v USING (tenant, policy_id, version) WHERE p.tenant = ?"""
 
 _encode = msgspec.json.Encoder(order="sorted").encode
-_decode = msgspec.json.Decoder(StoredPolicy).decode
+_decode = json_decoder(StoredPolicy)
 
 
 class PolicyState(NamedTuple):

@@ -15,6 +15,7 @@ import msgspec
 
 from evidentia.backends.embedded.governance.governance_db import AuditChange, GovernanceFile, damaged, digest_of, note_change
 from evidentia.contracts.control import NO_FACTS, SIGNED_PREFIX, AuditKind, IssuedToken, Role, TokenFacts, TokenId, TokenInfo
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _COST: Final = {"n": 1 << 14, "r": 8, "p": 1, "maxmem": 1 << 26}
 _ROW: Final = "SELECT info, salt, hash, digest FROM tokens WHERE token_id = ?"
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_decode = msgspec.json.Decoder(TokenInfo).decode
+_decode = json_decoder(TokenInfo)
 
 
 class _TokenRow(NamedTuple):

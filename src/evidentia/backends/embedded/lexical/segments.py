@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidentia.contracts.canonical import encode_record
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import BaseDamagedError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Segment:
             problem = "it does not begin like a segment"
             raise ValueError(problem)
         length = int.from_bytes(self._map[8:_PREFIX], "little")
-        return msgspec.json.decode(self._map[_PREFIX : _PREFIX + length], type=SegmentHeader)
+        return decode_json(self._map[_PREFIX : _PREFIX + length], SegmentHeader)
 
 
 def _parts(*, tokeniser: str, chunk_count: int, arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:

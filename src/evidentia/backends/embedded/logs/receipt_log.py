@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.backends.embedded.records.database import storage_errors
+from evidentia.contracts.decoding import decode_json, json_decoder
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError
 from evidentia.contracts.ids import ReceiptId
 from evidentia.contracts.ports import Entropy, ReceiptLog
@@ -42,7 +43,7 @@ class ReceiptLine(msgspec.Struct, frozen=True, kw_only=True):
     receipt: msgspec.Raw
 
 
-_decode_line = msgspec.json.Decoder(ReceiptLine).decode
+_decode_line = json_decoder(ReceiptLine)
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class EmbeddedReceipts(ReceiptLog):
             for number, line in enumerate(file, start=1):
                 stored = read_line(line, previous=previous, where=f"receipt {number} of '{path.name}'")
                 if number == wanted:
-                    return msgspec.json.decode(stored.receipt, type=Receipt)
+                    return decode_json(stored.receipt, Receipt)
                 previous = stored.hash
         raise NotFoundError("receipt", receipt_id)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.ports import SupportsTraces, TraceSink
 from evidentia.contracts.telemetry import RequestTrace
 from evidentia.foundation.background_writer import BackgroundWriter
@@ -31,7 +32,7 @@ PAUSE_S: Final = 0.2
 _TABLES: Final = ("CREATE TABLE traces (number INTEGER PRIMARY KEY, trace BLOB NOT NULL, digest BLOB NOT NULL) STRICT",)
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(RequestTrace)
+_decode = json_decoder(RequestTrace)
 
 
 class EmbeddedTraces(TraceSink, SupportsTraces):
@@ -98,7 +99,7 @@ class EmbeddedTraces(TraceSink, SupportsTraces):
 def _read(content: bytes, digest: bytes) -> RequestTrace | None:
     """Return a trace; one that has rotted, or that another version wrote in another form, is passed over."""
     try:
-        return _decoder.decode(content) if _digest(content) == digest else None
+        return _decode(content) if _digest(content) == digest else None
     except msgspec.MsgspecError:
         return None
 

@@ -11,13 +11,12 @@ from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
 from evidentia.backends.embedded.records.database import open_for_searching, select_in, storage_errors
 from evidentia.backends.embedded.records.metadata_columns import record_of
 from evidentia.contracts.canonical import encode_struct
+from evidentia.contracts.decoding import convert
 from evidentia.contracts.ids import DocumentId, SourceId
 from evidentia.contracts.predicates import matcher_of
 from evidentia.contracts.sources import SourceCount
@@ -268,4 +267,4 @@ def _matching(
 
 
 def _moment(text: str) -> datetime | None:
-    return msgspec.convert(text, datetime, strict=False) if text else None
+    return convert(text, datetime, strict=False) if text else None

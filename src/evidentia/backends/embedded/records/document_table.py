@@ -21,6 +21,7 @@ from evidentia.backends.embedded.records.database import select_in
 from evidentia.backends.embedded.records.growing_array import GrowingArray, GrowingTexts
 from evidentia.backends.embedded.records.metadata_columns import NO_RECORD, DocumentRecord, MetadataColumns, record_of
 from evidentia.backends.embedded.records.schema import decode_metadata
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import VersionCollectedError
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS, ChunkId, DocumentId, Sha256, SourceId, chunk_id_of, chunk_parts
 from evidentia.contracts.search import ChunkSignals, ContentFeatures
@@ -55,7 +56,7 @@ class _Touched(msgspec.Struct):
     document_id: str
 
 
-_decode_touched: Final = msgspec.json.Decoder(_Touched).decode
+_decode_touched: Final = json_decoder(_Touched)
 
 
 def touched_documents(database: sqlite3.Connection, first: int, last: int) -> list[DocumentId]:

@@ -13,6 +13,7 @@ import msgspec
 
 from evidentia.backends.embedded.records import schema
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.provenance import BaseHead, CommitRecord, SignedHead, SigningKey
 from evidentia.foundation.disk import sync_directory
@@ -33,8 +34,8 @@ _SECRET_BYTES: Final = 32
 _OWNER_ONLY: Final = 0o600
 _REMEDY: Final = "put the right one back, or remove it to begin another"
 
-_decode_head: Final = msgspec.json.Decoder(BaseHead).decode
-_decode_key: Final = msgspec.json.Decoder(SigningKey).decode
+_decode_head: Final = json_decoder(BaseHead)
+_decode_key: Final = json_decoder(SigningKey)
 
 
 class HeadSigner:

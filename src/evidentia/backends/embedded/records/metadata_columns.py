@@ -13,12 +13,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, get_type_hints
 
-import msgspec
 import numpy as np
 
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.growing_array import GrowingArray
 from evidentia.contracts.access import AccessRule
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.predicates import And, Atom, Not, Or, Predicate, matcher_of
@@ -201,7 +201,7 @@ def is_prepared(field: str) -> bool:
 def decode_values(field: str, encoded: bytes) -> list[object]:
     """Return the values of a column from JSON."""
     kind = str if field.startswith(EXTRA_PREFIX) else _TYPES[field]
-    decoded: list[object] = msgspec.json.decode(encoded, type=list[kind | None])  # type: ignore[valid-type]  # known at run time only
+    decoded: list[object] = decode_json(encoded, list[kind | None])  # type: ignore[valid-type]  # known at run time only
     return decoded
 
 

@@ -9,9 +9,8 @@ import hashlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from evidentia.contracts.canonical import encode_struct
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError
 from evidentia.contracts.ports import Clock, NoteStore
 from evidentia.contracts.sources import Note
@@ -37,7 +36,7 @@ _OF: Final = """SELECT note_id, note, digest FROM notes WHERE tenant = :tenant A
     AND (:agent_name IS NULL OR agent_name = :agent_name) AND (:session IS NULL OR session IN (:session, ''))
     AND (expires_us IS NULL OR expires_us > :now) ORDER BY note_id"""
 
-_decode = msgspec.json.Decoder(Note).decode
+_decode = json_decoder(Note)
 
 
 class EmbeddedNotes(NoteStore):

@@ -10,10 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import encode_struct
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.documents import CommitSummary, DocumentMetadata, PreparedChunk, StoredChunk
 from evidentia.contracts.errors import BaseVersionError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId, chunk_id_of
@@ -142,7 +141,7 @@ def _keep_known_sources(database: sqlite3.Connection) -> None:
     database.execute("INSERT INTO source_versions SELECT source_id, ?, NULL, descriptor FROM sources", (since,))
 
 
-_decode_commit = msgspec.json.Decoder(CommitRecord).decode
+_decode_commit = json_decoder(CommitRecord)
 
 MIGRATIONS: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
     1: (*VECTOR_TABLES.values(), *VECTOR_INDEXES.values()),
@@ -218,13 +217,13 @@ def _expected(version: int) -> dict[str, str]:
 # --- rows ---
 # Rows of the database as messages and back; the only module that knows the column order.
 
-decode_access: Final = lru_cache(maxsize=1_024)(msgspec.json.Decoder(AccessRule).decode)
+decode_access: Final = lru_cache(maxsize=1_024)(json_decoder(AccessRule))
 """Rules are few and never change, so that the chunks of an answer share theirs."""
-decode_metadata: Final = msgspec.json.Decoder(DocumentMetadata).decode
-decode_custody: Final = msgspec.json.Decoder(DocumentCustody).decode
-decode_event: Final = msgspec.json.Decoder(IngestEvent).decode
-decode_commit: Final = msgspec.json.Decoder(CommitRecord).decode
-decode_descriptor: Final = msgspec.json.Decoder(SourceDescriptor).decode
+decode_metadata: Final = json_decoder(DocumentMetadata)
+decode_custody: Final = json_decoder(DocumentCustody)
+decode_event: Final = json_decoder(IngestEvent)
+decode_commit: Final = json_decoder(CommitRecord)
+decode_descriptor: Final = json_decoder(SourceDescriptor)
 
 encode: Final = encode_struct
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.vectors import VectorIdentity
 from evidentia.provenance.corpus_hash import CorpusState, vectors_version
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-decode_identity: Final = msgspec.json.Decoder(VectorIdentity).decode
+decode_identity: Final = json_decoder(VectorIdentity)
 
 _PERIOD = """SELECT r.sequence, r.space_key, s.identity, r.set_state FROM vector_reigns r JOIN vector_spaces s USING (space_key)
     WHERE r.sequence <= ? ORDER BY r.sequence DESC LIMIT 1"""
