@@ -138,9 +138,9 @@ def test_a_data_frame_has_one_row_for_each_fragment(demo: Base) -> None:
     answer = demo.retrieve("rotate keys", as_of=AS_OF, limit=5)
     frame = answer.to_pandas()
 
-    assert ["rank", "chunk_id", "source_id", "authority_tier", "score", "relevance_score", "confidence", "token_count", "content"] == list(
-        frame.columns
-    )
+    assert ["rank", "confidence", "likelihood", "order", "relevance_score"] == list(frame.columns)[:5]
+    assert {"source_id", "document_id", "authority_tier", "chunk_id", "token_count", "content"} == set(frame.columns[5:])
+    assert [fragment.likelihood for fragment in answer.fragments] == frame["likelihood"].tolist()
     assert [1, 2, 3, 4, 5] == frame["rank"].tolist()
     assert [fragment.chunk_id for fragment in answer.fragments] == frame["chunk_id"].tolist()
     assert 0 == len(demo.retrieve("qqqqqqq", as_of=AS_OF, mode="lexical").to_pandas())
