@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -43,7 +45,7 @@ def test_the_unlikely_have_no_notes() -> None:
         ({}, {}, "the same score"),
     ],
 )
-def test_what_the_composite_weighs_is_named(above: dict[str, float], below: dict[str, float], expected: str) -> None:
+def test_what_the_composite_weighs_is_named(above: dict[str, Any], below: dict[str, Any], expected: str) -> None:
     notes = order_notes([fragment_of(0.4, **above), fragment_of(0.7, **below)])
 
     assert ("", f"behind 1: {expected}") == notes

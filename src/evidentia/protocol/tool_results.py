@@ -24,8 +24,7 @@ _OWN_TOOLS: Final = frozenset({"rag_retrieve", "table_rag_retrieve", "local_file
 _INSTRUCTION: Final = re.compile(r"^\[(?:EXTRA_)?INSTRUCTION\][^\n]*+", re.MULTILINE)
 _OPENINGS: Final = (RAG_BEGIN, TABLE_BEGIN, FILE_TABLE, INSTRUCTION, EXTRA_INSTRUCTION, ERROR)
 _HEADING: Final = re.compile(
-    r"^### \[(\d{1,6})\] (?:confidence=\d\.\d\d \([a-z ]{1,20}\) )?"
-    r'file="([^"\n]*+)" filename="([^"\n]*+)" page=(\d{1,9})(?: pages=\[([\d, ]*+)\])?(?: flags="([^"\n]*+)")?[ \t]*+$',
+    r'^### \[(\d{1,6})\] file="([^"\n]*+)" filename="([^"\n]*+)" page=(\d{1,9})(?: pages=\[([\d, ]*+)\])?(?: flags="([^"\n]*+)")?[ \t]*+$',
     re.MULTILINE,
 )
 _IMAGE: Final = re.compile(re.escape(IMAGE_SCHEME) + r"([0-9a-f]{1,64})(?![0-9a-z])")

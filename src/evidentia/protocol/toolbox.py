@@ -12,7 +12,7 @@ import msgspec
 
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.async_base import AsyncBase, aconnect
-from evidentia.contracts.confidence_words import UNLIKELY, decimals
+from evidentia.contracts.confidence_words import BOUNDS, UNLIKELY, decimals
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.contracts.evidence import EvidenceFragment
 from evidentia.contracts.ids import DocumentId
@@ -304,17 +304,28 @@ _NEAREST_WORDS: Final = 12
 def text_result(fragments: Sequence[EvidenceFragment], *, receipt_id: str | None, unfinished: str = "") -> ToolResult:
     """Return the fragments in order, or that there are none; `unfinished` says that a search did not finish in time.
 
-    Each says how likely it is relevant, and a line before them says when none of them is.
+    A line before them says how likely each of them is relevant, and one more when none of them is.
     """
     if not fragments:
         return failure(unfinished or NOTHING_FOUND)
     images = tuple(image for fragment in fragments for image in fragment.images)
     pieces = (_piece(fragment, number=number) for number, fragment in enumerate(fragments, start=1))
-    told = [f"Note: {neutral_line(unfinished)}."] if unfinished else []
-    if all(fragment.likelihood == UNLIKELY for fragment in fragments):
-        told.append(DOUBT.rstrip())
+    told = [*([f"Note: {neutral_line(unfinished)}."] if unfinished else ()), *_confidences(fragments)]
     lines = [CITE_TEXT, *([SHOW_IMAGES] if images else ()), *told, RAG_BEGIN, *pieces, RAG_END]
     return ToolResult(text="\n".join(lines), fragments=tuple(fragments), receipt_id=receipt_id, images=images)
+
+
+def _confidences(fragments: Sequence[EvidenceFragment]) -> Iterator[str]:
+    """Yield how likely each piece is relevant by its number, the likeliest first; the headings are for citing, and agents copy them."""
+    if all(fragment.likelihood == UNLIKELY for fragment in fragments):
+        yield DOUBT.rstrip()
+    groups: dict[str, list[str]] = {word: [] for _, word in BOUNDS}
+    for number, fragment in enumerate(fragments, start=1):
+        if fragment.is_rated:
+            groups[fragment.likelihood].append(f"[{number}] {decimals(fragment.confidence)}")
+    told = "; ".join(f"{word} {', '.join(pieces)}" for word, pieces in groups.items() if pieces)
+    if told:
+        yield f"Confidence: {told}."
 
 
 def file_name(fragment: EvidenceFragment) -> str:
@@ -329,8 +340,7 @@ def _piece(fragment: EvidenceFragment, *, number: int) -> str:
     flags = [flag for flag in fragment.flags if flag in _SHOWN_FLAGS]
     flagged = f' flags="{" ".join(flags)}"' if flags else ""
     file = f'file="{escape(fragment.document_id)}" filename="{escape(file_name(fragment))}"'
-    rated = f"confidence={decimals(fragment.confidence)} ({fragment.likelihood}) " if fragment.is_rated else ""
-    heading = f"### [{number}] {rated}{file} page={pages[0]}{spread}{flagged}"
+    heading = f"### [{number}] {file} page={pages[0]}{spread}{flagged}"
     return f"{heading}\n{_illustrated(fragment)}"
 
 
