@@ -55,7 +55,7 @@ def test_table_leads_with_confidence_in_number_and_word(run: Run, asked: Path) -
 
     lines = outcome.out.splitlines()
     assert (0, "") == (outcome.exit_code, outcome.err)
-    assert ["#", "confidence", "source", "authority", "age"] == lines[0].split()[:5]
+    assert ["#", "confidence", "source", "authority", "age", "snippet"] == lines[0].split()
     assert re.match(r"1  [01]\.\d\d [a-z ]+  handbook:keys\.md +canonical  30 d ", lines[1])
     assert lines[1].endswith("# Keys Rotate the signing keys every 90 days.")
     assert "unknown" in lines[2]

@@ -66,15 +66,13 @@ def put_response(
 
 
 def put_fragments(response: EvidenceResponse, *, cutter: SnippetCutter) -> None:
-    """Print the table of fragments, or that there are none; marks, and why a row is not where its confidence puts it, have columns.
+    """Print the table of fragments, or that there are none; marks have a column where there are any.
 
-    Each of those columns stands where a row needs it.
+    Why a row stands behind a less likely one is said below the table, in the words of `order_notes`.
     """
     if not response.fragments:
         put(response.verdict)
         return
-    orders = order_notes(response.fragments)
-    has_orders = any(orders)
     marks = [", ".join(dict.fromkeys(word for flag, word in MARKS.items() if flag in fragment.flags)) for fragment in response.fragments]
     has_marks = any(marks)
     rows = [
@@ -85,13 +83,14 @@ def put_fragments(response: EvidenceResponse, *, cutter: SnippetCutter) -> None:
             fragment.authority_tier.value,
             age_of(fragment, as_of=response.as_of),
             *((mark,) if has_marks else ()),
-            *((order,) if has_orders else ()),
             cutter.cut(fragment.content),
         )
-        for rank, (mark, order, fragment) in enumerate(zip(marks, orders, response.fragments, strict=True), start=1)
+        for rank, (mark, fragment) in enumerate(zip(marks, response.fragments, strict=True), start=1)
     ]
-    optional = (*(("mark",) if has_marks else ()), *(("order",) if has_orders else ()))
-    put_table(("#", CONFIDENCE_HEADER, "source", "authority", "age", *optional, "snippet"), rows)
+    put_table(("#", CONFIDENCE_HEADER, "source", "authority", "age", *(("mark",) if has_marks else ()), "snippet"), rows)
+    behind = [f"{rank} stands {why}" for rank, why in enumerate(order_notes(response.fragments), start=1) if why]
+    if behind:
+        put("", *behind)
 
 
 def put_conflicts(response: EvidenceResponse) -> None:
