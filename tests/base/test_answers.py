@@ -158,6 +158,17 @@ def test_a_notebook_shows_markup_as_text(tmp_path: Path) -> None:
     assert {"caption", "table", "tbody", "td", "th", "thead", "tr"} == set(re.findall(r"</?(\w+)", shown))
 
 
+def test_a_context_says_when_nothing_in_it_is_likely_and_a_notebook_leads_with_it(demo: Base) -> None:
+    answer = demo.retrieve("best recipe for lasagna", as_of=AS_OF, limit=3)
+    caption = re.search("<caption>(.*)</caption>", answer._repr_html_())
+
+    assert answer.is_doubtful
+    assert answer.to_context().startswith("Note: probably nothing here answers the question.\n[EVIDENCE ")
+    assert not demo.retrieve("rotate signing keys", as_of=AS_OF).to_context().startswith("Note")
+    assert caption is not None
+    assert caption[1].startswith("Probably nothing here: the best match is unlikely to be relevant (0.")
+
+
 def test_what_an_answer_lacks_is_shown_in_a_notebook(demo: Base) -> None:
     shown = demo.retrieve("keys", as_of=AS_OF, latency_deadline_ms=1, receipt=False)._repr_html_()
 
