@@ -78,15 +78,26 @@ def test_a_result_tells_its_score_its_words_and_its_custody(window: Callable[...
     seen = window()
     page = seen.sign_in(keys["ben"], path="/dashboard/search")
     first = ask(page).get_by_role("article").first
-    expect(first.get_by_role("img", name=re.compile(r"^Score 0\.\d\d: relevance gives"))).to_be_visible()
+    expect(first.get_by_role("img", name=re.compile(r"^Confidence [01]\.\d\d (very likely|likely|possible|unlikely)$"))).to_be_visible()
     first.get_by_text("Why it is here, and where it comes from").click()
 
+    expect(first.get_by_role("img", name=re.compile(r"^Score 0\.\d\d: relevance gives"))).to_be_visible()
     expect(first.get_by_role("table", name="What the score is made of").get_by_role("rowheader", name="Relevance")).to_be_visible()
     expect(first.get_by_role("table", name="What each word gave").get_by_role("row")).to_have_count(3)
     expect(first.get_by_role("listitem").first).to_contain_text("Origin")
     seen.check()
     first.get_by_role("link", name="Verify it").click()
     expect(page.get_by_role("heading", name="Every link holds")).to_be_visible()
+    seen.check()
+
+
+def test_an_answer_of_unlikely_fragments_says_so_in_words(window: Callable[..., Watched], keys: dict[str, str]) -> None:
+    seen = window()
+    page = seen.sign_in(keys["ben"], path="/dashboard/search")
+    answer = ask(page, "best recipe for lasagna")
+
+    expect(answer.get_by_text("Probably nothing here: the best match is unlikely to be relevant")).to_be_visible()
+    expect(answer.get_by_role("article").first.get_by_role("img", name=re.compile(r"^Confidence 0\.\d\d unlikely$"))).to_be_visible()
     seen.check()
 
 

@@ -138,9 +138,9 @@ def test_a_data_frame_has_one_row_for_each_fragment(demo: Base) -> None:
     answer = demo.retrieve("rotate keys", as_of=AS_OF, limit=5)
     frame = answer.to_pandas()
 
-    assert ["rank", "chunk_id", "source_id", "authority_tier", "score", "relevance_score", "confidence", "token_count", "content"] == list(
-        frame.columns
-    )
+    assert ["rank", "confidence", "likelihood", "order", "relevance_score"] == list(frame.columns)[:5]
+    assert {"source_id", "document_id", "authority_tier", "chunk_id", "token_count", "content"} == set(frame.columns[5:])
+    assert [fragment.likelihood for fragment in answer.fragments] == frame["likelihood"].tolist()
     assert [1, 2, 3, 4, 5] == frame["rank"].tolist()
     assert [fragment.chunk_id for fragment in answer.fragments] == frame["chunk_id"].tolist()
     assert 0 == len(demo.retrieve("qqqqqqq", as_of=AS_OF, mode="lexical").to_pandas())
@@ -156,6 +156,17 @@ def test_a_notebook_shows_markup_as_text(tmp_path: Path) -> None:
 
     assert html.escape(hostile) in shown
     assert {"caption", "table", "tbody", "td", "th", "thead", "tr"} == set(re.findall(r"</?(\w+)", shown))
+
+
+def test_a_context_says_when_nothing_in_it_is_likely_and_a_notebook_leads_with_it(demo: Base) -> None:
+    answer = demo.retrieve("best recipe for lasagna", as_of=AS_OF, limit=3)
+    caption = re.search("<caption>(.*)</caption>", answer._repr_html_())
+
+    assert answer.is_doubtful
+    assert answer.to_context().startswith("Note: probably nothing here answers the question.\n[EVIDENCE ")
+    assert not demo.retrieve("rotate signing keys", as_of=AS_OF).to_context().startswith("Note")
+    assert caption is not None
+    assert caption[1].startswith("Probably nothing here: the best match is unlikely to be relevant (0.")
 
 
 def test_what_an_answer_lacks_is_shown_in_a_notebook(demo: Base) -> None:

@@ -9,12 +9,12 @@ import msgspec
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from evidentia.contracts.evidence import EvidenceFragment, SignalScores
+from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment, SignalScores
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId
 from evidentia.contracts.provenance import RetrievalContext
 from evidentia.contracts.vocabulary import AuthorityTier, FusionMethod
 from evidentia.engine.selection import LEAST_CUT_TOKENS, OVER_BUDGET, ContextCost, Fitted, fit_budget, smallest_budget
-from evidentia.provenance.evidence_tags import facts_of, render_tag
+from evidentia.provenance.evidence_tags import DOUBT, facts_of, render_tag
 from evidentia.text.counting import count_tokens
 from evidentia.text.sentences import split_sentences
 from soak import cases
@@ -67,9 +67,9 @@ def _fragment(number: int, content: str, draw: st.DrawFn) -> EvidenceFragment:
         start=0,
         end=len(content),
         score=0,
-        scores=SignalScores(relevance=0, authority=0, freshness=0, utility=0, fused=0),
+        scores=SignalScores(relevance=0, authority=SCORE_ONE, freshness=0, utility=0, fused=0),
         extraction_timestamp=AS_OF,
-        confidence=draw(st.sampled_from([0.0, 0.5, 0.957])),
+        confidence=draw(st.sampled_from([0.0, 0.04, 0.194, 0.5, 0.957])),
         authority_tier=draw(st.sampled_from(list(AuthorityTier))),
         relevance_score=0.0,
         provenance_chain=(),
@@ -97,7 +97,11 @@ def _fitted(order: Sequence[EvidenceFragment], budget: int, tokenizer: str = "o2
 
 
 def _context(fragments: Sequence[EvidenceFragment]) -> str:
-    return "\n".join(render_tag(facts_of(each, rank=rank, as_of=AS_OF), each.content) for rank, each in enumerate(fragments, start=1))
+    """Return what a prompt gets: a line that says so where no fragment is likely to be relevant, then the fragments."""
+    told = DOUBT if fragments and max(each.confidence for each in fragments) < 0.195 else ""
+    return told + "\n".join(
+        render_tag(facts_of(each, rank=rank, as_of=AS_OF), each.content) for rank, each in enumerate(fragments, start=1)
+    )
 
 
 def _cuts(fragment: EvidenceFragment) -> Iterator[EvidenceFragment]:
@@ -135,7 +139,7 @@ def test_the_longest_beginning_of_the_order_that_fits_is_given(order: list[Evide
 def test_what_a_prompt_gets_is_within_the_budget(order: list[EvidenceFragment], budget: int, tokenizer: str) -> None:
     fitted = _fitted(order, budget, tokenizer)
     cost = ContextCost(tokenizer, AS_OF)
-    told = sum(cost(each, rank=rank) for rank, each in enumerate(fitted.fragments, start=1))
+    told = cost.before(fitted.fragments) + cost.tokens(fitted.fragments)
     printed = count_tokens(_context(fitted.fragments), tokenizer)
 
     assert printed <= told <= budget

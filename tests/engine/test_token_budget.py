@@ -12,6 +12,8 @@ import pytest
 from engine.embedded_samples import AS_OF
 from evidentia import connect
 from evidentia.engine.answer_verification import verify_response
+from evidentia.engine.selection import ContextCost
+from evidentia.provenance.evidence_tags import DOUBT
 from evidentia.text.counting import count_tokens
 
 if TYPE_CHECKING:
@@ -109,6 +111,20 @@ def test_a_budget_that_holds_nothing_says_so(demo: DemoBase) -> None:
     assert () == answer.fragments
     assert answer.withheld
     assert [reason for reason in answer.degraded if reason.startswith("budget: 12 tokens do not hold the first sentence")]
+
+
+def test_the_line_that_nothing_is_likely_is_within_the_budget_and_older_engines_had_none(demo: DemoBase) -> None:
+    with connect(demo.path) as base:
+        for budget in range(20, 400, 9):
+            answer = _ask(base, "best recipe for lasagna", budget=budget)
+
+            assert count_tokens(answer.to_context()) == answer.tokens_used <= budget
+        doubtful = _ask(base, "best recipe for lasagna", budget=400)
+    fragments, today = doubtful.fragments, ContextCost("o200k_base", doubtful.as_of)
+    before = today._replace(tells_doubt=False)
+
+    assert doubtful.to_context().startswith(DOUBT)
+    assert (count_tokens(DOUBT), 0) == (today.before(fragments), before.before(fragments))
 
 
 def test_what_policies_say_of_a_fragment_is_within_the_budget_too(demo: DemoBase, tmp_path: Path) -> None:

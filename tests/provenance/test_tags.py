@@ -12,7 +12,7 @@ from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.provenance.evidence_tags import TagFacts, escape, freshness_text, render_tag, unescape
 
 FACTS = TagFacts(
-    source="service-catalog", authority=AuthorityTier.CANONICAL, rank=1, freshness_s=7_200, confidence_percent=95, retrieval_method="bm25"
+    source="service-catalog", authority=AuthorityTier.CANONICAL, rank=1, freshness_s=7_200, confidence=0.95, retrieval_method="bm25"
 )
 TAG_LIKE = re.compile(r"\[\s*/?\s*evidence", re.IGNORECASE)
 

@@ -50,16 +50,18 @@ def document_ids(response: Any) -> list[str]:  # JSON
     return [fragment["document_id"] for fragment in response["fragments"]]
 
 
-def test_table_has_rank_score_source_authority_age_and_snippet(run: Run, asked: Path) -> None:
+def test_table_leads_with_confidence_in_number_and_word(run: Run, asked: Path) -> None:
     outcome = run("search", "rotate signing keys", "--base", asked, "--mode", "lexical", "--as-of", AS_OF)
 
     lines = outcome.out.splitlines()
     assert (0, "") == (outcome.exit_code, outcome.err)
-    assert ["#", "score", "source", "authority", "age", "snippet"] == lines[0].split()
-    assert re.fullmatch(r"1   \d\.\d\d  handbook:keys\.md +canonical  30 d     # Keys Rotate the signing keys every 90 days\.", lines[1])
+    assert ["#", "confidence", "source", "authority", "age", "snippet"] == lines[0].split()
+    assert re.match(r"1  [01]\.\d\d [a-z ]+  handbook:keys\.md +canonical  30 d ", lines[1])
+    assert lines[1].endswith("# Keys Rotate the signing keys every 90 days.")
     assert "unknown" in lines[2]
     footer = r"\d of \d matching fragments, receipt r-[0-9a-f]{12}-1, result [0-9a-f]{16}, \d+\.\d ms"
-    assert re.fullmatch(footer, lines[-1])
+    assert re.fullmatch(footer, lines[-2])
+    assert re.match(r"the best match is .*relevant \([01]\.\d\d\)|probably nothing here: ", lines[-1])
     assert "\x1b" not in outcome.out
 
 
@@ -148,7 +150,7 @@ def test_explanation_names_chunks_terms_and_stages(run: Run, asked: Path) -> Non
     assert "\n\napi:codes.md#0@" in out
     assert re.search(r"\nterm +score +frequency +containing +length\n", out)
     assert re.search(r"\nhrb4012 +\d+\.\d\d +1 +1 of 4 ", out)
-    assert re.search(r"\n# +score +relevance +authority +freshness +utility +words +cosine +confidence\n", out)
+    assert re.search(r"\n# +confidence +score +relevance +authority +freshness +utility +words +cosine\n", out)
     assert re.search(r"\nunderstanding +what it did +added\n", out)
     assert re.search(r"\nstage +left +what it did\n", out)
 
@@ -200,8 +202,8 @@ def test_why_tells_where_a_chunk_stands(run: Run, asked: Path) -> None:
     shown = run("why", response["receipt_id"], first, "--base", asked).out
     left = parsed(run("why", response["receipt_id"], second, "--base", asked, "--json"))
 
-    assert re.search(r"\nstage +answered\nrank +1\nscore +0\.\d\d\nconfidence +\d+%\n", shown)
-    assert re.search(r"\n# +score +relevance +authority +freshness +utility +words +cosine +confidence\n1 ", shown)
+    assert re.search(r"\nstage +answered\nrank +1\nconfidence +[01]\.\d\d [a-z ]+\nscore +0\.\d\d\n", shown)
+    assert re.search(r"\n# +confidence +score +relevance +authority +freshness +utility +words +cosine\n1 ", shown)
     assert re.search(r"\nterm  score  frequency  containing  length\nkey ", shown)
     assert ("rerank", 2, "limit=2") == (left["stage"], left["rank"], left["smallest_change"])
     assert {"receipt_id", "chunk_id", "score", "scores", "confidence", "terms", "reason"} <= set(left)
@@ -212,7 +214,7 @@ def test_why_about_a_question_of_words_has_no_column_for_vectors(run: Run, asked
 
     shown = run("why", response["receipt_id"], response["fragments"][0]["chunk_id"], "--base", asked).out
 
-    assert re.search(r"\n# +score +relevance +authority +freshness +utility +words +confidence\n", shown)
+    assert re.search(r"\n# +confidence +score +relevance +authority +freshness +utility +words\n", shown)
 
 
 def test_why_about_a_hidden_chunk_is_like_one_that_is_not_there(run: Run, asked: Path) -> None:

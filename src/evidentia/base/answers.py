@@ -12,7 +12,8 @@ import msgspec
 
 from evidentia.contracts import evidence as messages
 from evidentia.contracts.errors import MissingExtraError
-from evidentia.provenance.evidence_tags import facts_of, render_tag
+from evidentia.provenance.evidence_tags import DOUBT, facts_of, render_tag
+from evidentia.ranking.order_notes import order_notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,15 +32,17 @@ class EvidenceResponse(messages.EvidenceResponse, frozen=True, kw_only=True):
         return cls(**{name: getattr(message, name) for name in message.__struct_fields__})
 
     def to_context(self) -> str:
-        """Return the fragments between evidence tags, for a prompt; a search that did not finish in time is said before them.
+        """Return the fragments between evidence tags, for a prompt.
 
-        With a `token_budget` it is this text that stays within it.
+        A search that did not finish in time is said before them, and so is it when none of them is likely to be relevant. With a
+        `token_budget` it is this text that stays within it.
         """
         tags = [
             render_tag(facts_of(fragment, rank=rank, as_of=self.as_of), fragment.content)
             for rank, fragment in enumerate(self.fragments, start=1)
         ]
-        return "\n".join([f"Note: {self.unfinished_note}.", *tags] if self.unfinished else tags)
+        late = f"Note: {self.unfinished_note}.\n" if self.unfinished else ""
+        return (late + (DOUBT if self.is_doubtful else "") + "\n".join(tags)).removesuffix("\n")
 
     def to_dict(self) -> dict[str, Any]:  # Any: the values of JSON
         """Return the answer as plain values, times as strings."""
@@ -56,23 +59,37 @@ class EvidenceResponse(messages.EvidenceResponse, frozen=True, kw_only=True):
             import pandas as pd
         except ImportError as error:
             raise MissingExtraError("pandas", needed_for="to_pandas") from error
-        columns = ("chunk_id", "source_id", "authority_tier", "score", "relevance_score", "confidence", "token_count", "content")
-        return pd.DataFrame(
-            [[rank, *(getattr(fragment, column) for column in columns)] for rank, fragment in enumerate(self.fragments, start=1)],
-            columns=["rank", *columns],
-        )
+        columns = ("source_id", "document_id", "authority_tier", "chunk_id", "token_count", "content")
+        rows = [
+            [
+                rank,
+                round(fragment.confidence, 2),
+                fragment.likelihood,
+                note,
+                round(fragment.relevance_score, 3),
+                *(getattr(fragment, column) for column in columns),
+            ]
+            for rank, (fragment, note) in enumerate(zip(self.fragments, order_notes(self.fragments), strict=True), start=1)
+        ]
+        return pd.DataFrame(rows, columns=["rank", "confidence", "likelihood", "order", "relevance_score", *columns])
 
     def _repr_html_(self) -> str:
-        """Return a table for a notebook."""
-        head = "".join(f"<th>{name}</th>" for name in ("#", "score", "source", "authority", "updated", "content"))
-        body = "".join(f"<tr>{self._row(fragment, rank=rank)}</tr>" for rank, fragment in enumerate(self.fragments, start=1))
+        """Return a table for a notebook, with what the answer is worth above it."""
+        orders = order_notes(self.fragments)
+        names = ("#", "confidence", *(("order",) if any(orders) else ()), "source", "authority", "updated", "content")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        rows = [
+            (str(rank), fragment.rating, *((order,) if any(orders) else ()), *_told(fragment))
+            for rank, (fragment, order) in enumerate(zip(self.fragments, orders, strict=True), start=1)
+        ]
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.degraded)
-        caption = f"{len(self.fragments)} of {self.total_candidates} matching fragments, result {self.result_hash[:16]}"
+        verdict = html.escape(self.verdict[:1].upper() + self.verdict[1:])
+        count = f"{len(self.fragments)} of {self.total_candidates} matching fragments, result {html.escape(self.result_hash[:16])}"
+        caption = f"{verdict}; {count}"
         return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
-    def _row(self, fragment: EvidenceFragment, *, rank: int) -> str:
-        shown = fragment.content[:_SHOWN_CHARS] + ("…" if len(fragment.content) > _SHOWN_CHARS else "")
-        updated = fragment.metadata.get("updated_at", "unknown")[:10]
-        score = f"{fragment.score / messages.SCORE_ONE:.2f}"
-        cells = (str(rank), score, fragment.document_id, fragment.authority_tier.value, updated, shown)
-        return "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+
+def _told(fragment: EvidenceFragment) -> tuple[str, ...]:
+    shown = fragment.content[:_SHOWN_CHARS] + ("…" if len(fragment.content) > _SHOWN_CHARS else "")
+    return fragment.document_id, fragment.authority_tier.value, fragment.metadata.get("updated_at", "unknown")[:10], shown

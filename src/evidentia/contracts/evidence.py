@@ -13,6 +13,7 @@ import msgspec
 
 from evidentia.contracts.access import Principal
 from evidentia.contracts.annotations import Annotation
+from evidentia.contracts.confidence_words import NOT_TOLD, POSSIBLE, UNLIKELY, decimals, in_words, likelihood, percent
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, ReceiptId, RequestId, SessionId, Sha256, SourceId
 from evidentia.contracts.layout import FragmentImage
@@ -36,6 +37,7 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
 SCORE_ONE = 1 << 32
 """What a signal or a composite score of 1 is as an integer."""
+_TITLE_CHARS = 60
 
 
 class SubQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,6 +214,15 @@ class SignalScores(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     dense: int | None = None
     """The vectors' own score, at the scale of their space."""
 
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Return the signals from 0 to 1; the legs' own scores, which have scales of their own, are left to explanations."""
+        signals = {name: getattr(self, name) for name in ("relevance", "authority", "freshness", "utility", "fused", "reranked")}
+        return [(name, round(value / SCORE_ONE, 3)) for name, value in signals.items() if value is not None]
+
+    def __repr__(self) -> str:
+        """Return the signals from 0 to 1."""
+        return _described(self)
+
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one stage did, in one line; a stage that passes everything through says so."""
@@ -233,10 +244,11 @@ class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     start: int
     end: int
     score: int
-    """The composite score, at 2^-32."""
+    """The composite score as an integer, at 2^-32, for programs that compare or verify; people read `confidence`."""
     scores: SignalScores
     extraction_timestamp: datetime
     confidence: Share
+    """How likely it is relevant; `likelihood` says it in a word."""
     authority_tier: AuthorityTier
     relevance_score: float
     """The composite score as a number from 0 to 1; `scores.relevance` is the part of it that comes from the match alone."""
@@ -260,6 +272,33 @@ class EvidenceFragment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The pages of the document that it stands on, from 0; empty where the document has none."""
     images: tuple[FragmentImage, ...] = ()
     """The images of the document that belong to its text."""
+
+    @property
+    def is_rated(self) -> bool:
+        """Tell whether its numbers are told; an answer to somebody else, asked again, has none."""
+        scores = self.scores
+        return bool(self.confidence or scores.relevance or scores.authority or scores.freshness or scores.utility)
+
+    @property
+    def likelihood(self) -> str:
+        """Return its confidence in a word: `very likely`, `likely`, `possible` or `unlikely`; a dash where it is not told."""
+        return likelihood(self.confidence) if self.is_rated else NOT_TOLD
+
+    @property
+    def rating(self) -> str:
+        """Return its confidence with two decimals and in a word, as it is shown to people and models."""
+        return in_words(self.confidence if self.is_rated else None)
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Return what a person wants to know first: how likely it is relevant, where it stands, and how it begins."""
+        score = round(self.relevance_score, 3)
+        rated = [("confidence", round(self.confidence, 2)), ("likelihood", self.likelihood), ("relevance_score", score)]
+        named = [("document_id", self.document_id), ("title", self.metadata.get("title", "")), ("content", _first_line(self.content))]
+        return [*(rated if self.is_rated else ()), *named]
+
+    def __repr__(self) -> str:
+        """Return the same in one line."""
+        return _described(self)
 
 
 class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -312,6 +351,54 @@ class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
         if not self.unfinished:
             return ""
         return f"the search did not finish in time ({', '.join(self.unfinished)}), so there may be more; ask again, or allow more time"
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Tell whether there are fragments and even the likeliest of them is unlikely to be relevant."""
+        return bool(self.fragments) and all(fragment.likelihood == UNLIKELY for fragment in self.fragments)
+
+    @property
+    def verdict(self) -> str:
+        """Return what the answer is worth in one sentence: how likely its best match is relevant, or why there is none.
+
+        Searched and empty is not the same as not searched in time, and neither is the same as withheld.
+        """
+        if not self.fragments:
+            return "everything that matches was withheld" if self.withheld else self.unfinished_note or "nothing that you may see matches"
+        best = max(self.fragments, key=lambda fragment: percent(fragment.confidence))
+        if not best.is_rated:
+            return "the numbers of this answer are for its first caller"
+        if not self.is_doubtful:
+            adverb = "possibly" if best.likelihood == POSSIBLE else best.likelihood
+            return f"the best match is {adverb} relevant ({decimals(best.confidence)})"
+        said = f"the best match is unlikely to be relevant ({decimals(best.confidence)})"
+        if self.unfinished:
+            return f"nothing likely so far: {said}, and {self.unfinished_note}"
+        lost = [source for source, report in self.source_coverage.items() if report.state in _UNHEARD]
+        if lost:
+            return f"probably nothing in what was searched: {said}, and {', '.join(lost)} did not answer"
+        return f"probably nothing here: {said}"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Return the verdict, the fragments and what the answer is found by."""
+        names = ("verdict", "fragments", "total_candidates", "degraded", "receipt_id", "result_hash")
+        return [(name, getattr(self, name)) for name in names]
+
+    def __repr__(self) -> str:
+        """Return the same in one line."""
+        return _described(self)
+
+
+_UNHEARD = (CoverageState.FAILED, CoverageState.BREAKER_OPEN)
+
+
+def _first_line(content: str) -> str:
+    line = content.lstrip()[: 4 * _TITLE_CHARS].partition("\n")[0].strip()
+    return line if len(line) <= _TITLE_CHARS else f"{line[: _TITLE_CHARS - 1]}…"
+
+
+def _described(message: msgspec.Struct) -> str:
+    return f"{type(message).__name__}({', '.join(f'{name}={value!r}' for name, value in message.__rich_repr__())})"
 
 
 # --- streaming ---

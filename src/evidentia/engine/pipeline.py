@@ -389,7 +389,8 @@ class Engine:
     def context_cost(self, question: Question) -> ContextCost:
         """Return what counts the tokens of fragments, with what policies may still say of them."""
         request = question.request
-        return ContextCost(request.tokenizer, request.as_of or self.clock.now(), ALL_FLAGS if question.policies.policies else ())
+        flags = ALL_FLAGS if question.policies.policies else ()
+        return ContextCost(request.tokenizer, request.as_of or self.clock.now(), flags, tells_doubt=question.rules.confidence > 1)
 
     # --- the steps ---
 
@@ -706,8 +707,8 @@ def _tokens_used(question: Question, fragments: Sequence[EvidenceFragment]) -> i
     request = question.request
     if request.token_budget is None or request.as_of is None:
         return sum(fragment.token_count for fragment in fragments)
-    cost = ContextCost(request.tokenizer, request.as_of)
-    return sum(cost(fragment, rank=rank) for rank, fragment in enumerate(fragments, start=1))
+    cost = ContextCost(request.tokenizer, request.as_of, tells_doubt=question.rules.confidence > 1)
+    return cost.before(fragments) + cost.tokens(fragments)
 
 
 def _term_scores(question: Question, pooled: Pooled) -> tuple[TermScore, ...]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
+from evidentia.contracts.confidence_words import UNLIKELY
 from evidentia.contracts.evidence import Conflict, EvidenceFragment, WithheldFragment
 from evidentia.contracts.vocabulary import DeprecationStatus
 from evidentia.foundation.lru import SharedLruCache
-from evidentia.provenance.evidence_tags import closing, facts_of, opening
+from evidentia.provenance.evidence_tags import DOUBT, closing, facts_of, opening
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
 from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
 from evidentia.text.counting import count_tokens, truncate
@@ -279,6 +280,24 @@ class ContextCost(NamedTuple):
     tokenizer: str
     as_of: datetime
     flags: tuple[str, ...] = ()
+    tells_doubt: bool = True
+    """Whether fragments that are all unlikely have a line before them; answers of older engines had none."""
+
+    def doubts(self, fragment: EvidenceFragment) -> bool:
+        """Tell whether a fragment leaves that line where it stands; one that is not unlikely takes it away."""
+        return self.tells_doubt and fragment.likelihood == UNLIKELY
+
+    def doubt(self) -> int:
+        """Return the tokens of that line. It is shorter than any tag, so a fragment that takes it away never leaves less to pay."""
+        return count_remembered(DOUBT, self.tokenizer)
+
+    def before(self, fragments: Sequence[EvidenceFragment]) -> int:
+        """Return the tokens of what `to_context` says before fragments."""
+        return self.doubt() if fragments and all(map(self.doubts, fragments)) else 0
+
+    def tokens(self, fragments: Sequence[EvidenceFragment]) -> int:
+        """Return the tokens of fragments at their ranks."""
+        return sum(self(fragment, rank=rank) for rank, fragment in enumerate(fragments, start=1))
 
     def __call__(self, fragment: EvidenceFragment, *, rank: int) -> int:
         """Return the tokens of a fragment at a rank, with its tag and the line end that follows."""
@@ -311,11 +330,13 @@ def fit_budget(fragments: Iterable[EvidenceFragment], *, ids: Sequence[ChunkId],
     if token_budget is None:
         return Fitted(fragments=tuple(fragments))
     kept: list[EvidenceFragment] = []
-    left = token_budget
+    left, is_doubtful = token_budget, True
     for rank, fragment in enumerate(fragments, start=1):
+        is_doubtful = is_doubtful and cost.doubts(fragment)
+        room = left - cost.doubt() if is_doubtful else left
         tokens = cost(fragment, rank=rank)
-        if tokens > left:
-            shortened = cut_to(fragment, tokens=left, rank=rank, cost=cost)
+        if tokens > room:
+            shortened = cut_to(fragment, tokens=room, rank=rank, cost=cost)
             kept += [] if shortened is None else [shortened]
             break
         kept.append(fragment)
@@ -337,7 +358,7 @@ def cut_to(fragment: EvidenceFragment, *, tokens: int, rank: int, cost: ContextC
 
 def smallest_budget(fragments: Sequence[EvidenceFragment], index: int, *, cost: ContextCost) -> int:
     """Return the smallest budget that holds something of a fragment: all before it, and of itself the least that is given."""
-    before = sum(cost(fragment, rank=rank) for rank, fragment in enumerate(fragments[:index], start=1))
+    before = cost.before(fragments[: index + 1]) + cost.tokens(fragments[:index])
     fragment, rank = fragments[index], index + 1
     whole, tag = cost(fragment, rank=rank), cost.tag(_marked_cut(fragment), rank=rank)
     for sentence in split_sentences(fragment.content):

@@ -12,6 +12,7 @@ import msgspec
 
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.async_base import AsyncBase, aconnect
+from evidentia.contracts.confidence_words import BOUNDS, UNLIKELY, decimals
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.contracts.evidence import EvidenceFragment
 from evidentia.contracts.ids import DocumentId
@@ -19,6 +20,7 @@ from evidentia.contracts.layout import IMAGE_SCHEME, FragmentImage
 from evidentia.contracts.tables import SOURCE_COLUMN, CellValue, TableAnswer, TableCard, TableColumn
 from evidentia.contracts.vocabulary import RetrievalMode
 from evidentia.protocol.citations import escape
+from evidentia.provenance.evidence_tags import DOUBT
 from evidentia.text.blocks import image_spans
 from evidentia.text.marks import (
     ERROR,
@@ -300,14 +302,30 @@ _NEAREST_WORDS: Final = 12
 
 
 def text_result(fragments: Sequence[EvidenceFragment], *, receipt_id: str | None, unfinished: str = "") -> ToolResult:
-    """Return the fragments in order, or that there are none; `unfinished` says that a search did not finish in time."""
+    """Return the fragments in order, or that there are none; `unfinished` says that a search did not finish in time.
+
+    A line before them says how likely each of them is relevant, and one more when none of them is.
+    """
     if not fragments:
         return failure(unfinished or NOTHING_FOUND)
     images = tuple(image for fragment in fragments for image in fragment.images)
     pieces = (_piece(fragment, number=number) for number, fragment in enumerate(fragments, start=1))
-    told = [f"Note: {neutral_line(unfinished)}."] if unfinished else ()
+    told = [*([f"Note: {neutral_line(unfinished)}."] if unfinished else ()), *_confidences(fragments)]
     lines = [CITE_TEXT, *([SHOW_IMAGES] if images else ()), *told, RAG_BEGIN, *pieces, RAG_END]
     return ToolResult(text="\n".join(lines), fragments=tuple(fragments), receipt_id=receipt_id, images=images)
+
+
+def _confidences(fragments: Sequence[EvidenceFragment]) -> Iterator[str]:
+    """Yield how likely each piece is relevant by its number, the likeliest first; the headings are for citing, and agents copy them."""
+    if all(fragment.likelihood == UNLIKELY for fragment in fragments):
+        yield DOUBT.rstrip()
+    groups: dict[str, list[str]] = {word: [] for _, word in BOUNDS}
+    for number, fragment in enumerate(fragments, start=1):
+        if fragment.is_rated:
+            groups[fragment.likelihood].append(f"[{number}] {decimals(fragment.confidence)}")
+    told = "; ".join(f"{word} {', '.join(pieces)}" for word, pieces in groups.items() if pieces)
+    if told:
+        yield f"Confidence: {told}."
 
 
 def file_name(fragment: EvidenceFragment) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from evidentia.contracts.confidence_words import decimals
 from evidentia.contracts.vocabulary import AuthorityTier
 from evidentia.text.confusables import SQUARE_OPENERS, seen_from
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.evidence import EvidenceFragment
 
 TAG = "EVIDENCE"
+DOUBT = "Note: probably nothing here answers the question.\n"
+"""The line before fragments that are all unlikely to be relevant; it counts as part of the text, and ends so that it is counted alone."""
 
 _OPENER = re.compile(f"[{re.escape(SQUARE_OPENERS)}]")
 _REFERENCE = re.compile(r"&(?:amp;)*#(?P<code>\d{1,6});")
@@ -33,7 +36,7 @@ class TagFacts(msgspec.Struct, frozen=True, kw_only=True):
     authority: AuthorityTier
     rank: int
     freshness_s: int | None = None
-    confidence_percent: int | None = None
+    confidence: float | None = None
     retrieval_method: str | None = None
     is_human_verified: bool = False
     flags: tuple[str, ...] = ()
@@ -47,7 +50,7 @@ def facts_of(fragment: EvidenceFragment, *, rank: int, as_of: datetime) -> TagFa
         authority=fragment.authority_tier,
         rank=rank,
         freshness_s=age_s(fragment, as_of=as_of),
-        confidence_percent=round(fragment.confidence * 100),
+        confidence=fragment.confidence,
         retrieval_method=context.method if context else None,
         is_human_verified=bool(trust and trust.verified_by),
         flags=fragment.flags,
@@ -112,8 +115,8 @@ def _attributes(facts: TagFacts) -> list[str]:
     attributes = [f'source="{_value(facts.source)}"', f"authority={facts.authority.name}"]
     if facts.freshness_s is not None:
         attributes.append(f"freshness={freshness_text(facts.freshness_s)}")
-    if facts.confidence_percent is not None:
-        attributes.append(f"confidence={facts.confidence_percent // 100}.{facts.confidence_percent % 100:02d}")
+    if facts.confidence is not None:
+        attributes.append(f"confidence={decimals(facts.confidence)}")
     if facts.retrieval_method is not None:
         attributes.append(f'retrieval_method="{_value(facts.retrieval_method)}"')
     attributes.append(f"rank={facts.rank}")

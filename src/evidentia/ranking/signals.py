@@ -116,6 +116,8 @@ _WEIGHTS: Final = {
 }
 """What counts for each kind of task: what can be acted upon where something is done, what is new where something broke."""
 _USUAL_WEIGHTS: Final = RankingWeights()
+STATED_WEIGHTS: Final = (_USUAL_WEIGHTS, *_WEIGHTS.values())
+"""Every set of weights that a request without its own can have."""
 
 
 def task_weights(task: Task | None) -> RankingWeights:

@@ -22,7 +22,7 @@ from evidentia.serving.cli.output import put, put_table
 from evidentia.serving.cli.principals import principal_from
 from evidentia.serving.cli.progress import EmbedBar
 from evidentia.serving.cli.proof_files import checked_counts, put_link, read_export, write_export
-from evidentia.serving.cli.search_report import HASH_PREFIX, NEARNESS, footer, near_of, put_conflicts, put_fragments
+from evidentia.serving.cli.search_report import HASH_PREFIX, NEARNESS, near_of, put_conflicts, put_footer, put_fragments
 from evidentia.serving.cli.snippets import SnippetCutter
 from evidentia.serving.cli.tables_report import put_table_answer
 from evidentia.wiring.governance_runtime import open_control
@@ -331,7 +331,7 @@ def _answer(base: Base, question: str, *, principal: Principal | None = None) ->
     if principal is None and question == QUESTION:
         put_conflicts(response)
         put()
-    put(footer(response))
+    put_footer(response)
     return response
 
 

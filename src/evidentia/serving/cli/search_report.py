@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evidentia.contracts.confidence_words import in_words
 from evidentia.contracts.evidence import SCORE_ONE, FinalResponse, SourceFinished
 from evidentia.contracts.ids import document_of
 from evidentia.contracts.vectors import RAW_SCALE_BITS, UNIT_SCALE_BITS
 from evidentia.contracts.vocabulary import CoverageState, Similarity
+from evidentia.ranking.order_notes import order_notes
 from evidentia.serving.cli.output import Figure, counted, note, put, put_facts, put_table
 from evidentia.serving.cli.snippets import SnippetCutter
 from evidentia.serving.cli.sources_report import OTHER_BASE, faults_in_words, short_origin
@@ -58,21 +60,25 @@ def put_response(
     if is_explained:
         put_explanations(response, similarity=similarity)
     _put_facets(response)
-    put("", footer(response))
+    put()
+    put_footer(response)
     put_notes(call, response)
 
 
 def put_fragments(response: EvidenceResponse, *, cutter: SnippetCutter) -> None:
-    """Print the table of fragments, or that there are none; marks have a column where there are any."""
+    """Print the table of fragments, or that there are none; marks have a column where there are any.
+
+    Why a row stands behind a less likely one is said below the table, in the words of `order_notes`.
+    """
     if not response.fragments:
-        put("everything that matches was withheld" if response.withheld else response.unfinished_note or "nothing that you may see matches")
+        put(response.verdict)
         return
     marks = [", ".join(dict.fromkeys(word for flag, word in MARKS.items() if flag in fragment.flags)) for fragment in response.fragments]
     has_marks = any(marks)
     rows = [
         (
             rank,
-            Figure(f"{fragment.score / SCORE_ONE:.2f}"),
+            fragment.rating,
             place_of(fragment),
             fragment.authority_tier.value,
             age_of(fragment, as_of=response.as_of),
@@ -81,7 +87,10 @@ def put_fragments(response: EvidenceResponse, *, cutter: SnippetCutter) -> None:
         )
         for rank, (mark, fragment) in enumerate(zip(marks, response.fragments, strict=True), start=1)
     ]
-    put_table(("#", SCORE_HEADER, "source", "authority", "age", *(("mark",) if has_marks else ()), "snippet"), rows)
+    put_table(("#", CONFIDENCE_HEADER, "source", "authority", "age", *(("mark",) if has_marks else ()), "snippet"), rows)
+    behind = [f"{rank} stands {why}" for rank, why in enumerate(order_notes(response.fragments), start=1) if why]
+    if behind:
+        put("", *behind)
 
 
 def put_conflicts(response: EvidenceResponse) -> None:
@@ -134,8 +143,14 @@ def put_coverage_notes(call: Invocation, response: EvidenceResponse) -> None:
             note(call, f"faults in the reply of {source}: {faults_in_words(report.faults)}")
 
 
-def footer(response: EvidenceResponse) -> str:
-    """Return the line that says how much there is and how to come back to it."""
+def put_footer(response: EvidenceResponse) -> None:
+    """Print how much there is, how to come back to it, and last what it is worth and what to do about it."""
+    put(_footer(response))
+    if response.fragments:
+        put(f"{response.verdict}{'; try other words, or add what is missing' if response.is_doubtful else ''}")
+
+
+def _footer(response: EvidenceResponse) -> str:
     receipt = f"receipt {response.receipt_id}" if response.receipt_id else "no receipt"
     count = f"{len(response.fragments)} of {response.total_candidates} matching fragments"
     return f"{count}, {receipt}, result {response.result_hash[:HASH_PREFIX]}, {response.latency_ms:.1f} ms"
@@ -184,6 +199,7 @@ def _put_facets(response: EvidenceResponse) -> None:
 
 TERM_ONE: Final = 1 << 16
 SCORE_HEADER: Final = "score"
+CONFIDENCE_HEADER: Final = "confidence"
 NO_VECTOR: Final = "-"
 
 
@@ -208,7 +224,7 @@ class SignalRow(NamedTuple):
     name: str
     score: int
     scores: SignalScores
-    confidence: float
+    confidence: float | None
 
 
 def put_explanations(response: EvidenceResponse, *, similarity: Similarity) -> None:
@@ -237,11 +253,10 @@ def put_signals(rows: Sequence[SignalRow], *, similarity: Similarity) -> None:
     has_reranker = any(row.scores.reranked is not None for row in rows)
     has_vectors = any(row.scores.dense is not None for row in rows)
     header = [
-        *("#", SCORE_HEADER, "relevance", "authority", "freshness", "utility"),
+        *("#", CONFIDENCE_HEADER, SCORE_HEADER, "relevance", "authority", "freshness", "utility"),
         *(("fused", "reranker") if has_reranker else ()),
         "words",
         *((nearness.name,) if has_vectors else ()),
-        "confidence",
     ]
     table = []
     for row in rows:
@@ -249,11 +264,11 @@ def put_signals(rows: Sequence[SignalRow], *, similarity: Similarity) -> None:
         table.append(
             (
                 Figure(row.name),
+                in_words(row.confidence),
                 *(_score_share(value) for value in (row.score, scores.relevance, scores.authority, scores.freshness, scores.utility)),
                 *((_score_share(scores.fused), _score_share(scores.reranked)) if has_reranker else ()),
                 Figure(f"{scores.lexical / TERM_ONE:.2f}"),
                 *((near_of(scores, nearness),) if has_vectors else ()),
-                Figure(f"{row.confidence:.0%}"),
             )
         )
     put_table(header, table)
@@ -344,15 +359,15 @@ def put_why(report: WhyReport, *, similarity: Similarity) -> None:
             ("chunk", report.chunk_id),
             ("stage", report.stage),
             ("rank", report.rank or "-"),
+            *([(CONFIDENCE_HEADER, in_words(report.confidence))] if report.confidence is not None else []),
             ("score", f"{report.score / SCORE_ONE:.2f}"),
-            *([("confidence", f"{report.confidence:.0%}")] if report.confidence is not None else []),
             ("reason", report.reason),
             *([("smallest change", report.smallest_change)] if report.smallest_change else []),
         ]
     )
     if report.scores is not None:
         put()
-        row = SignalRow(str(report.rank or "-"), report.score, report.scores, report.confidence or 0.0)
+        row = SignalRow(str(report.rank or "-"), report.score, report.scores, report.confidence)
         put_signals([row], similarity=similarity)
     if report.terms:
         put()

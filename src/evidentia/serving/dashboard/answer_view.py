@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evidentia.contracts.evidence import SCORE_ONE, RankingWeights
 from evidentia.contracts.ids import document_of
 from evidentia.contracts.vocabulary import CoverageState
+from evidentia.ranking.order_notes import order_notes
 from evidentia.serving.cli.search_report import MARKS, NEARNESS, NO_VECTOR, TERM_ONE, age_of, near_of, place_of
 from evidentia.serving.cli.snippets import SnippetCutter
 
@@ -72,6 +73,8 @@ class FragmentView(NamedTuple):
     place: str
     age: str
     marks: tuple[FragmentMark, ...]
+    order: str
+    """Why it stands behind one with less confidence; empty where it does not."""
     snippet: tuple[tuple[str, bool], ...]
     bar: tuple[ScoreSegment, ...]
     words: str
@@ -129,8 +132,8 @@ def view_answer(
     return AnswerView(
         response=response,
         fragments=tuple(
-            _view(rank, fragment, response, cutter=cutter, settings=settings, weights=weights or RankingWeights())
-            for rank, fragment in enumerate(response.fragments, start=1)
+            _view(rank, response, order=order, cutter=cutter, settings=settings, weights=weights or RankingWeights())
+            for rank, order in enumerate(order_notes(response.fragments), start=1)
         ),
         facets=tuple(_facet(field, values, chosen.get(field, ())) for field, values in counts.items() if values or chosen.get(field)),
         withheld=tuple((reason, reasons.count(reason)) for reason in dict.fromkeys(reasons)),
@@ -156,8 +159,9 @@ def terms_of(terms: Sequence[TermScore]) -> tuple[TermView, ...]:
 
 
 def _view(
-    rank: int, fragment: EvidenceFragment, response: EvidenceResponse, *, cutter: SnippetCutter, settings: Settings, weights: RankingWeights
+    rank: int, response: EvidenceResponse, *, order: str, cutter: SnippetCutter, settings: Settings, weights: RankingWeights
 ) -> FragmentView:
+    fragment = response.fragments[rank - 1]
     nearness = NEARNESS[settings.search.similarity]
     near = str(near_of(fragment.scores, nearness))
     return FragmentView(
@@ -166,6 +170,7 @@ def _view(
         place=place_of(fragment),
         age=age_of(fragment, as_of=response.as_of),
         marks=tuple(dict.fromkeys(FragmentMark(text, _kind(flag)) for flag, text in MARKS.items() if flag in fragment.flags)),
+        order=order,
         snippet=cutter.cut(fragment.content).pieces,
         bar=bar_of(fragment.scores, weights),
         words=f"{fragment.scores.lexical / TERM_ONE:.2f}",

@@ -13,6 +13,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from evidentia.contracts.confidence_words import in_words
 from evidentia.contracts.evidence import SCORE_ONE
 from evidentia.serving.cli.durations import age_in_words, span_of
 from evidentia.serving.dashboard import http_headers
@@ -236,6 +237,7 @@ def environment() -> Environment:
         ms=milliseconds,
         sentence=sentence,
         share=share,
+        in_words=in_words,
         short=short,
         span=span_of,
         words=words,

@@ -22,6 +22,7 @@ MAX_DEPTH: Final = 6
 MAX_SPANS: Final = 2_000
 """Rows of one page."""
 MAX_VALUE_LENGTH: Final = 500
+_PLACES: Final = 3
 FAR_TIMES: Final = 4
 """A deadline of more than so many times the answer's time lies far beyond it."""
 MICROS: Final = 1_000_000
@@ -251,5 +252,14 @@ def _whole(value: object) -> int:
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - JSON
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = value if isinstance(value, str) else msgspec.json.encode(_rounded(value)).decode()
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a value whose fractions have no more digits than people read."""
+    if isinstance(value, float):
+        return round(value, _PLACES)
+    if isinstance(value, dict):
+        return {name: _rounded(inner) for name, inner in value.items()}
+    return [_rounded(inner) for inner in value] if isinstance(value, (list, tuple)) else value
