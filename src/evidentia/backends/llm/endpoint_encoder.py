@@ -14,7 +14,8 @@ from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.ports import Encoder, SupportsBatches, SupportsOpening
 from evidentia.contracts.vectors import LARGEST_COMPONENT, Normalisation, VectorIdentity
-from evidentia.foundation.outbound_http import PASSING, Failure, outbound_left_ms
+from evidentia.foundation.offload import outbound_left_ms
+from evidentia.foundation.outbound_http import PASSING, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
