@@ -17,13 +17,11 @@ from weakref import WeakValueDictionary
 from evidentia.backends.embedded.lexical.segments import Segment
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_searching, storage_errors
-from evidentia.backends.embedded.records.head_signer import stored_secret
 from evidentia.backends.embedded.records.metadata_columns import record_of
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
 from evidentia.backends.embedded.stored_tables import store_tables, stored_tables
 from evidentia.backends.embedded.vectors.hnsw import GraphFolder, import_usearch
-from evidentia.backends.embedded.vectors.vector_file import OpenFiles
-from evidentia.backends.embedded.vectors.vector_spaces import space_at
+from evidentia.backends.embedded.vectors.vector_file import OpenFiles, space_at
 from evidentia.backends.embedded.version_tables import VersionTables
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, EvidentiaError, NotFoundError, VersionCollectedError
@@ -188,7 +186,7 @@ class EmbeddedIndex(EvidenceIndex):
             commit, commit_hash = found = _search_commits(self._reading, None, None)
             names, base = self._names(), self._latest
             tables, change = self._tables(commit, names)
-            version = _version(found, access=commit, secret=stored_secret(self._reading))
+            version = _version(found, access=commit, secret=schema.stored_secret(self._reading))
             for search in settings:
                 former = self._ready.get(search)
                 if former is not None and former.version.commit_hash == commit_hash:
@@ -237,7 +235,7 @@ class EmbeddedIndex(EvidenceIndex):
             kept = self._older.get(key)
             if kept is None:
                 names = self._names()
-                version = _version(found, access=access, secret=stored_secret(self._reading))
+                version = _version(found, access=access, secret=schema.stored_secret(self._reading))
                 kept = self._snapshot(version, self._tables(commit, names)[0], names, search, access=access)
                 self._older.put(key, kept)
             return kept
@@ -346,7 +344,7 @@ def _search_commits(
     *,
     is_public: bool = False,
 ) -> tuple[CommitRecord, Sha256]:
-    oldest, secret = None, stored_secret(database)
+    oldest, secret = None, schema.stored_secret(database)
     for record, record_hash in database.execute("SELECT record, record_hash FROM commits ORDER BY sequence DESC"):
         commit = schema.decode_commit(record)
         oldest = commit.oldest_readable if oldest is None else oldest

@@ -340,7 +340,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
     def attachment(self, content_hash: Sha256) -> bytes | None:
         """Return what has this hash; None where nothing has, or where it was collected with its version."""
         with self._lock:
-            return attachments.read(self._database, content_hash)
+            return schema.attachment(self._database, content_hash)
 
     def shows(self, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
         """Tell whether a scope shows a document; None when this version does not hold it."""
