@@ -15,7 +15,6 @@ from evidentia.contracts.sources import FreshnessReport, Note, SourceConnection,
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind, CoverageState, LatencyTier, QueryCapability, SourceType
 from evidentia.federation.source_health import freshness_report
 from evidentia.policy.access import access_scope, may_ask
-from evidentia.policy.rules import check_policy
 from evidentia.sources.objects import adapted
 from evidentia.sources.registration import checked_descriptor
 
@@ -229,6 +228,8 @@ def _status(parts: BaseComponents, descriptor: SourceDescriptor, *, counts: Mapp
 
 def add_policy(parts: BaseComponents, principal: Principal, body: PolicyBody | Mapping[str, Any]) -> StoredPolicy:
     """Store a body as a new policy, or as the next version of the one with its name. Any: as an author writes it."""
+    from evidentia.policy.rules import check_policy  # with the rules of every category, which nobody needs who only asks
+
     tenant = str(principal.tenant)
     checked = check_policy(body, tenant=tenant).body
     store = parts.policies()

@@ -48,7 +48,7 @@ KEPT_OLDER = 3
 KEPT_SETTINGS = 4
 """For how many settings of the search the newest version is kept ready."""
 SMALL = 4_096
-"""Up to so many chunks and events, a request derives a new version itself: that takes a few milliseconds."""
+"""Up to so many chunks and events, a request derives a new version itself, and what it looks up: that takes a few milliseconds."""
 WATCH_S = 0.1
 """How often the thread looks whether another process has committed; it is also woken by a request that noticed."""
 WORTH_STORING = 8
@@ -187,6 +187,8 @@ class EmbeddedIndex(EvidenceIndex):
             names, base = self._names(), self._latest
             tables, change = self._tables(commit, names)
             version = _version(found, access=commit, secret=schema.stored_secret(self._reading))
+            if len(tables.table.chunk_keys) > SMALL:
+                tables.prepare()
             for search in settings:
                 former = self._ready.get(search)
                 if former is not None and former.version.commit_hash == commit_hash:
@@ -270,7 +272,8 @@ class EmbeddedIndex(EvidenceIndex):
 
     def _stored(self, commit: CommitRecord, segments: list[Segment]) -> VersionTables | None:
         """Return the tables that are stored, over the segments of now."""
-        stored = stored_tables(self._directory, self._reading, commit)
+        is_small = sum(segment.header.chunk_count for segment in segments) <= SMALL
+        stored = None if is_small else stored_tables(self._directory, self._reading, commit)
         if stored is None:
             return None
         self._stored_size = stored.commit.log_size

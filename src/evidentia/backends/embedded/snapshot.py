@@ -120,7 +120,6 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
     def prepare(self, former: EmbeddedSnapshot | None = None, change: TableChange | None = None) -> None:
         """Make ahead what the first requests would have to: for everybody who asked `former`, from which this version was derived."""
-        self.tables.prepare()
         if former is not None and change is not None and not former.is_narrowed and not self.is_narrowed:
             for view in former.views():
                 shown = view.shown_places
