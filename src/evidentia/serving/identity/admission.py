@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock
     from evidentia.contracts.settings import ServerSettings
     from evidentia.serving.operations.endpoint import Needs
-    from evidentia.serving.operations.server_context import TokenKeeper
+    from evidentia.wiring.governance_runtime import TokenStore
 
 
 SCHEME: Final = "bearer"
@@ -55,7 +55,7 @@ class Admission:
 
     def __init__(
         self,
-        tokens: TokenKeeper,
+        tokens: TokenStore,
         *,
         grants: Grants | None = None,
         limiter: Limiter | None = None,
@@ -181,7 +181,7 @@ class GateParts(Protocol):
         ...
 
     @property
-    def tokens(self) -> TokenKeeper:
+    def tokens(self) -> TokenStore:
         """Return what knows tokens."""
         ...
 
@@ -195,7 +195,7 @@ class LooseParts(NamedTuple):
     """The parts of a way in, where there is no control that has them."""
 
     directory: Path
-    tokens: TokenKeeper
+    tokens: TokenStore
     clock: Clock
 
 
