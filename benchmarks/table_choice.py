@@ -20,6 +20,7 @@ import numpy as np
 
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId
 from evidentia.contracts.tables import ColumnKind, TableCard, TableColumn, TableId
+from evidentia.contracts.vectors import SCALE_BITS
 from evidentia.evaluation.compare import compare_scores
 from evidentia.evaluation.datasets import load_dataset
 from evidentia.evaluation.measures import Measure, score_rankings
@@ -148,7 +149,7 @@ def rank_ours(index: TableIndex, questions: Sequence[Asked], *, with_vectors: bo
 def vectors_of(question: str) -> TableVectors:
     """Return the vectors of a question and of all cards, from the packaged encoder."""
     encoder, cards = _encoded_cards()
-    return TableVectors(encoder.encode_query(question), cards, encoder.identity.scale_bits)
+    return TableVectors(encoder.encode_query(question), cards, SCALE_BITS[encoder.identity.normalisation])
 
 
 @cache

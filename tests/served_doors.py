@@ -21,8 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.protobuf.methods import METHODS
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.grpc.grpc_methods import FAULT
-from evidentia.serving.grpc.grpc_server import GrpcDoor
+from evidentia.serving.grpc.grpc_server import FAULT, GrpcDoor
 from evidentia.serving.hosting.application import make_app
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import flat_of

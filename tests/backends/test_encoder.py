@@ -25,7 +25,7 @@ from evidentia.backends.onnx.encoder import PACKAGED, folder_encoder, packaged_e
 from evidentia.backends.onnx.model_folder import EncoderSettings, read_encoder_folder
 from evidentia.backends.onnx.text_model import open_model
 from evidentia.contracts.errors import InvalidFieldError, ModelDamagedError
-from evidentia.contracts.vectors import RAW_SCALE_BITS, UNIT_SCALE_BITS
+from evidentia.contracts.vectors import RAW_SCALE_BITS, SCALE_BITS, UNIT_SCALE_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def test_the_identity_of_the_packaged_encoder_is_pinned() -> None:
         identity.name,
         identity.dimension,
         identity.normalisation,
-        identity.scale_bits,
+        SCALE_BITS[identity.normalisation],
     )
 
 
@@ -140,7 +140,7 @@ def test_vectors_that_keep_their_length_live_in_another_space() -> None:
     vector = raw.encode_document(TEXTS[0]) / 2**RAW_SCALE_BITS
     unit = packaged_encoder().encode_document(TEXTS[0]) / 2**UNIT_SCALE_BITS
 
-    assert ("none", RAW_SCALE_BITS) == (raw.identity.normalisation, raw.identity.scale_bits)
+    assert ("none", RAW_SCALE_BITS) == (raw.identity.normalisation, SCALE_BITS[raw.identity.normalisation])
     assert packaged_encoder().identity.model != raw.identity.model
     assert unit == pytest.approx(vector / np.linalg.norm(vector), abs=1e-4)
     assert np.linalg.norm(vector) > 2

@@ -25,7 +25,8 @@ from evidentia.contracts.evidence import Turn
 from evidentia.contracts.ports import SupportsBatches
 from evidentia.contracts.retrieval import Rewriting
 from evidentia.contracts.vectors import RAW_SCALE_BITS, UNIT_SCALE_BITS
-from evidentia.foundation.outbound_http import Failure, outbound_deadline
+from evidentia.foundation.offload import outbound_deadline
+from evidentia.foundation.outbound_http import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -141,7 +141,7 @@ def test_those_who_wait_for_the_disk_are_synced_at_once(log: EmbeddedReceipts, m
             is_held.set()
             assert may_go.wait(10)
 
-    monkeypatch.setattr("evidentia.foundation.append_log.os.fsync", sync)
+    monkeypatch.setattr("evidentia.foundation.disk.os.fsync", sync)
     with ThreadPoolExecutor(8) as pool:
         held = pool.submit(log.append, _receipt("1"))
         assert is_held.wait(10)
@@ -165,7 +165,7 @@ def test_a_sync_that_fails_fails_for_all_who_waited_for_it(log: EmbeddedReceipts
         raise OSError(errno.EIO, "no")
 
     with monkeypatch.context() as patched, ThreadPoolExecutor(2) as pool:
-        patched.setattr("evidentia.foundation.append_log.os.fsync", fail)
+        patched.setattr("evidentia.foundation.disk.os.fsync", fail)
         lost = [pool.submit(log.append, _receipt("lost"))]
         assert is_held.wait(10)
         lost.append(pool.submit(log.append, _receipt("lost too")))

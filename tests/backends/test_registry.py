@@ -15,14 +15,14 @@ from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import seal, stored_head
 from evidentia.backends.embedded.records.database import open_for_writing
 from evidentia.backends.embedded.records.head_signer import HeadSigner
-from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry, change_sources
+from evidentia.backends.embedded.records.source_registry import EmbeddedRegistry, change_sources, sources_hash
 from evidentia.contracts.documents import ChangeSet
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import DocumentId, EvidenceState, SourceId
 from evidentia.contracts.settings import SearchSettings
 from evidentia.contracts.sources import SourceConnection, SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind, LatencyTier
-from evidentia.provenance.corpus_hash import CorpusState, sources_hash
+from evidentia.provenance.corpus_hash import CorpusState
 from evidentia.provenance.verification import verify_base
 from evidentia.testing.determinism import START, RepeatableEntropy, SteppingClock
 from evidentia.testing.documents import make_document

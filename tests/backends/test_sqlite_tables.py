@@ -19,7 +19,7 @@ from evidentia.contracts.errors import StatementRefusedError
 from evidentia.contracts.ids import DocumentId, Sha256, SourceId
 from evidentia.contracts.tables import ColumnKind, OpenTable, TableCard, TableColumn, TableContent, TableLimits, table_id_of
 from evidentia.sources.sql_guard import FUNCTIONS, CheckedStatement, check_statement
-from evidentia.testing.hostile_statements import HOSTILE, varied
+from hostile_statements import HOSTILE, varied
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

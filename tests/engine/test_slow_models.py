@@ -24,7 +24,7 @@ from evidentia.engine.request_checks import request_from
 from evidentia.engine.understanding import AS_WRITTEN
 from evidentia.foundation.loop_thread import LoopThread
 from evidentia.foundation.object_process import ObjectProcess
-from evidentia.foundation.outbound_http import outbound_deadline
+from evidentia.foundation.offload import outbound_deadline
 from evidentia.testing.fake_models import FakeModels, FakeReply
 from evidentia.testing.faulty_models import (
     DIMENSION,

@@ -20,7 +20,7 @@ from evidentia.contracts.retrieval import StoredResponse
 from evidentia.contracts.settings import CacheSettings
 from evidentia.contracts.vectors import LARGEST_COMPONENT
 from evidentia.contracts.vocabulary import CacheTier
-from evidentia.federation.semantic_cache import (
+from evidentia.federation.cache_tiers import (
     BUCKET_MEMBERS,
     MAX_LEADERS,
     bucket_of,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError, ServiceUnavailableError
 from evidentia.foundation import ssrf_guard
+from evidentia.foundation.offload import outbound_deadline, outbound_left_ms
 from evidentia.foundation.outbound_http import (
     Address,
     BlockingHttpClient,
@@ -25,8 +26,6 @@ from evidentia.foundation.outbound_http import (
     bearer,
     check_address,
     is_sendable_key,
-    outbound_deadline,
-    outbound_left_ms,
     read_key,
     sdk_client,
 )

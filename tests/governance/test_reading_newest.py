@@ -13,7 +13,7 @@ from recorded_runs import GROUNDING, RETRIEVAL, RecordedRun, document, policy_se
 from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
-from evidentia.foundation.append_log import read_blocks_backwards
+from evidentia.foundation.disk import read_blocks_backwards
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, runs
 from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.log_scan import tenants_of

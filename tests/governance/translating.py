@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from evidentia.protobuf.methods import METHODS
 from evidentia.serving.cli.serve_loop import bound_socket
-from evidentia.serving.grpc.grpc_methods import CODES, FAULT
+from evidentia.serving.grpc.grpc_server import CODES, FAULT
 from evidentia.serving.jsonrpc.dispatch import CODE_OF
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import camel, flat_of

@@ -12,8 +12,7 @@ import msgspec
 
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.protobuf.methods import METHODS
-from evidentia.serving.grpc.grpc_methods import FAULT
-from evidentia.serving.grpc.grpc_server import GrpcDoor
+from evidentia.serving.grpc.grpc_server import FAULT, GrpcDoor
 from evidentia.serving.identity.admission import Admission
 from evidentia.serving.operations.open_runs import OpenRuns
 from evidentia.serving.operations.registry import ENDPOINTS

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from evidentia.serving.identity.callers import Grants
-    from evidentia.serving.operations.server_context import TokenKeeper
+    from evidentia.wiring.governance_runtime import TokenStore
 
 MODES = ("legacy", "2026-07-28")
 """With a handshake and a session, and without either."""
@@ -59,7 +59,7 @@ def make_base(directory: Path) -> Path:
 class McpServer:
     """A door that is open, and the tokens for it."""
 
-    def __init__(self, url: str, tokens: TokenKeeper) -> None:
+    def __init__(self, url: str, tokens: TokenStore) -> None:
         self.url = url
         self._tokens = tokens
 

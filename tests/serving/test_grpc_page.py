@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evidentia.protobuf.methods import METHODS
-from evidentia.serving.grpc.grpc_methods import CODES, FAULT
+from evidentia.serving.grpc.grpc_server import CODES, FAULT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "grpc.md").read_text(encoding="utf-8")
 

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 
 from evidentia.serving.operations.api_errors import TOO_LARGE
 from evidentia.serving.operations.registry import ENDPOINTS
-from evidentia.serving.rest.openapi import openapi_document
+from evidentia.serving.rest.rest_routes import openapi_document
 from evidentia.wiring.embedded import create
 from serving.rest_planes import GOOD, SEED_BODY, Served, recorded, serving, started
 from soak import IS_SOAKED, cases

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.errors import StatementRefusedError
 from evidentia.sources.sql_guard import DEEPEST, MAX_STATEMENT_LENGTH, check_statement
-from evidentia.testing.hostile_statements import HOSTILE, varied
+from hostile_statements import HOSTILE, varied
 
 TABLES: Final = ("prices", "stock")
 WORDS: Final = (

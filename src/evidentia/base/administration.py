@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from evidentia.base.visible_content import scope_of
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
 from evidentia.contracts.evidence import CoverageReport, EvidenceRequest, SubQuery
 from evidentia.contracts.ids import SourceId
@@ -15,7 +16,6 @@ from evidentia.contracts.sources import FreshnessReport, Note, SourceConnection,
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind, CoverageState, LatencyTier, QueryCapability, SourceType
 from evidentia.federation.source_health import freshness_report
 from evidentia.policy.access import access_scope, may_ask
-from evidentia.policy.rules import check_policy
 from evidentia.sources.objects import adapted
 from evidentia.sources.registration import checked_descriptor
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
-    from evidentia.contracts.search import AccessScope
     from evidentia.wiring.components import BaseComponents
 
 
@@ -67,14 +66,14 @@ def remove_source(parts: BaseComponents, source_id: str) -> None:
 
 def source_statuses(parts: BaseComponents, principal: Principal) -> list[SourceStatus]:
     """Return every source that a caller may know of, ordered by id, with how many of its documents the caller may see."""
-    counts = parts.counts(_scope(parts, principal))
+    counts = parts.counts(scope_of(parts, principal))
     return [_status(parts, each, counts=counts) for each in _known_to(parts, principal, counts)]
 
 
 def source_freshness(parts: BaseComponents, principal: Principal) -> list[FreshnessReport]:
     """Return how old every source's data is beside what it promises; the ages are for the owner, since they speak of all that it holds."""
     now = parts.clock.now()
-    own = parts.counts(_scope(parts, principal), is_dated=principal.is_owner)
+    own = parts.counts(scope_of(parts, principal), is_dated=principal.is_owner)
     known = _known_to(parts, principal, own)
     if not principal.is_owner:
         return [freshness_report(each, newest_at=None, now=now) for each in known]
@@ -87,7 +86,7 @@ def source_freshness(parts: BaseComponents, principal: Principal) -> list[Freshn
 
 async def try_source(parts: BaseComponents, principal: Principal, source_id: str, query: str, *, limit: int) -> SourceTrial:
     """Ask one source outside the base, now, whatever plans and breakers say; nothing of it is kept."""
-    counts = {} if principal.is_owner else parts.counts(_scope(parts, principal))
+    counts = {} if principal.is_owner else parts.counts(scope_of(parts, principal))
     descriptor = next((each for each in _known_to(parts, principal, counts) if each.source_id == source_id), None)
     if descriptor is None:
         raise NotFoundError("source", source_id)
@@ -193,15 +192,10 @@ def _note_tier(authority: str) -> AuthorityTier:
     return tier
 
 
-def _scope(parts: BaseComponents, principal: Principal) -> AccessScope | None:
-    """Return what a caller may see; None for the owner, who sees to the whole base."""
-    return None if principal.is_owner else access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
-
-
 def _known_to(parts: BaseComponents, principal: Principal, counts: Mapping[SourceId, SourceCount]) -> list[SourceDescriptor]:
     """Return the sources a caller may know of: those it sees something of, and those outside that it may ask."""
     descriptors = parts.registry().descriptors().values()
-    scope = _scope(parts, principal)
+    scope = scope_of(parts, principal)
     if scope is None:
         return list(descriptors)
     return [each for each in descriptors if (each.source_id in counts if each.is_own else may_ask(each.access_policy, scope))]
@@ -229,6 +223,8 @@ def _status(parts: BaseComponents, descriptor: SourceDescriptor, *, counts: Mapp
 
 def add_policy(parts: BaseComponents, principal: Principal, body: PolicyBody | Mapping[str, Any]) -> StoredPolicy:
     """Store a body as a new policy, or as the next version of the one with its name. Any: as an author writes it."""
+    from evidentia.policy.rules import check_policy  # with the rules of every category, which nobody needs who only asks
+
     tenant = str(principal.tenant)
     checked = check_policy(body, tenant=tenant).body
     store = parts.policies()

@@ -38,7 +38,7 @@ def documents(parts: BaseComponents, principal: Principal, *, after: str, limit:
     """Return the first live documents after an id that a caller may see; without a limit, all of them."""
     if limit is not None:
         _check_limit(limit, most=MAX_DOCUMENTS)
-    return list(parts.reader.documents(scope=_scope(parts, principal), after=after, limit=limit))
+    return list(parts.reader.documents(scope=scope_of(parts, principal), after=after, limit=limit))
 
 
 def chunks(parts: BaseComponents, document_id: DocumentId, principal: Principal) -> list[StoredChunk]:
@@ -51,18 +51,18 @@ def chunks(parts: BaseComponents, document_id: DocumentId, principal: Principal)
 
 def tables(parts: BaseComponents, principal: Principal) -> list[TableCard]:
     """Return the tables that a caller may see."""
-    return list(parts.layouts().cards(_scope(parts, principal)))
+    return list(parts.layouts().cards(scope_of(parts, principal)))
 
 
 def open_table(parts: BaseComponents, principal: Principal, table_id: TableId) -> OpenTable:
     """Return a table with its cells."""
-    return parts.layouts().table(table_id, _scope(parts, principal))
+    return parts.layouts().table(table_id, scope_of(parts, principal))
 
 
 def ask_tables(parts: BaseComponents, principal: Principal, question: str, *, limit: int) -> TableAnswer:
     """Return the rows of tables that answer a question, or why there are none."""
     _check_question(question, limit)
-    cards = parts.layouts().cards(_scope(parts, principal))
+    cards = parts.layouts().cards(scope_of(parts, principal))
     return parts.tables().ask(question, cards, as_of=parts.clock.now(), limit=limit)
 
 
@@ -75,7 +75,7 @@ def layout(parts: BaseComponents, principal: Principal, document_id: DocumentId)
 
 def image(parts: BaseComponents, principal: Principal, image_hash: Sha256) -> tuple[str, bytes]:
     """Return the media type and the bytes of an image."""
-    return parts.layouts().image(image_hash, _scope(parts, principal))
+    return parts.layouts().image(image_hash, scope_of(parts, principal))
 
 
 def head(parts: BaseComponents, principal: Principal) -> CommitSummary:
@@ -96,13 +96,13 @@ def head(parts: BaseComponents, principal: Principal) -> CommitSummary:
 def versions(parts: BaseComponents, principal: Principal, *, limit: int) -> list[VersionSummary]:
     """Return the newest versions."""
     _check_limit(limit, most=MAX_VERSIONS)
-    return parts.history().versions(limit=limit, scope=_scope(parts, principal))
+    return parts.history().versions(limit=limit, scope=scope_of(parts, principal))
 
 
 def diff(parts: BaseComponents, principal: Principal, older: int | str, newer: int | str, *, limit: int) -> VersionDiff:
     """Return what differs between two versions."""
     _check_limit(limit, most=MAX_DOCUMENTS)
-    return parts.history().diff(older, newer, limit=limit, scope=_scope(parts, principal))
+    return parts.history().diff(older, newer, limit=limit, scope=scope_of(parts, principal))
 
 
 def export(parts: BaseComponents, chunk_id: ChunkId, principal: Principal) -> FragmentExport:
@@ -179,20 +179,20 @@ def consistency(parts: BaseComponents, first_size: int) -> ConsistencyProof:
     return parts.reader.consistency(first_size, size=size)
 
 
-def _scope(parts: BaseComponents, principal: Principal) -> AccessScope | None:
+def scope_of(parts: BaseComponents, principal: Principal) -> AccessScope | None:
     """Return what a caller may see; None for the owner, who sees to the whole base."""
     return None if principal.is_owner else access_scope(principal, acl_scope=None, rules=parts.settings.access.rules)
 
 
 def _sees(parts: BaseComponents, principal: Principal, document_id: DocumentId) -> bool:
     """Tell whether a caller may see a document by the last rule it had; the owner sees to the whole base."""
-    scope = _scope(parts, principal)
+    scope = scope_of(parts, principal)
     return scope is None or parts.index().visibility(document_id, scope=scope) is True
 
 
 def _sees_chunk(parts: BaseComponents, principal: Principal, chunk_id: ChunkId) -> bool:
     """Tell whether a caller may see a chunk: by the rule it was stored under, and by the last one its document had."""
-    chunk, scope = parts.reader.chunk(chunk_id), _scope(parts, principal)
+    chunk, scope = parts.reader.chunk(chunk_id), scope_of(parts, principal)
     if chunk is None or scope is None:
         return chunk is not None
     return is_allowed(chunk.access, scope) and _sees(parts, principal, chunk.document_id)

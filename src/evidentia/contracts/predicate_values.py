@@ -11,12 +11,13 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
-from evidentia.contracts.vocabulary import AuthorityTier, Classification, ContentType, DeprecationStatus, RankedVocabulary, Vocabulary
+from evidentia.contracts.vocabulary import AuthorityTier, Classification, ContentType, DeprecationStatus, Vocabulary, ranks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,12 +43,12 @@ Key: TypeAlias = tuple[object, ...]
 class FieldKind:
     """How the values of a field are read and which operators they take.
 
-    `read` returns None for what the kind cannot read. `expects` completes the sentence "'x' is not ...".
+    `read` returns None for what the kind cannot read. `expects` completes the sentence "'x' is not ..."; a vocabulary expects its words.
     """
 
     name: str
     read: Callable[[object], Key | None]
-    expects: str
+    expects: str | type[Vocabulary]
     is_ordered: bool = True
     is_set: bool = False
     has_substrings: bool = False
@@ -57,15 +58,10 @@ class FieldKind:
         members = stored if self.is_set and isinstance(stored, (list, tuple, set, frozenset)) else (stored,)
         return tuple(key for key in map(self.read, members) if key is not None)
 
-
-def word_kind(vocabulary: type[Vocabulary]) -> FieldKind:
-    """Return the kind of a closed vocabulary: words in any case, without an order."""
-    return _vocabulary_kind(vocabulary, is_ordered=False)
-
-
-def ranked_kind(vocabulary: type[RankedVocabulary]) -> FieldKind:
-    """Return the kind of a ranked vocabulary: words in any case, ordered as declared and never by spelling."""
-    return _vocabulary_kind(vocabulary, is_ordered=True)
+    @property
+    def expected(self) -> str:
+        """Return what a value has to be, in words."""
+        return self.expects if isinstance(self.expects, str) else "one of " + ", ".join(f"'{word}'" for word in self.expects)
 
 
 def kind_of(field: str, fields: Mapping[str, FieldKind]) -> FieldKind | None:
@@ -165,19 +161,14 @@ def _read_version(value: object) -> Key | None:
     return (tuple(parts), not marks, marks)
 
 
-def _vocabulary_kind(vocabulary: type[Vocabulary], *, is_ordered: bool) -> FieldKind:
-    ranks = {word: rank for rank, word in enumerate(vocabulary.words())}
-
-    def read(value: object) -> Key | None:
-        if not isinstance(value, str):
-            return None
-        try:
-            return (ranks[vocabulary(value).value],)
-        except ValueError:
-            return None
-
-    words = ", ".join(f"'{word}'" for word in ranks)
-    return FieldKind(vocabulary.__name__, read, f"one of {words}", is_ordered=is_ordered)
+def _read_word(vocabulary: type[Vocabulary], value: object) -> Key | None:
+    """Read a word in any case; words are ordered as they are declared, never by spelling."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return (ranks_of(vocabulary)[vocabulary(value)],)
+    except ValueError:
+        return None
 
 
 TEXT: Final = FieldKind("text", _read_text, "text in quotes", has_substrings=True)
@@ -201,16 +192,16 @@ METADATA_FIELDS: Final[Mapping[str, FieldKind]] = MappingProxyType(
         "document_id": TEXT,
         "title": TEXT,
         "path": TEXT,
-        "content_type": word_kind(ContentType),
+        "content_type": FieldKind("ContentType", partial(_read_word, ContentType), ContentType, is_ordered=False),
         "language": TEXT,
         "created_at": INSTANT,
         "updated_at": INSTANT,
         "author": TEXT,
-        "classification": ranked_kind(Classification),
+        "classification": FieldKind("Classification", partial(_read_word, Classification), Classification),
         "tags": TEXT_SET,
         "version": VERSION,
-        "deprecation_status": word_kind(DeprecationStatus),
-        "authority_tier": ranked_kind(AuthorityTier),
+        "deprecation_status": FieldKind("DeprecationStatus", partial(_read_word, DeprecationStatus), DeprecationStatus, is_ordered=False),
+        "authority_tier": FieldKind("AuthorityTier", partial(_read_word, AuthorityTier), AuthorityTier),
         "tenant": TEXT,
         "media_type": TEXT,
         "extra.": FREE,

@@ -220,7 +220,7 @@ def _check_atom(atom: Atom, fields: Mapping[str, FieldKind]) -> None:
     for value in _values_of(atom):
         kind = kind_for(declared, value)
         if kind.read(value) is None:
-            raise InvalidFieldError(atom.field, f"'{_shown(value)}' is not {kind.expects}")
+            raise InvalidFieldError(atom.field, f"'{_shown(value)}' is not {kind.expected}")
         if isinstance(atom, Contains) and not (kind.is_set or kind.has_substrings):
             raise InvalidFieldError(atom.field, f"'contains' needs text or a set of texts, and this is a {kind.name}")
         if isinstance(atom, Compare) and atom.operator not in ("=", "!=") and not kind.is_ordered:

@@ -1,17 +1,20 @@
 """Vectors as messages: which space they live in, which chunks still lack one, and how an embedding went.
 
-A vector is a row of integers: each component times 2**scale_bits, rounded half to even. Sums of products of such rows
+A vector is a row of integers: each component times 2**SCALE_BITS, rounded half to even. Sums of products of such rows
 are exact, so that every machine that holds the same rows finds the same order.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
 from evidentia.contracts.documents import CommitSummary
 from evidentia.contracts.ids import ChunkId, Sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 UNIT_SCALE_BITS = 22
 """Components of unit vectors are integers at 2**-22."""
@@ -21,6 +24,9 @@ LARGEST_COMPONENT = 1 << 22
 """No component is larger than this, in either scale."""
 
 Normalisation = Literal["unit", "none"]
+
+SCALE_BITS: Final[Mapping[Normalisation, int]] = {"unit": UNIT_SCALE_BITS, "none": RAW_SCALE_BITS}
+"""How many bits of a component lie behind the point."""
 
 
 class VectorIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,11 +38,6 @@ class VectorIdentity(msgspec.Struct, frozen=True, kw_only=True):
     normalisation: Normalisation
     name: str
     """For people; two identities with different names and the same rest are different all the same."""
-
-    @property
-    def scale_bits(self) -> int:
-        """Return how many bits of a component lie behind the point."""
-        return UNIT_SCALE_BITS if self.normalisation == "unit" else RAW_SCALE_BITS
 
 
 class PendingChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -36,11 +36,12 @@ class RankedVocabulary(Vocabulary):
     @property
     def rank(self) -> int:
         """Return the position in the declared order, 0 for the lowest."""
-        return _ranks(type(self))[self]
+        return ranks_of(type(self))[self]
 
 
 @cache
-def _ranks(vocabulary: type[RankedVocabulary]) -> Mapping[str, int]:
+def ranks_of(vocabulary: type[Vocabulary]) -> Mapping[str, int]:
+    """Return the position of each word in the declared order."""
     return {member: position for position, member in enumerate(vocabulary)}
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import Verdict
     from evidentia.contracts.ports import AnswerLog
 
-NO_POLICIES: Final = PolicySet.of(())
+NO_POLICIES: Final = PolicySet()
 ANSWER: Final = BatchId("answer")
 """The batch that the fragments of one answer are counted in."""
 FLAGS: Final = {PolicyAction.WARN: "policy_warn", PolicyAction.BLOCK: "policy_block"}

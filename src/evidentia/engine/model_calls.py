@@ -15,8 +15,7 @@ from evidentia.contracts.errors import EvidentiaError
 from evidentia.federation.bulkhead import Bulkhead
 from evidentia.federation.circuit_breaker import REFUSED, Breaker
 from evidentia.federation.fanout import FORGIVEN_MS
-from evidentia.foundation.offload import HAND_OVER_S
-from evidentia.foundation.outbound_http import outbound_deadline
+from evidentia.foundation.offload import HAND_OVER_S, outbound_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable

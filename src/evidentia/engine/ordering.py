@@ -105,7 +105,7 @@ def weigh(
 ) -> list[RankedCandidate]:
     """Return the candidates in the order of their composite scores, ties by id."""
     hits = [*found.hits, *[each.hit for each in admitted.externals]]
-    legs = [*found.parts[0].legs, *admitted.legs]
+    legs = [*found.parts[0].legs, *(admitted.legs if admitted.externals else ())]
     externals = [*[None] * len(found.hits), *admitted.externals]
     given, flags = _Weigher(question, settings).weighed(found.hits, admitted.externals, reranking.relevance)
     scores = composites(given, weights_of(question.request.ranking_weights or signals.task_weights(question.request.task)))

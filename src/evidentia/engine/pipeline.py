@@ -55,13 +55,13 @@ from evidentia.engine.understanding import NO_VECTORS, Understander
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import Federation, PreparedRound, SourceQuestion
 from evidentia.federation.source_calls import GIVEN_UP
-from evidentia.federation.source_health import data_age_s
 from evidentia.federation.source_plan import SourcePlan, plan_sources
 from evidentia.foundation.offload import INLINE
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
 from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking.fusion import order as fusion_order
+from evidentia.ranking.signals import data_age_s
 from evidentia.text.counting import count_tokens
 from evidentia.text.tokens import Tokeniser
 

@@ -13,21 +13,25 @@ import msgspec
 from evidentia.contracts.errors import BaseDamagedError, NotFoundError
 from evidentia.contracts.evidence import EvidenceFragment, EvidenceRequest, EvidenceResponse, SignalScores
 from evidentia.contracts.ids import ChunkId, ReceiptId, document_of
+from evidentia.contracts.predicates import Compare, Or
 from evidentia.contracts.receipts import EngineConfig, Receipt, ReplayReport, WhyReport
-from evidentia.contracts.search import AccessScope, LexicalQuery
-from evidentia.engine.explanation import explain
+from evidentia.contracts.search import AccessScope, ChunkStanding, LexicalQuery
+from evidentia.engine.pipeline import Answered, Engine, Prepared
 from evidentia.engine.result_hashes import sealed
-from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON
+from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON, OVER_BUDGET, smallest_budget
 from evidentia.engine.stage_log import StageLog
 from evidentia.policy.access import access_scope, is_allowed, may_ask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.ports import Clock, EvidenceIndex, ReceiptLog
     from evidentia.contracts.retrieval import ExternalCandidate
+    from evidentia.engine.ordering import RankedCandidate
     from evidentia.engine.pipeline import Engine
+    from evidentia.engine.question import Question
+
 
 _OTHERS_FLAGS = (CONFLICT_LOST, CONFLICT_WON)
 """Flags that speak of other fragments."""
@@ -192,4 +196,180 @@ def _without_conflict(fragment: EvidenceFragment) -> EvidenceFragment:
 def _without_numbers(report: WhyReport) -> WhyReport:
     return msgspec.structs.replace(
         report, rank=None, score=0, scores=None, confidence=None, terms=(), reason=OTHERS_NUMBERS, smallest_change=""
+    )
+
+
+# --- explanation ---
+# Why a chunk is, or is not, in an answer: the stage at which it left, its scores, and what would have let it in. The smallest change is
+# not guessed: the question is pursued again with it, and it is named only when the chunk is then in.
+
+ANSWERED = "answered"
+MAX_RESULTS = 10_000
+"""The largest `limit` that a request may ask for."""
+LARGEST_BUDGET = 2**32 - 1
+_TRIED_ONE_BY_ONE = 32
+_OUTSIDE = ChunkStanding(is_narrowed_out=False, has_phrases=True, score=0, terms=(), rank=None)
+"""How what a source outside said stands towards the words of a query: they are the source's affair."""
+_OTHER_WORDS = "a query with one of its words"
+
+
+def explain(engine: Engine, answered: Answered, *, receipt_id: ReceiptId, chunk_id: ChunkId, clock: Clock) -> WhyReport:
+    """Say why a chunk that the asker may see is, or is not, in the answer of a answered."""
+    question = answered.question
+    standing = question.snapshot.standing(question.words, scope=question.scope, narrowing=question.narrowing, chunk_id=chunk_id)
+    is_outside = any(each.chunk_id == chunk_id for reply in question.inputs.replies for each in reply.candidates)
+    if standing is None and is_outside:
+        standing = _OUTSIDE
+    if standing is None:
+        return _unseen(receipt_id, chunk_id)
+    rank = _rank_in(answered, chunk_id)
+    place, ranked = _place_among(answered.ranked, chunk_id)
+    stage, reason = (
+        _kept_back(answered, chunk_id) if is_outside and place is None else _departure(answered, chunk_id, standing, rank=rank, place=place)
+    )
+    changes = [] if rank or (is_outside and place is None) else list(_Changes(engine, clock).needed(question, chunk_id, standing))
+    return WhyReport(
+        receipt_id=receipt_id,
+        chunk_id=chunk_id,
+        stage=stage,
+        rank=rank or place or standing.rank,
+        score=ranked.score if ranked else 0,
+        scores=ranked.scores if ranked else None,
+        confidence=engine.assembler(question, answered.found).believed(ranked) if ranked else None,
+        terms=standing.terms,
+        reason=reason,
+        smallest_change=" and ".join(changes),
+    )
+
+
+class _Changes:
+    """Tries changes of a question, one after the other."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    def needed(self, question: Question, chunk_id: ChunkId, standing: ChunkStanding) -> Iterator[str]:
+        """Yield every change without which a chunk stays out; together they let it in."""
+        if standing.is_narrowed_out and question.narrowing is not None:
+            yield "a filter, window or source_policy that admits it"
+            admitting = Or((question.narrowing, Compare("document_id", "=", document_of(chunk_id))))
+            question = question._replace(plan=msgspec.structs.replace(question.plan, narrowing=admitting))
+        if not standing.has_phrases:
+            yield "the query without the quotation marks"
+            question = _without_phrases(question)
+        budget = question.request.token_budget
+        question = _asking(question, token_budget=None)
+        limit = self._smallest_limit(question, chunk_id)
+        if limit is None:
+            yield _OTHER_WORDS if not standing.terms else f"a query that ranks it among the first {MAX_RESULTS}"
+            return
+        if limit > question.limit:
+            yield f"limit={limit}"
+        if budget is not None:
+            needed = self._smallest_budget(_asking(question, limit=limit), chunk_id, budget=budget)
+            if needed > budget:
+                yield f"token_budget={needed}"
+
+    def _smallest_limit(self, question: Question, chunk_id: ChunkId) -> int | None:
+        """Return the smallest limit that lets a chunk in: exactly for the next few, then by halving what is left."""
+        first = question.limit
+        for limit in range(first, min(first + _TRIED_ONE_BY_ONE, MAX_RESULTS + 1)):
+            if self._is_in(_asking(question, limit=limit), chunk_id):
+                return limit
+        low, high = min(first + _TRIED_ONE_BY_ONE, MAX_RESULTS) - 1, MAX_RESULTS
+        if not self._is_in(_asking(question, limit=high), chunk_id):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._is_in(_asking(question, limit=middle), chunk_id) else (middle, high)
+        return high
+
+    def _smallest_budget(self, question: Question, chunk_id: ChunkId, *, budget: int) -> int:
+        if self._is_in(_asking(question, token_budget=budget), chunk_id):
+            return budget
+        everything = self._answer(_asking(question, token_budget=LARGEST_BUDGET)).response.fragments
+        index = [each.chunk_id for each in everything].index(chunk_id)
+        return smallest_budget(everything, index, cost=self._engine.context_cost(question))
+
+    def _is_in(self, question: Question, chunk_id: ChunkId) -> bool:
+        return any(fragment.chunk_id == chunk_id for fragment in self._answer(question).response.fragments)
+
+    def _answer(self, question: Question) -> Answered:
+        """Search and answer a question that was changed; nothing is written."""
+        log = StageLog(self._clock, deadline_ms=question.request.latency_deadline_ms)
+        return self._engine.conclude(self._engine.search(Prepared(question, None), log), log)
+
+
+def _asking(question: Question, **changes: int | None) -> Question:
+    return question._replace(request=msgspec.structs.replace(question.request, **changes))
+
+
+def _without_phrases(question: Question) -> Question:
+    parts = tuple(part._replace(words=msgspec.structs.replace(part.words, phrases=())) for part in question.parts)
+    return question._replace(parts=parts)
+
+
+def _rank_in(answered: Answered, chunk_id: ChunkId) -> int | None:
+    ranks = (rank for rank, fragment in enumerate(answered.response.fragments, start=1) if fragment.chunk_id == chunk_id)
+    return next(ranks, None)
+
+
+def _place_among(ranked: list[RankedCandidate], chunk_id: ChunkId) -> tuple[int | None, RankedCandidate | None]:
+    for place, each in enumerate(ranked, start=1):
+        if each.hit.chunk_id == chunk_id:
+            return place, each
+    return None, None
+
+
+def _departure(answered: Answered, chunk_id: ChunkId, standing: ChunkStanding, *, rank: int | None, place: int | None) -> tuple[str, str]:
+    """Return the stage at which a chunk left, and the reason."""
+    if rank is not None:
+        return ANSWERED, f"it is number {rank} of the answer"
+    if standing.is_narrowed_out:
+        return "sources", "the filter, the time window or source_policy leaves it out"
+    if not standing.has_phrases:
+        return "search", "a quoted phrase does not occur in it"
+    if place is None:
+        return "search", _not_found_reason(answered, standing)
+    if any(each.chunk_id == chunk_id for each in answered.response.withheld):
+        return "budget", OVER_BUDGET
+    return _overtaken(answered, place)
+
+
+def _kept_back(answered: Answered, chunk_id: ChunkId) -> tuple[str, str]:
+    """Return why what a source outside said did not become a candidate."""
+    for each in answered.response.withheld:
+        if each.chunk_id == chunk_id:
+            return "sources", each.reason
+    return "sources", "the filter or the time window leaves it out, or its own rule keeps it from the caller"
+
+
+def _overtaken(answered: Answered, place: int) -> tuple[str, str]:
+    limit = answered.question.limit
+    if place <= limit:
+        return "diversify", f"it is number {place} by score, and too like fragments above it"
+    return "rerank", f"it is number {place} by score, and the limit is {limit}"
+
+
+def _not_found_reason(answered: Answered, standing: ChunkStanding) -> str:
+    if not standing.terms:
+        near = ", nor is its vector among the nearest" if answered.question.uses_vectors else ""
+        return f"none of the query's words occurs in it{near}"
+    near = ", and its vector is not among the nearest" if answered.question.uses_vectors else ""
+    return f"it is number {standing.rank} of the matches by words, too far down to be a candidate{near}"
+
+
+def _unseen(receipt_id: ReceiptId, chunk_id: ChunkId) -> WhyReport:
+    return WhyReport(
+        receipt_id=receipt_id,
+        chunk_id=chunk_id,
+        stage="scope",
+        rank=None,
+        score=0,
+        scores=None,
+        confidence=None,
+        terms=(),
+        reason="the caller of that request could not see it, or it was not in that version",
+        smallest_change="a caller who may see it, or a version that holds it",
     )

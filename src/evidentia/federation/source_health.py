@@ -6,7 +6,7 @@ is added up in the store when they flush; without a store, or with a lost one, o
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.sources import FreshnessReport, SourceDescriptor, SourceHealth
 from evidentia.contracts.vocabulary import BreakerState, CoverageState
+from evidentia.ranking.signals import data_age_s
 
 if TYPE_CHECKING:
     from evidentia.contracts.ids import SourceId
@@ -355,8 +356,6 @@ def later_of(first: datetime | None, second: datetime | None) -> datetime | None
 # --- freshness ---
 # How old a source's data is beside what it promises; pure.
 
-_SECOND: Final = timedelta(seconds=1)
-
 
 def freshness_report(descriptor: SourceDescriptor, *, newest_at: datetime | None, now: datetime) -> FreshnessReport:
     """Return the age of a source's newest data in whole seconds, and whether that keeps its promise; both times have an offset."""
@@ -369,8 +368,3 @@ def freshness_report(descriptor: SourceDescriptor, *, newest_at: datetime | None
         is_fresh=None if age_s is None or promised_s is None else age_s <= promised_s,
         newest_at=newest_at,
     )
-
-
-def data_age_s(newest_at: datetime, *, at: datetime) -> int:
-    """Return how old data of `newest_at` was at a moment, rounded up so that no promise is kept by rounding; never negative."""
-    return max(0, -((newest_at - at) // _SECOND))

@@ -1,19 +1,28 @@
-"""What the disk promises: names that outlive a crash, and failures of files and databases in the user's terms."""
+"""What the disk promises: names that outlive a crash, failures of files and databases in the user's terms, and append-only files.
+
+An append-only file is made with a durable name, appended to completely or not at all, read in whole lines, and replaced at once. What a
+line says, and how it seals the one before, is for those who write it.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import sqlite3
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from evidentia.contracts.errors import BaseBusyError, BaseDamagedError, BaseFullError, BaseReadOnlyError, EvidentiaError
 
+if sys.platform != "win32":  # there, a file that is open cannot be replaced in the first place
+    import fcntl
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 BUSY_TIMEOUT_MS: Final = 10_000
@@ -62,3 +71,142 @@ def _meaning(error: sqlite3.Error, directory: Path, *, name: str) -> EvidentiaEr
     if problem.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return BaseBusyError(str(directory), waited_ms=BUSY_TIMEOUT_MS)
     return BaseDamagedError(name, str(error))
+
+
+# --- append-only files ---
+
+_BLOCK_BYTES: Final = 1 << 20
+_BACK_BYTES: Final = 1 << 18
+"""Of a piece that is read from the end, where mostly little is wanted."""
+
+
+class AppendFile:
+    """One new file that this process appends to. Not thread safe.
+
+    One that `is_locked` holds a lock for as long as it is open, so that a rewrite never meets its writer.
+    """
+
+    def __init__(self, path: Path, *, is_locked: bool = False) -> None:
+        path.parent.mkdir(exist_ok=True)
+        self.bytes = 0
+        self.is_torn = False
+        """Something may stand at its end that could not be cut off; nothing may follow it."""
+        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        if is_locked:
+            _lock(self._handle)
+        # The file's name, then that of its folder, which may be new as well: a line counts as durable once its own file is synced,
+        # and that is true only if a crash cannot take the name away.
+        sync_directory(path.parent)
+        sync_directory(path.parent.parent)
+
+    def write(self, content: bytes) -> None:
+        """Append lines, all or none: what a full disk took of them is cut off again."""
+        left = memoryview(content)
+        try:
+            while left:
+                left = left[os.write(self._handle, left) :]
+        except OSError:
+            self._cut()
+            raise
+        self.bytes += len(content)
+
+    def sync(self) -> None:
+        """Wait until everything written is on disk."""
+        try:
+            os.fsync(self._handle)
+        except OSError:
+            # After a failed fsync the kernel may have dropped the pages and call the next one a success: the file cannot be trusted.
+            self.is_torn = True
+            raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with suppress(OSError):
+            os.close(self._handle)
+
+    def _cut(self) -> None:
+        try:
+            os.ftruncate(self._handle, self.bytes)
+        except OSError:
+            self.is_torn = True
+
+
+def read_blocks(path: Path, *, offset: int = 0) -> Iterator[bytes]:
+    """Yield a file from an offset on, in pieces of whole lines; only the last may lack its end."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        yield from whole_lines(iter(partial(file.read, _BLOCK_BYTES), b""), keeps_rest=True)
+
+
+def whole_lines(blocks: Iterable[bytes], *, keeps_rest: bool = False) -> Iterator[bytes]:
+    """Yield pieces that end where a line does; what stands after the last end is left out, or comes last."""
+    rest = b""
+    for block in blocks:
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield rest + block[:end]
+            rest = block[end:]
+        else:
+            rest += block
+    if rest and keeps_rest:
+        yield rest
+
+
+def read_blocks_backwards(path: Path, *, end: int | None = None, piece_bytes: int = _BACK_BYTES) -> Iterator[tuple[int, bytes]]:
+    """Yield a file from `end`, or its own end, back to its beginning, in pieces of whole lines with where each begins."""
+    with path.open("rb") as file:
+        stop = file.seek(0, os.SEEK_END) if end is None else end
+        rest = b""
+        while stop:
+            start = max(0, stop - piece_bytes)
+            file.seek(start)
+            content = file.read(stop - start) + rest
+            cut = content.find(b"\n") + 1 if start else 0
+            is_within_line = start and not cut
+            if not is_within_line and content[cut:]:
+                yield start + cut, content[cut:]
+            rest = content if is_within_line else content[:cut]
+            stop = start
+
+
+@contextmanager
+def rewriting(path: Path, change: Callable[[Iterator[bytes]], Iterable[bytes]]) -> Iterator[None]:
+    """Put a changed copy in the place of a file that nobody writes to, at once or not at all; BaseBusyError while somebody does.
+
+    Within the context the copy stands there, durably, and the lock is still held: what belongs to the change can be done then.
+    """
+    copy = path.with_suffix(".new")
+    with _held(path):
+        try:
+            with copy.open("wb") as file:
+                file.writelines(change(read_blocks(path)))
+                file.flush()
+                os.fsync(file.fileno())  # before the name moves, or a crash could leave the name on an empty file
+            copy.replace(path)
+        finally:
+            copy.unlink(missing_ok=True)
+        sync_directory(path.parent)
+        yield
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Hold the lock of a file; one that was replaced while it was opened is opened again."""
+    while True:
+        handle = os.open(path, os.O_RDWR)
+        try:
+            try:
+                _lock(handle)
+            except BlockingIOError as error:
+                raise BaseBusyError(str(path), waited_ms=0) from error
+            # The lock belongs to the inode: after a rewrite by somebody else the name stands for another one, and this lock for nothing.
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                yield
+                return
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    if sys.platform != "win32":
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

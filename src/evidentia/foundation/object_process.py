@@ -17,7 +17,7 @@ from operator import methodcaller
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from evidentia.contracts.errors import ServiceUnavailableError
-from evidentia.foundation.outbound_http import outbound_left_ms
+from evidentia.foundation.offload import outbound_left_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,15 +9,17 @@ import asyncio
 import contextvars
 import os
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from evidentia.contracts.ports import BlockingExecutor, Offloader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 Answer = TypeVar("Answer")
@@ -142,3 +144,27 @@ def _work(work: Callable[[], Answer], context: contextvars.Context, loop: asynci
 def _tell(tell: Callable[[Told], None], what: Told) -> None:
     with suppress(asyncio.InvalidStateError):  # nobody waits any more
         tell(what)
+
+
+# --- deadlines ---
+# How long blocking calls to the outside may take goes with the context that work is handed over in.
+
+_until: Final[ContextVar[float | None]] = ContextVar("outbound_until", default=None)
+
+
+@contextmanager
+def outbound_deadline(seconds: float | None) -> Iterator[None]:
+    """Have blocking exchanges of this context end within so many seconds, and within those of a context around it."""
+    around = _until.get()
+    until = around if seconds is None else time.monotonic() + seconds
+    token = _until.set(until if around is None or until is None else min(around, until))
+    try:
+        yield
+    finally:
+        _until.reset(token)
+
+
+def outbound_left_ms() -> int | None:
+    """Return how much time blocking exchanges of this context have left, never less than 0; None where nobody set a deadline."""
+    until = _until.get()
+    return None if until is None else max(0, int((until - time.monotonic()) * 1000))

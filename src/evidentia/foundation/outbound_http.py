@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
-from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
+from contextlib import asynccontextmanager
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
@@ -24,11 +22,12 @@ import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError
 from evidentia.foundation.loop_thread import LoopThread
+from evidentia.foundation.offload import outbound_left_ms
 from evidentia.foundation.ssrf_guard import PrivateAddressError, Target, public_target
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Mapping
 
     import httpx2
 
@@ -351,27 +350,6 @@ class BlockingHttpClient:
         """Close the connections; whoever asks later opens others."""
         if _loop.is_running:
             _loop.run(self._client.aclose())
-
-
-_until: Final[ContextVar[float | None]] = ContextVar("outbound_until", default=None)
-
-
-@contextmanager
-def outbound_deadline(seconds: float | None) -> Iterator[None]:
-    """Have blocking exchanges of this context end within so many seconds, and within those of a context around it."""
-    around = _until.get()
-    until = around if seconds is None else time.monotonic() + seconds
-    token = _until.set(until if around is None or until is None else min(around, until))
-    try:
-        yield
-    finally:
-        _until.reset(token)
-
-
-def outbound_left_ms() -> int | None:
-    """Return how much time blocking exchanges of this context have left, never less than 0; None where nobody set a deadline."""
-    until = _until.get()
-    return None if until is None else max(0, int((until - time.monotonic()) * 1000))
 
 
 def sdk_client(address: str, *, field: str, key: str, connect_s: float, read_s: float, max_bytes: int) -> httpx2.AsyncClient:

@@ -95,7 +95,7 @@ class _Shadow:
         self._is_whole = is_whole
         self._since_us = since_us
         self._replaced = {name for policy in candidates for name in (policy.policy_id, policy.body.name)} | set(without)
-        self._recorded: dict[Sha256, tuple[Policy, ...]] = {PolicySet.of(()).digest: ()}
+        self._recorded: dict[Sha256, tuple[Policy, ...]] = {PolicySet().digest: ()}
         self._sets: dict[Sha256, PolicySet] = {}
         self._ignored: set[Sha256] = set()
         self._runs: dict[RunId, _ShadowRun] = {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -12,8 +14,16 @@ from evidentia.contracts.decoding import convert
 from evidentia.contracts.policies import DEFAULT_TENANT, Enforcement, Policy, PolicyAction, PolicyScope
 from evidentia.contracts.protocol import RunCall
 from evidentia.contracts.runs import GroundingEntry, Phase, RetrievedDocument, RunEnded, RunFacts, RunStatus
-from evidentia.policy.categories import category, position
-from evidentia.policy.handlers import CategoryOutcome, CategoryRun, CompiledCategory, TypedPolicy, Violation, check_call, set_digest
+from evidentia.policy.handlers import (
+    Category,
+    CategoryOutcome,
+    CategoryRun,
+    CompiledCategory,
+    TypedPolicy,
+    Violation,
+    check_call,
+    set_digest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,22 +45,24 @@ class _CategoryGroup(NamedTuple):
     compiled: CompiledCategory
 
 
+@dataclass(frozen=True, eq=False)
 class PolicySet:
     """Policies in the order in which they are asked, compiled. Immutable; one may serve many runs and threads."""
 
-    __slots__ = ("_selections", "digest", "groups", "policies")
+    policies: tuple[Policy, ...] = ()
+    groups: tuple[_CategoryGroup, ...] = ()
+    _selections: dict[tuple[int, ...], PolicySet] = field(default_factory=dict)
 
-    def __init__(self, policies: Sequence[Policy]) -> None:
-        self.policies = tuple(policies)
-        self.digest: Sha256 = set_digest(self.policies)
-        self.groups = _groups(self.policies)
-        self._selections: dict[tuple[int, ...], PolicySet] = {}
-
-    @classmethod
-    def of(cls, policies: Iterable[Policy]) -> Self:
+    @staticmethod
+    def of(policies: Iterable[Policy]) -> PolicySet:
         """Return the set of those that are enabled, by priority, name and id; the order in which they are given does not matter."""
         enabled = {(each.policy_id, each.version, each.digest): each for each in policies if each.body.enabled}
-        return cls(sorted(enabled.values(), key=_order))
+        return _compiled(sorted(enabled.values(), key=_order))
+
+    @cached_property
+    def digest(self) -> Sha256:
+        """Return what stands for these policies in their order."""
+        return set_digest(self.policies)
 
     def for_run(self, facts: RunFacts) -> PolicySet:
         """Return the policies in scope for a run; each selection is compiled once."""
@@ -60,7 +72,7 @@ class PolicySet:
         known = self._selections.get(places)
         if known is not None:
             return known
-        selection = PolicySet([self.policies[place] for place in places])
+        selection = _compiled([self.policies[place] for place in places])
         if len(self._selections) < _MAX_SELECTIONS:
             self._selections[places] = selection
         return selection
@@ -160,17 +172,22 @@ def _only_checked(call: RunCall) -> CategoryOutcome | None:
     return None
 
 
-def _groups(policies: Iterable[Policy]) -> tuple[_CategoryGroup, ...]:
+def _compiled(policies: Sequence[Policy]) -> PolicySet:
+    if not policies:
+        return PolicySet()
+    # Imported here: most bases have no policies, and a search of one need not load the rules of every category.
+    from evidentia.policy.categories import category, position
+
     by_category: dict[str, list[Policy]] = {}
     for policy in policies:
         by_category.setdefault(policy.body.category, []).append(policy)
-    return tuple(_group(name, by_category[name]) for name in sorted(by_category, key=position))
+    groups = [_group(category(name), by_category[name]) for name in sorted(by_category, key=position)]
+    return PolicySet(tuple(policies), tuple(groups))
 
 
-def _group(name: str, policies: Sequence[Policy]) -> _CategoryGroup:
-    declared = category(name)
+def _group(declared: Category, policies: Sequence[Policy]) -> _CategoryGroup:
     in_force = [TypedPolicy(policy=each, rules=convert(each.body.rules, declared.rules)) for each in policies]
-    return _CategoryGroup(name=name, policies=tuple(policies), compiled=declared.compile(in_force))
+    return _CategoryGroup(name=declared.name, policies=tuple(policies), compiled=declared.compile(in_force))
 
 
 def _order(policy: Policy) -> tuple[object, ...]:

@@ -22,11 +22,11 @@ import numpy as np
 from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import encode_record, encode_struct, hash_record
 from evidentia.contracts.documents import DocumentMetadata
-from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId
+from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256
 from evidentia.contracts.provenance import BrokenLink, CommitRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -82,15 +82,6 @@ class CorpusState:
 def member_bytes(document_id: DocumentId, *, metadata: DocumentMetadata, access: AccessRule, chunks: Sequence[tuple[str, str]]) -> bytes:
     """Return the canonical bytes of a live document; `chunks` are (chunk id, content hash) in order of position."""
     return encode_struct(CorpusMember(access=access, chunks=tuple(chunks), document_id=document_id, metadata=metadata))
-
-
-def sources_hash(descriptors: Mapping[SourceId, bytes]) -> Sha256:
-    """Return the hash of the registered sources, given the canonical bytes of each as stored, whatever their order.
-
-    The bytes are those of the day on which it was registered, so that a field that descriptors gain later changes no hash.
-    """
-    ordered = [descriptor for _, descriptor in sorted(descriptors.items())]
-    return Sha256(hashlib.sha256(b"[" + b",".join(ordered) + b"]").hexdigest())
 
 
 def evidence_state(corpus_version: CorpusVersion, *, sources: Sha256, vectors: str = "") -> EvidenceState:

@@ -36,6 +36,7 @@ _TENTHS: Final = {
     AuthorityTier.EPHEMERAL: 3,
 }
 _MICROSECOND: Final = timedelta(microseconds=1)
+_SECOND: Final = timedelta(seconds=1)
 _MICROSECONDS: Final = 1_000_000
 _HOUR_S: Final = 3600
 _LARGEST_FEATURE: Final = 255
@@ -60,6 +61,11 @@ def freshness(updated_at: datetime | None, as_of: datetime, *, tau_s: int) -> Fr
         return Freshness(score=UNKNOWN, is_dated=False)
     age_us = (as_of - updated_at) // _MICROSECOND
     return Freshness(score=decay(age_us, tau_s * _MICROSECONDS), is_dated=True)
+
+
+def data_age_s(newest_at: datetime, *, at: datetime) -> int:
+    """Return how old data of `newest_at` was at a moment, rounded up so that no promise is kept by rounding; never negative."""
+    return max(0, -((newest_at - at) // _SECOND))
 
 
 def tau_of(settings: RankingSettings, *, content_type: ContentType, tier: AuthorityTier, source_tau_s: int | None = None) -> int:

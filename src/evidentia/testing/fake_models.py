@@ -123,32 +123,19 @@ class Asked(NamedTuple):
         return str(_FENCE.findall(self.instructions)[-1])
 
 
-class FakeModels:
-    """A server to be used in a `with` block; it answers as told, one reply per request and the last one for ever."""
+class ModelServer:
+    """A server on a port of this machine, to be used in a `with` block; what `handler` handles finds it as `models`."""
 
-    def __init__(self, *replies: FakeReply) -> None:
-        self._replies = list(replies) or [RIGHT]
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         self._lock = threading.Lock()
-        self.asked: list[Asked] = []
         self.is_over = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("FakeHandler", (_Handler,), {"models": self}))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("ModelHandler", (handler,), {"models": self}))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     @property
     def url(self) -> str:
         """Return the address before `/chat/completions` and `/messages`."""
         return f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    @property
-    def urls(self) -> dict[str, str]:
-        """Return the address by each provider's word."""
-        return dict.fromkeys(("openai", "anthropic", "groq"), self.url)
-
-    def take(self, asked: Asked) -> FakeReply:
-        """Note a request and return what becomes of it."""
-        with self._lock:
-            self.asked.append(asked)
-            return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
     def __enter__(self) -> Self:
         """Begin to answer."""
@@ -161,6 +148,36 @@ class FakeModels:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+class ModelHandler(BaseHTTPRequestHandler):
+    """Speaks HTTP/1.1 and says nothing of it."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two writes, and the second would wait for the first
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class FakeModels(ModelServer):
+    """A server to be used in a `with` block; it answers as told, one reply per request and the last one for ever."""
+
+    def __init__(self, *replies: FakeReply) -> None:
+        super().__init__(_Handler)
+        self._replies = list(replies) or [RIGHT]
+        self.asked: list[Asked] = []
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Return the address by each provider's word."""
+        return dict.fromkeys(("openai", "anthropic", "groq"), self.url)
+
+    def take(self, asked: Asked) -> FakeReply:
+        """Note a request and return what becomes of it."""
+        with self._lock:
+            self.asked.append(asked)
+            return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
 
 @contextmanager
@@ -180,11 +197,9 @@ def right_score(asked: Asked) -> float:
     return 100 * sum(word in known for word in words) // max(len(words), 1) / 100
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(ModelHandler):
     """Answers as the server's script says."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # head and body are two writes, and the second would wait for the first
     models: FakeModels
 
     def do_POST(self) -> None:
@@ -197,9 +212,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(reply, _body_of(reply, asked))
         except OSError:
             self.close_connection = True
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
 
     def _send(self, reply: FakeReply, body: bytes) -> None:
         if reply.manner != "whole":

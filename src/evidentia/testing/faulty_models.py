@@ -16,7 +16,7 @@ import numpy as np
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.ports import Encoder, Merger, QueryRewriter, ReceiptLog, Reranker
 from evidentia.contracts.retrieval import Rewriting
-from evidentia.contracts.vectors import VectorIdentity
+from evidentia.contracts.vectors import SCALE_BITS, VectorIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ class FaultyEncoder(_Faulty, Encoder):
     def encode_document(self, text: str) -> NDArray[np.int32]:
         """Return the vector of a passage; nothing is ever wrong with it, so that a base can be made."""
         counts = np.array([1 + sum(ord(character) % DIMENSION == place for character in text) for place in range(DIMENSION)])
-        vector: NDArray[np.int32] = np.rint(counts / np.linalg.norm(counts) * (1 << SPACE.scale_bits)).astype(np.int32)
+        vector: NDArray[np.int32] = np.rint(counts / np.linalg.norm(counts) * (1 << SCALE_BITS[SPACE.normalisation])).astype(np.int32)
         return vector
 
 

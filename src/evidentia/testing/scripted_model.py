@@ -8,34 +8,26 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 from evidentia.protocol.citations import cite_piece, cite_rows
 from evidentia.protocol.tool_results import EvidencePiece, ResultFacts, read_result
+from evidentia.testing.fake_models import ModelHandler, ModelServer
 from evidentia.text.sentences import split_sentences
 
 CHAT_PATH = "/chat/completions"
 MODEL = "scripted"
 
 
-class ScriptedModel:
+class ScriptedModel(ModelServer):
     """A server to be used in a `with` block. `script` is a name of SCRIPTS, or a function from a conversation to a turn."""
 
     def __init__(self, script: str | Script = "good") -> None:
+        super().__init__(_Handler)
         self._script = SCRIPTS[script] if isinstance(script, str) else script
-        self._lock = threading.Lock()
         self.asked: list[dict[str, Any]] = []  # Any: the bodies of the requests, as JSON
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("ScriptHandler", (_Handler,), {"model": self}))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-
-    @property
-    def url(self) -> str:
-        """Return the address before `/chat/completions`."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def reply(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a request in the provider's form; raises ValueError for what is no request."""
@@ -56,17 +48,6 @@ class ScriptedModel:
             "usage": {"prompt_tokens": 500, "completion_tokens": 10, "total_tokens": 510},
         }
 
-    def __enter__(self) -> Self:
-        """Begin to answer."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stop."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
 
 def _called(call: Call, *, number: int) -> dict[str, Any]:
     """Return a tool call in the provider's form; its arguments are JSON in a string there."""
@@ -74,27 +55,22 @@ def _called(call: Call, *, number: int) -> dict[str, Any]:
     return {"id": f"call_{number}", "type": "function", "function": function}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(ModelHandler):
     """Reads a request, has the script answer it, and says what is wrong with one that it cannot read."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # head and body are two writes, and the second would wait for the first
-    model: ScriptedModel
+    models: ScriptedModel
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
         content = self.rfile.read(int(self.headers["content-length"]))
         if not self.path.endswith(CHAT_PATH):
             self._send(404, {"error": {"message": f"there is nothing at {self.path}"}})
             return
         try:
-            answer = self.model.reply(json.loads(content))
+            answer = self.models.reply(json.loads(content))
         except (KeyError, TypeError, ValueError) as problem:
             self._send(400, {"error": {"message": f"this is no request: {problem}"}})
             return
         self._send(200, answer)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
 
     def _send(self, status: int, answer: dict[str, Any]) -> None:
         body = json.dumps(answer).encode()

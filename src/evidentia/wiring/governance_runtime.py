@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME, KEY_VARIABLE, EmbeddedSecrets, GovernanceFile
 from evidentia.backends.embedded.governance.policy_store import EmbeddedPolicies
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 LOCAL_SCORER: Final = "words"
 """The judge `local:words`: nothing leaves the machine."""
+TokenStore: TypeAlias = EmbeddedTokens
+"""What issues, verifies and revokes bearer tokens."""
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 

@@ -17,13 +17,11 @@ from weakref import WeakValueDictionary
 from evidentia.backends.embedded.lexical.segments import Segment
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_searching, storage_errors
-from evidentia.backends.embedded.records.head_signer import stored_secret
 from evidentia.backends.embedded.records.metadata_columns import record_of
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
 from evidentia.backends.embedded.stored_tables import store_tables, stored_tables
 from evidentia.backends.embedded.vectors.hnsw import GraphFolder, import_usearch
-from evidentia.backends.embedded.vectors.vector_file import OpenFiles
-from evidentia.backends.embedded.vectors.vector_spaces import space_at
+from evidentia.backends.embedded.vectors.vector_file import OpenFiles, space_at
 from evidentia.backends.embedded.version_tables import VersionTables
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, EvidentiaError, NotFoundError, VersionCollectedError
@@ -50,7 +48,7 @@ KEPT_OLDER = 3
 KEPT_SETTINGS = 4
 """For how many settings of the search the newest version is kept ready."""
 SMALL = 4_096
-"""Up to so many chunks and events, a request derives a new version itself: that takes a few milliseconds."""
+"""Up to so many chunks and events, a request derives a new version itself, and what it looks up: that takes a few milliseconds."""
 WATCH_S = 0.1
 """How often the thread looks whether another process has committed; it is also woken by a request that noticed."""
 WORTH_STORING = 8
@@ -188,7 +186,9 @@ class EmbeddedIndex(EvidenceIndex):
             commit, commit_hash = found = _search_commits(self._reading, None, None)
             names, base = self._names(), self._latest
             tables, change = self._tables(commit, names)
-            version = _version(found, access=commit, secret=stored_secret(self._reading))
+            version = _version(found, access=commit, secret=schema.stored_secret(self._reading))
+            if len(tables.table.chunk_keys) > SMALL:
+                tables.prepare()
             for search in settings:
                 former = self._ready.get(search)
                 if former is not None and former.version.commit_hash == commit_hash:
@@ -237,7 +237,7 @@ class EmbeddedIndex(EvidenceIndex):
             kept = self._older.get(key)
             if kept is None:
                 names = self._names()
-                version = _version(found, access=access, secret=stored_secret(self._reading))
+                version = _version(found, access=access, secret=schema.stored_secret(self._reading))
                 kept = self._snapshot(version, self._tables(commit, names)[0], names, search, access=access)
                 self._older.put(key, kept)
             return kept
@@ -272,7 +272,8 @@ class EmbeddedIndex(EvidenceIndex):
 
     def _stored(self, commit: CommitRecord, segments: list[Segment]) -> VersionTables | None:
         """Return the tables that are stored, over the segments of now."""
-        stored = stored_tables(self._directory, self._reading, commit)
+        is_small = sum(segment.header.chunk_count for segment in segments) <= SMALL
+        stored = None if is_small else stored_tables(self._directory, self._reading, commit)
         if stored is None:
             return None
         self._stored_size = stored.commit.log_size
@@ -346,7 +347,7 @@ def _search_commits(
     *,
     is_public: bool = False,
 ) -> tuple[CommitRecord, Sha256]:
-    oldest, secret = None, stored_secret(database)
+    oldest, secret = None, schema.stored_secret(database)
     for record, record_hash in database.execute("SELECT record, record_hash FROM commits ORDER BY sequence DESC"):
         commit = schema.decode_commit(record)
         oldest = commit.oldest_readable if oldest is None else oldest

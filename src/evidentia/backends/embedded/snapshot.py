@@ -120,7 +120,6 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
     def prepare(self, former: EmbeddedSnapshot | None = None, change: TableChange | None = None) -> None:
         """Make ahead what the first requests would have to: for everybody who asked `former`, from which this version was derived."""
-        self.tables.prepare()
         if former is not None and change is not None and not former.is_narrowed and not self.is_narrowed:
             for view in former.views():
                 shown = view.shown_places
@@ -340,7 +339,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
     def attachment(self, content_hash: Sha256) -> bytes | None:
         """Return what has this hash; None where nothing has, or where it was collected with its version."""
         with self._lock:
-            return attachments.read(self._database, content_hash)
+            return schema.attachment(self._database, content_hash)
 
     def shows(self, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
         """Tell whether a scope shows a document; None when this version does not hold it."""

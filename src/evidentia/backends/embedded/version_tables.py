@@ -95,7 +95,7 @@ class VersionTables:
         return is_same and [segment.name for segment in self.table.segments] == list(names)
 
     def prepare(self) -> None:
-        """Lay out what the first search would have to."""
+        """Lay out what the first look-up of a term would have to."""
         self.terms.prepare()
 
     def sources(self, is_admitted: Callable[[int], bool]) -> Mapping[SourceId, AuthorityTier]:

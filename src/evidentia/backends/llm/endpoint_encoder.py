@@ -14,8 +14,9 @@ from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError
 from evidentia.contracts.ports import Encoder, SupportsBatches, SupportsOpening
-from evidentia.contracts.vectors import LARGEST_COMPONENT, Normalisation, VectorIdentity
-from evidentia.foundation.outbound_http import PASSING, Failure, outbound_left_ms
+from evidentia.contracts.vectors import LARGEST_COMPONENT, SCALE_BITS, Normalisation, VectorIdentity
+from evidentia.foundation.offload import outbound_left_ms
+from evidentia.foundation.outbound_http import PASSING, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -149,9 +150,9 @@ def _rounded(row: Sequence[float], *, identity: VectorIdentity) -> NDArray[np.in
         raise _wrong_reply("holds a vector without a finite length")
     if identity.normalisation == "unit" and length > 0:
         values = values / length
-    scaled = np.rint(values * (1 << identity.scale_bits))
+    scaled = np.rint(values * (1 << SCALE_BITS[identity.normalisation]))
     if np.abs(scaled).max() > LARGEST_COMPONENT:
-        bound = LARGEST_COMPONENT >> identity.scale_bits
+        bound = LARGEST_COMPONENT >> SCALE_BITS[identity.normalisation]
         raise _wrong_reply(f"holds components beyond {bound}; set 'normalisation' to 'unit'")
     return scaled.astype(np.int32)
 

@@ -16,7 +16,7 @@ from evidentia.backends.onnx.model_folder import MODEL, SETTINGS, TOKENIZER, Enc
 from evidentia.backends.onnx.text_model import INPUTS, TextModel, open_model
 from evidentia.contracts.canonical import hash_record
 from evidentia.contracts.ports import Encoder, SupportsOpening
-from evidentia.contracts.vectors import LARGEST_COMPONENT, VectorIdentity
+from evidentia.contracts.vectors import LARGEST_COMPONENT, SCALE_BITS, VectorIdentity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -166,12 +166,12 @@ def _rounded(values: NDArray[np.float64], *, identity: VectorIdentity, folder: E
     if len(values) != identity.dimension:
         raise unusable(folder.path, f"its '{MODEL}' gives {len(values)} components instead of {identity.dimension}")
     if identity.normalisation == "unit":
-        return np.rint(_at_length_one(values, folder=folder) * (1 << identity.scale_bits)).astype(np.int32)
+        return np.rint(_at_length_one(values, folder=folder) * (1 << SCALE_BITS[identity.normalisation])).astype(np.int32)
     if not np.isfinite(values).all():
         raise _not_finite(folder)
-    scaled = np.rint(values * (1 << identity.scale_bits))
+    scaled = np.rint(values * (1 << SCALE_BITS[identity.normalisation]))
     if np.abs(scaled).max() > LARGEST_COMPONENT:
-        bound = LARGEST_COMPONENT >> identity.scale_bits
+        bound = LARGEST_COMPONENT >> SCALE_BITS[identity.normalisation]
         raise unusable(folder.path, f"its '{MODEL}' gives components beyond {bound}; set 'normalise' to true")
     return scaled.astype(np.int32)
 

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+from urllib.parse import unquote
 
 import grpc
+import msgspec
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from evidentia.serving.grpc.grpc_methods import handlers, service_names
+from evidentia.contracts.evidence import EvidenceRequest
+from evidentia.protobuf.methods import METHODS, Method
+from evidentia.serving.operations.api_errors import (
+    BAD_GATEWAY,
+    CHANGED,
+    CONFLICT,
+    FORBIDDEN,
+    INTERNAL,
+    MALFORMED,
+    NOT_FOUND,
+    TOO_LARGE,
+    TOO_MANY,
+    UNAUTHORIZED,
+    UNAVAILABLE,
+    UNPROCESSABLE,
+    ApiError,
+    too_large,
+)
+from evidentia.serving.operations.execution import perform, perform_stream
 from evidentia.serving.operations.registry import ENDPOINTS
+from evidentia.serving.operations.request_decoding import camel, decode_flat, flat_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from google.protobuf.message import Message
+
+    from evidentia.serving.operations.endpoint import Endpoint, OperationRequest
     from evidentia.serving.operations.server_context import ServerContext
+
+    Context = grpc.aio.ServicerContext[Any, Any]  # Any: the messages of whichever method
+    Handler = grpc.RpcMethodHandler[Any, Any]
+
 
 MAX_AT_ONCE: Final = 200
 """More calls than this are told to come back."""
@@ -66,3 +97,144 @@ def credentials_of(*, certificate: bytes, private_key: bytes, authorities: bytes
     return grpc.ssl_server_credentials(
         [(private_key, certificate)], root_certificates=authorities, require_client_auth=authorities is not None
     )
+
+
+# --- methods ---
+# One handler per operation: who asks, what exactly, by when; then the work itself, and the answer as a message.
+
+AUTHORIZATION: Final = "authorization"
+FAULT: Final = "evidentia-fault-bin"
+"""Where the fault stands: JSON of `Fault`, the same as in the body of a refusal over HTTP."""
+RETRY_AFTER: Final = "retry-after"
+CODES: Final[Mapping[int, grpc.StatusCode]] = {
+    MALFORMED: grpc.StatusCode.INVALID_ARGUMENT,
+    UNAUTHORIZED: grpc.StatusCode.UNAUTHENTICATED,
+    FORBIDDEN: grpc.StatusCode.PERMISSION_DENIED,
+    NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    CONFLICT: grpc.StatusCode.FAILED_PRECONDITION,
+    CHANGED: grpc.StatusCode.ABORTED,
+    TOO_LARGE: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    UNPROCESSABLE: grpc.StatusCode.INVALID_ARGUMENT,
+    TOO_MANY: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    INTERNAL: grpc.StatusCode.INTERNAL,
+    BAD_GATEWAY: grpc.StatusCode.UNAVAILABLE,
+    UNAVAILABLE: grpc.StatusCode.UNAVAILABLE,
+}
+"""By the status that the same refusal has over HTTP."""
+DEADLINE: Final = "latency_deadline_ms"
+USUAL_MS: Final = next(field.default for field in msgspec.structs.fields(EvidenceRequest) if field.name == DEADLINE)
+WAY_SHARE: Final = 10
+"""Of the time that is left, one part in so many is for the way back."""
+LEAST_WAY_MS: Final = 5
+_LATE: Final = "the deadline of the call has passed"
+
+_by_name: Final = {camel(endpoint.name): endpoint for endpoint in ENDPOINTS}
+
+
+def handlers(server_context: ServerContext) -> list[grpc.GenericRpcHandler]:
+    """Return the handlers of every service."""
+    services: dict[str, dict[str, Handler]] = {}
+    for method in METHODS:
+        services.setdefault(method.full_service, {})[method.name] = _handler(server_context, method, _by_name[method.name])
+    return [grpc.method_handlers_generic_handler(service, methods) for service, methods in services.items()]
+
+
+def service_names() -> list[str]:
+    """Return what the services are called, in order."""
+    return sorted({method.full_service for method in METHODS})
+
+
+def _handler(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Handler:
+    read, write = method.request.FromString, method.response.SerializeToString
+    if method.is_stream:
+        return grpc.unary_stream_rpc_method_handler(_streaming(server_context, method, endpoint), read, write)
+    return grpc.unary_unary_rpc_method_handler(_single(server_context, method, endpoint), read, write)
+
+
+def _single(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
+    async def answer(message: Message, context: Context) -> Message:
+        try:
+            async with asyncio.timeout(context.time_remaining()):
+                read = await _request_reader(server_context, method, endpoint, message, context)
+                reply = await perform(server_context, endpoint, read)
+            made: Message = method.response(**method.write_response(reply.message))
+        except ApiError as refusal:
+            await refuse(context, refusal)
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, _LATE)
+        return made
+
+    return answer
+
+
+def _streaming(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
+    async def answer(message: Message, context: Context) -> AsyncIterator[Message]:
+        try:
+            async with asyncio.timeout(context.time_remaining()):
+                read = await _request_reader(server_context, method, endpoint, message, context)
+                async for part in perform_stream(server_context, endpoint, read):
+                    yield method.response(**method.write_response(part))
+        except ApiError as refusal:
+            await refuse(context, refusal)
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, _LATE)
+
+    return answer
+
+
+async def _request_reader(
+    server_context: ServerContext, method: Method, endpoint: Endpoint, message: Message, context: Context
+) -> Callable[[], OperationRequest]:
+    """Return what reads the rest of a request; who asks is known by then."""
+    identity = await server_context.admission.admit(_authorization(context), endpoint, client=_client(context.peer()))
+    if message.ByteSize() > endpoint.max_bytes:
+        raise too_large("message is", max_bytes=endpoint.max_bytes)
+    try:
+        fields = within(endpoint, method.read_request(message), left_s=context.time_remaining())
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        problem = f"the message holds JSON that cannot be read ({type(error).__name__})"
+        raise ApiError(MALFORMED, "malformed_json", problem, hint="see the fields whose names end in _json") from None
+    raw = msgspec.json.encode(fields)
+    return lambda: decode_flat(endpoint, raw, identity)
+
+
+def _authorization(context: Context) -> str:
+    """Return the one credential of a call; two are none."""
+    given = [value for name, value in context.invocation_metadata() or () if name == AUTHORIZATION]
+    return str(given[0]) if len(given) == 1 else ""
+
+
+def _client(peer: str) -> str | None:
+    """Return the address in what gRPC calls a peer, such as `ipv4:127.0.0.1:50000` or `ipv6:%5B::1%5D:50000`."""
+    family, _, address = peer.partition(":")
+    if family not in {"ipv4", "ipv6"}:
+        return None
+    return unquote(address.rpartition(":")[0]).strip("[]") or None
+
+
+# The whole fault travels as JSON in the trailing metadata: a status code of gRPC says too little.
+async def refuse(context: Context, refusal: ApiError) -> NoReturn:
+    """End a call with a refusal."""
+    trailing: list[tuple[str, str | bytes]] = [(FAULT, msgspec.json.encode(refusal.fault))]
+    if RETRY_AFTER in refusal.headers:
+        trailing.append((RETRY_AFTER, refusal.headers[RETRY_AFTER]))
+    code = CODES.get(refusal.status, grpc.StatusCode.UNKNOWN)
+    await context.abort(code, refusal.fault.message, tuple(trailing))
+
+
+# The engine is told to answer a little before the caller leaves: an answer that says what is missing beats none.
+def within(endpoint: Endpoint, fields: dict[str, Any], *, left_s: float | None) -> dict[str, Any]:
+    """Return the fields of a request with a deadline that ends before the caller's; None is a caller who waits for ever."""
+    if left_s is None or not takes_deadline(endpoint):
+        return fields
+    left_ms = int(left_s * 1_000)
+    allowed_ms = max(1, left_ms - max(LEAST_WAY_MS, left_ms // WAY_SHARE))
+    asked_ms = fields.get(DEADLINE, USUAL_MS)
+    if isinstance(asked_ms, int) and asked_ms > allowed_ms:
+        return {**fields, DEADLINE: allowed_ms}
+    return fields
+
+
+def takes_deadline(endpoint: Endpoint) -> bool:
+    """Tell whether an operation can be told how long it may take."""
+    return DEADLINE in flat_of(endpoint).message.__struct_fields__

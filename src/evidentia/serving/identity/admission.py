@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ports import Clock
     from evidentia.contracts.settings import ServerSettings
     from evidentia.serving.operations.endpoint import Needs
-    from evidentia.serving.operations.server_context import TokenKeeper
+    from evidentia.wiring.governance_runtime import GovernanceRuntime, TokenStore
 
 
 SCHEME: Final = "bearer"
@@ -55,7 +55,7 @@ class Admission:
 
     def __init__(
         self,
-        tokens: TokenKeeper,
+        tokens: TokenStore,
         *,
         grants: Grants | None = None,
         limiter: Limiter | None = None,
@@ -172,34 +172,17 @@ def unauthorized(code: str, message: str, *, challenge: str) -> ApiError:
 # --- admission by the settings of a served base ---
 
 
-class GateParts(Protocol):
-    """What a way in is made of."""
-
-    @property
-    def directory(self) -> Path:
-        """Return where the base is."""
-        ...
-
-    @property
-    def tokens(self) -> TokenKeeper:
-        """Return what knows tokens."""
-        ...
-
-    @property
-    def clock(self) -> Clock:
-        """Return what tells the time."""
-        ...
-
-
 class LooseParts(NamedTuple):
     """The parts of a way in, where there is no control that has them."""
 
     directory: Path
-    tokens: TokenKeeper
+    tokens: TokenStore
     clock: Clock
 
 
-def make_admission(parts: GateParts, settings: ServerSettings, *, workers: int = 1, grants: Grants | None = None) -> Admission:
+def make_admission(
+    parts: GovernanceRuntime | LooseParts, settings: ServerSettings, *, workers: int = 1, grants: Grants | None = None
+) -> Admission:
     """Return who lets in, in one of so many processes; whoever asks for it closes it when the last request was answered.
 
     Raises:

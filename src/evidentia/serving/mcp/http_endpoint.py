@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.serving.operations.served_base import ServedBase
-    from evidentia.serving.operations.server_context import TokenKeeper
+    from evidentia.wiring.governance_runtime import TokenStore
 
 PATH: Final = "/mcp"
 MAX_BYTES: Final = 4 << 20
@@ -37,7 +37,7 @@ class McpEndpoint:
         self,
         server: McpServer,
         *,
-        tokens: TokenKeeper,
+        tokens: TokenStore,
         admission: Admission | None = None,
         alone: Principal | None = None,
         hosts: Iterable[str] = (),
@@ -70,7 +70,7 @@ class McpEndpoint:
 def mcp_endpoint(
     served_base: ServedBase,
     *,
-    tokens: TokenKeeper,
+    tokens: TokenStore,
     admission: Admission | None = None,
     alone: Principal | None = None,
     hosts: Iterable[str] = (),

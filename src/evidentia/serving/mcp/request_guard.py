@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.control import Role
     from evidentia.serving.identity.admission import Admission
-    from evidentia.serving.operations.server_context import TokenKeeper
+    from evidentia.wiring.governance_runtime import TokenStore
 
 PRINCIPAL: Final = "evidentia.principal"
 """Where the principal stands in the scope of a request that was let in."""
@@ -36,7 +36,7 @@ class McpGuard:
     """An ASGI application in front of another."""
 
     def __init__(
-        self, app: ASGIApp, *, tokens: TokenKeeper, admission: Admission, alone: Principal | None, hosts: Iterable[str] = ()
+        self, app: ASGIApp, *, tokens: TokenStore, admission: Admission, alone: Principal | None, hosts: Iterable[str] = ()
     ) -> None:
         self._app = app
         self._tokens = tokens

@@ -7,7 +7,7 @@ import re
 import threading
 from collections import OrderedDict
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evidentia.contracts.decisions import PolicyDecision, Verdict
-    from evidentia.contracts.policies import Policy
-    from evidentia.contracts.ports import Clock, GovernedRun
+    from evidentia.contracts.ports import Clock
+    from evidentia.governance.governed_runs import LocalRun
 
 
 MAX_OPEN: Final = 10_000
@@ -37,38 +37,10 @@ PLANE_STOPPED: Final = "plane_stopped"
 _RunKey = tuple[str, RunId]
 
 
-@runtime_checkable
-class ShowsPolicies(Protocol):
-    """A run that tells which policies it is held to."""
-
-    @property
-    def policies(self) -> HasPolicies:
-        """Return the set of them."""
-        ...
-
-
-class HasPolicies(Protocol):
-    """A set of policies."""
-
-    @property
-    def policies(self) -> Sequence[Policy]:
-        """Return them in the order in which they are asked."""
-        ...
-
-
-@runtime_checkable
-class ShowsDecisions(Protocol):
-    """A run that can show the record of a verdict that stops."""
-
-    def decision_of(self, verdict: Verdict) -> PolicyDecision | None:
-        """Return the decision as it stands in the log."""
-        ...
-
-
 class OpenRun:
     """A run in this process with what its client has said so far. Its lock is held by whoever speaks to it."""
 
-    def __init__(self, run: GovernedRun, *, beginning: bytes, touched_ns: int) -> None:
+    def __init__(self, run: LocalRun, *, beginning: bytes, touched_ns: int) -> None:
         self.run = run
         self.beginning = beginning
         """The digest of the request that began it."""
@@ -141,7 +113,7 @@ class OpenRuns:
         self._open: dict[_RunKey, OpenRun] = {}
         self._ended: OrderedDict[_RunKey, OpenRun] = OrderedDict()
 
-    def start(self, tenant: str, run_id: RunId, *, beginning: bytes, begin: Callable[[], GovernedRun]) -> tuple[OpenRun, bool]:
+    def start(self, tenant: str, run_id: RunId, *, beginning: bytes, begin: Callable[[], LocalRun]) -> tuple[OpenRun, bool]:
         """Begin a run and say that it is new; one that began with the very same request goes on.
 
         Without an id nothing is the same: the run gets an id when it begins.
@@ -236,10 +208,8 @@ def digest_of(message: object) -> bytes:
     return hashlib.sha256(msgspec.json.encode(message, order="deterministic")).digest()
 
 
-def decisions_of(run: GovernedRun, verdicts: Sequence[Verdict]) -> tuple[PolicyDecision, ...]:
+def decisions_of(run: LocalRun, verdicts: Sequence[Verdict]) -> tuple[PolicyDecision, ...]:
     """Return the records of the verdicts that stop, as they stand in the log."""
-    if not isinstance(run, ShowsDecisions):
-        return ()
     found = (run.decision_of(verdict) for verdict in verdicts if verdict.stops)
     return tuple(decision for decision in found if decision is not None)
 

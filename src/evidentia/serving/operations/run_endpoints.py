@@ -28,7 +28,7 @@ from evidentia.governance.run_summaries import RunFilter, newest_runs
 from evidentia.policy.handlers import check_call
 from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError, bad_field, nearest, shape_refusal
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
-from evidentia.serving.operations.open_runs import ShowsPolicies, digest_of, find_run, logged_run, new_run
+from evidentia.serving.operations.open_runs import digest_of, find_run, logged_run, new_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,8 +61,7 @@ def _start_run(context: ServerContext, operation: OperationRequest) -> Reply:
         begin=lambda: governor.start(facts, policies=request.policies, is_enforced=request.is_enforced),  # type: ignore[arg-type]
     )
     run = opened.run
-    policies = tuple(run.policies.policies) if isinstance(run, ShowsPolicies) else ()
-    message = StartReply(run_id=run.facts.run_id, is_enforced=request.is_enforced, policies=policies)
+    message = StartReply(run_id=run.facts.run_id, is_enforced=request.is_enforced, policies=run.policies.policies)
     return Reply(message, {"location": f"/v1/runs/{run.facts.run_id}"}, status=201 if is_new else 200)
 
 

@@ -25,7 +25,7 @@ from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME
 from evidentia.contracts.backups import LeftOut
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseBusyError, BaseDamagedError
-from evidentia.foundation.append_log import whole_lines
+from evidentia.foundation.disk import whole_lines
 from evidentia.provenance.decision_audit import ChainAudit
 
 if TYPE_CHECKING:

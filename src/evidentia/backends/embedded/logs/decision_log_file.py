@@ -18,8 +18,8 @@ import msgspec
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.errors import EvidentiaError, NotFoundError
 from evidentia.contracts.runs import PoliciesRecorded, RunId, RunStarted
-from evidentia.foundation import append_log
-from evidentia.foundation.append_log import AppendFile
+from evidentia.foundation import disk
+from evidentia.foundation.disk import AppendFile
 from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, SEED_SIZE, EntryBatch, LogPart, Sealer, head_of
 from evidentia.provenance.decision_lines import ADMIN_RUN
 from evidentia.provenance.merkle import Frontier
@@ -195,13 +195,13 @@ def list_parts(folder: Path) -> list[LogPart]:
 def read_blocks(folder: Path, part: LogPart, *, offset: int = 0) -> Iterator[bytes]:
     """Yield a file from an offset on, in pieces of whole lines; only the last may lack its end."""
     with _existing(part):
-        yield from append_log.read_blocks(_path(folder, part), offset=offset)
+        yield from disk.read_blocks(_path(folder, part), offset=offset)
 
 
 def read_blocks_backwards(folder: Path, part: LogPart, *, end: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Yield a file from `end`, or its own end, back to its beginning, in pieces of whole lines with where each begins."""
     with _existing(part):
-        yield from append_log.read_blocks_backwards(_path(folder, part), end=end)
+        yield from disk.read_blocks_backwards(_path(folder, part), end=end)
 
 
 def rewrite(folder: Path, part: LogPart, change: Callable[[Iterator[bytes]], Iterable[bytes]]) -> None:
@@ -210,7 +210,7 @@ def rewrite(folder: Path, part: LogPart, change: Callable[[Iterator[bytes]], Ite
     What stands before a checkpoint is removed with it.
     """
     path = _path(folder, part)
-    with _existing(part), append_log.rewriting(path, change):
+    with _existing(part), disk.rewriting(path, change):
         # Only now, and under the lock: until the checkpoint is durable, the parts before it are the only copy of what they say.
         if _opens_with_checkpoint(path):
             for number in range(1, part.part):

@@ -22,7 +22,7 @@ from evidentia.contracts.errors import BaseDamagedError, NotFoundError
 from evidentia.contracts.ids import ReceiptId
 from evidentia.contracts.ports import Entropy, ReceiptLog
 from evidentia.contracts.receipts import Receipt
-from evidentia.foundation.append_log import AppendFile
+from evidentia.foundation.disk import AppendFile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,12 +19,12 @@ from evidentia.backends.embedded.records.commit_log import (
     tile_root,
 )
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_reading, storage_errors
-from evidentia.backends.embedded.records.head_signer import keys_hash, stored_secret, stored_signed_heads
+from evidentia.backends.embedded.records.head_signer import keys_hash, stored_signed_heads
 from evidentia.backends.embedded.records.source_registry import source_faults
 from evidentia.backends.embedded.stored_tables import TABLES_NAME, differs, stored_tables
 from evidentia.backends.embedded.vectors.vector_arithmetic import content_mark, vector_hash
-from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, VectorFile
-from evidentia.backends.embedded.vectors.vector_spaces import decode_identity, vector_files_hash
+from evidentia.backends.embedded.vectors.vector_file import VECTORS_NAME, VectorFile, decode_identity
+from evidentia.backends.embedded.vectors.vector_spaces import vector_files_hash
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.documents import StoredDocument
 from evidentia.contracts.errors import BaseDamagedError, EvidentiaError
@@ -131,7 +131,7 @@ class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts, Su
     def public_commit(self, record: CommitRecord) -> CommitRecord:
         """Return a commit record as everybody but the owner sees it."""
         with storage_errors(self._directory):
-            return public_commit(record, secret=stored_secret(self._database))
+            return public_commit(record, secret=schema.stored_secret(self._database))
 
     def layout(self, document_id: DocumentId) -> DocumentLayout | None:
         """Return the layout of a live document; None where it has none."""
@@ -141,7 +141,7 @@ class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts, Su
     def attachment(self, content_hash: Sha256) -> bytes | None:
         """Return what has this hash; None where nothing has."""
         with storage_errors(self._directory):
-            return attachments.read(self._database, content_hash)
+            return schema.attachment(self._database, content_hash)
 
     def close(self) -> None:
         """Let go of the snapshot."""

@@ -68,14 +68,6 @@ def check_complete(document: PreparedDocument) -> None:
         raise InvalidFieldError("attachments", f"they are not what the layout of '{document.document_id}' names")
 
 
-def read(database: sqlite3.Connection, content_hash: Sha256) -> bytes | None:
-    """Return what has a hash; None where nothing has."""
-    if not schema.holds_attachments(database):
-        return None
-    row = database.execute("SELECT body FROM attachments WHERE content_hash = ?", (_key(content_hash),)).fetchone()
-    return None if row is None else bytes(row[0])
-
-
 def live_layout(database: sqlite3.Connection, document_id: DocumentId) -> DocumentLayout | None:
     """Return the layout of a live document; None where it has none."""
     row = database.execute(_LIVE, (document_id,)).fetchone()
@@ -86,7 +78,7 @@ def layout_named(database: sqlite3.Connection, layout: Sha256 | None, *, where: 
     """Return the layout that has a hash; one that should be there and is not is damage."""
     if layout is None:
         return None
-    encoded = read(database, layout)
+    encoded = schema.attachment(database, layout)
     if encoded is None:
         raise BaseDamagedError(f"document '{where}'", "its layout is missing")
     return decoded_layout(encoded, layout)
@@ -104,7 +96,7 @@ def decoded_layout(encoded: bytes, layout: Sha256) -> DocumentLayout:
 
 def layouts_named(database: sqlite3.Connection, layouts: Iterable[Sha256]) -> dict[Sha256, DocumentLayout]:
     """Return those of the layouts that are there."""
-    found = select_in(database, _BODIES, [_key(each) for each in dict.fromkeys(layouts)])
+    found = select_in(database, _BODIES, [schema.attachment_key(each) for each in dict.fromkeys(layouts)])
     return {name: decoded_layout(bytes(body), name) for key, body in found for name in (Sha256(key.hex()),)}
 
 
@@ -139,16 +131,8 @@ def _named(database: sqlite3.Connection) -> Iterator[bytes]:
     found = database.execute(f"SELECT DISTINCT v.metadata FROM versions v WHERE {WITH_LAYOUT}")
     wanted = [named for (metadata,) in found if (named := schema.decode_metadata(metadata).layout) is not None]
     for name, layout in layouts_named(database, wanted).items():
-        yield _key(name)
-        yield from map(_key, named_hashes(layout))
-
-
-def _key(content_hash: str) -> bytes:
-    """Return the key of a row; what is no hash names none."""
-    try:
-        return bytes.fromhex(content_hash)
-    except ValueError:
-        return b""
+        yield schema.attachment_key(name)
+        yield from map(schema.attachment_key, named_hashes(layout))
 
 
 # --- layout catalogue ---

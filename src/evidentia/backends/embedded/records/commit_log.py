@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, cast
 
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.head_signer import HeadSigner, keys_hash
-from evidentia.backends.embedded.records.source_registry import stored_descriptors
+from evidentia.backends.embedded.records.source_registry import sources_hash, stored_descriptors
 from evidentia.backends.embedded.vectors.vector_spaces import vector_files_hash
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.provenance import CommitRecord, ConsistencyProof, InclusionProof
 from evidentia.provenance import merkle
-from evidentia.provenance.corpus_hash import CorpusState, evidence_state, sources_hash
+from evidentia.provenance.corpus_hash import CorpusState, evidence_state
 
 if TYPE_CHECKING:
     import sqlite3

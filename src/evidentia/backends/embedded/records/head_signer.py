@@ -48,7 +48,7 @@ class HeadSigner:
 
     def prepare(self, database: sqlite3.Connection, *, base_id: str, sequence: int) -> None:
         """See to it that the base has its secret and a key to sign with, whichever it lacks."""
-        if not stored_secret(database):
+        if not schema.stored_secret(database):
             database.execute("INSERT INTO version_secrets VALUES (?)", (self._entropy.take(_SECRET_BYTES),))
         keys = stored_keys(database)
         if not keys:
@@ -64,7 +64,7 @@ class HeadSigner:
         """Sign the head of a commit and store it."""
         if self._private is None:
             raise AssertionError  # `prepare` came first
-        head = head_of(public_commit(record, secret=stored_secret(database)), public_key=_public(self._private))
+        head = head_of(public_commit(record, secret=schema.stored_secret(database)), public_key=_public(self._private))
         signature = self._private.sign(head_message(head))
         database.execute("INSERT INTO signed_heads VALUES (?, ?, ?)", (head.sequence, encode_struct(head), signature))
 
@@ -138,14 +138,6 @@ class HeadSigner:
         database.execute("INSERT INTO signing_keys VALUES (?, ?)", (sequence, encode_struct(key)))
 
 
-def stored_secret(database: sqlite3.Connection) -> bytes:
-    """Return the secret that keys versions; empty in a base that nobody has written to since there is one."""
-    rows = database.execute("SELECT secret FROM version_secrets").fetchall() if schema.holds_signatures(database) else []
-    if len(rows) > 1:
-        raise BaseDamagedError("version secret", "there is more than one")
-    return bytes(rows[0][0]) if rows else b""
-
-
 def stored_keys(database: sqlite3.Connection) -> tuple[SigningKey, ...]:
     """Return the public keys of the base, oldest first."""
     if not schema.holds_signatures(database):
@@ -155,7 +147,7 @@ def stored_keys(database: sqlite3.Connection) -> tuple[SigningKey, ...]:
 
 def keys_hash(database: sqlite3.Connection) -> str:
     """Return the hash of the secret and the keys, which the commit record names; empty where there are none."""
-    keys, secret = stored_keys(database), stored_secret(database)
+    keys, secret = stored_keys(database), schema.stored_secret(database)
     if not keys and not secret:
         return ""
     return sha256_hex(encode_record({"keys": [msgspec.to_builtins(key) for key in keys], "secret": sha256_hex(secret)}))

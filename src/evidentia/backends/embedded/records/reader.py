@@ -18,7 +18,7 @@ from evidentia.backends.embedded.records import attachments, schema
 from evidentia.backends.embedded.records.commit_log import EventLogReader, stored_head
 from evidentia.backends.embedded.records.database import open_for_reading, select_in, storage_errors
 from evidentia.backends.embedded.records.document_list import list_documents
-from evidentia.backends.embedded.records.head_signer import stored_secret, stored_signed_heads
+from evidentia.backends.embedded.records.head_signer import stored_signed_heads
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_parts
@@ -108,7 +108,7 @@ class EmbeddedReader(BaseReader):
     def attachment(self, content_hash: Sha256) -> bytes | None:
         """Return what has this hash; None where nothing has."""
         with self._lock, storage_errors(self._directory):
-            return attachments.read(self._database, content_hash)
+            return schema.attachment(self._database, content_hash)
 
     def laid_out(self) -> tuple[CommitRecord, list[LaidOutVersion]]:
         """Return every readable version of a document that has a layout, and the commit that was the newest then."""
@@ -134,7 +134,7 @@ class EmbeddedReader(BaseReader):
             record, record_hash, _ = stored_head(self._database)
             if not is_public:
                 return record, record_hash
-            shown = public_commit(record, secret=stored_secret(self._database))
+            shown = public_commit(record, secret=schema.stored_secret(self._database))
         return shown, sha256_hex(encode_struct(shown))
 
     def signed_head(self, sequence: int | None = None) -> SignedHead | None:

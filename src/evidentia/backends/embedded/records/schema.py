@@ -14,7 +14,7 @@ from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.documents import CommitSummary, DocumentMetadata, PreparedChunk, StoredChunk
-from evidentia.contracts.errors import BaseVersionError
+from evidentia.contracts.errors import BaseDamagedError, BaseVersionError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId, chunk_id_of
 from evidentia.contracts.provenance import CommitRecord, DocumentCustody, IngestEvent
 from evidentia.contracts.sources import SourceDescriptor
@@ -284,3 +284,27 @@ def summary_of(record: CommitRecord, **counts: int) -> CommitSummary:
         committed_at=record.committed_at,
         **counts,
     )
+
+
+def stored_secret(database: sqlite3.Connection) -> bytes:
+    """Return the secret that keys versions; empty in a base that nobody has written to since there is one."""
+    rows = database.execute("SELECT secret FROM version_secrets").fetchall() if holds_signatures(database) else []
+    if len(rows) > 1:
+        raise BaseDamagedError("version secret", "there is more than one")
+    return bytes(rows[0][0]) if rows else b""
+
+
+def attachment(database: sqlite3.Connection, content_hash: Sha256) -> bytes | None:
+    """Return what has a hash; None where nothing has."""
+    if not holds_attachments(database):
+        return None
+    row = database.execute("SELECT body FROM attachments WHERE content_hash = ?", (attachment_key(content_hash),)).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def attachment_key(content_hash: str) -> bytes:
+    """Return the key of an attachment's row; what is no hash names none."""
+    try:
+        return bytes.fromhex(content_hash)
+    except ValueError:
+        return b""

@@ -6,6 +6,7 @@ names, by number and by hash; what an older version had is then taken to be what
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +18,6 @@ from evidentia.contracts.documents import ChangeSet, CommitSummary
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, VersionCollectedError
 from evidentia.contracts.ids import Sha256, SourceId
 from evidentia.contracts.ports import SourceRegistry
-from evidentia.provenance.corpus_hash import sources_hash
 
 if TYPE_CHECKING:
     import sqlite3
@@ -51,6 +51,15 @@ def stored_descriptors(database: sqlite3.Connection) -> dict[SourceId, bytes]:
 def decoded(stored: Mapping[SourceId, bytes]) -> dict[SourceId, SourceDescriptor]:
     """Return stored descriptors as messages, in the same order."""
     return {source_id: schema.decode_descriptor(descriptor) for source_id, descriptor in stored.items()}
+
+
+def sources_hash(descriptors: Mapping[SourceId, bytes]) -> Sha256:
+    """Return the hash of the registered sources, given the canonical bytes of each as stored, whatever their order.
+
+    The bytes are those of the day on which it was registered, so that a field that descriptors gain later changes no hash.
+    """
+    ordered = [descriptor for _, descriptor in sorted(descriptors.items())]
+    return Sha256(hashlib.sha256(b"[" + b",".join(ordered) + b"]").hexdigest())
 
 
 def descriptors_at(database: sqlite3.Connection, record: CommitRecord) -> dict[SourceId, SourceDescriptor]:

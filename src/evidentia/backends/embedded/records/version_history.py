@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import open_for_searching, storage_errors
 from evidentia.backends.embedded.records.document_list import RowFilter, Tally, began_after, first_key_after
-from evidentia.backends.embedded.records.head_signer import stored_secret
 from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, VersionDiff, VersionSummary
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, SourceId
@@ -104,7 +103,7 @@ class EmbeddedHistory(VersionHistory):
 def _commits(database: sqlite3.Connection, scope: AccessScope | None, *, limit: int = -1) -> list[CommitRecord]:
     """Return the newest commit records, newest first, as the owner or as everybody else sees them."""
     found = database.execute("SELECT record FROM commits ORDER BY sequence DESC LIMIT ?", (limit,))
-    secret = b"" if scope is None else stored_secret(database)
+    secret = b"" if scope is None else schema.stored_secret(database)
     return [public_commit(schema.decode_commit(record), secret=secret) for (record,) in found]
 
 

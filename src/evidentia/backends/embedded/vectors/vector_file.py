@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -23,6 +23,8 @@ import numpy as np
 from evidentia.backends.embedded.lexical.segments import ALIGNMENT, MAGIC, Array, Segment, write_parts
 from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64, SplitRows, split
 from evidentia.contracts.canonical import encode_record
+from evidentia.contracts.decoding import json_decoder
+from evidentia.contracts.vectors import VectorIdentity
 from evidentia.foundation.disk import sync_directory
 
 if TYPE_CHECKING:
@@ -197,6 +199,18 @@ class OpenFile:
     def scanned(self) -> ScanRows:
         """Return what searching needs besides the arrays."""
         return ScanRows(self.file)
+
+
+decode_identity: Final = json_decoder(VectorIdentity)
+PERIOD: Final = """SELECT r.sequence, r.space_key, s.identity, r.set_state FROM vector_reigns r JOIN vector_spaces s USING (space_key)
+    WHERE r.sequence <= ? ORDER BY r.sequence DESC LIMIT 1"""
+"""The space that is in force in a version, with the commit it began with and its sum."""
+
+
+def space_at(database: sqlite3.Connection, sequence: int) -> tuple[int, VectorIdentity] | None:
+    """Return the space that is in force in a version."""
+    row = database.execute(PERIOD, (sequence,)).fetchone()
+    return None if row is None else (row[1], decode_identity(row[2]))
 
 
 class OpenFiles:

@@ -16,6 +16,7 @@ from evidentia.backends.embedded.vectors.dense_scan import DenseRows
 from evidentia.backends.embedded.vectors.hnsw import GraphSource, NearestRows, PartitionGraphs
 from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64, SimilarityMeasure, best_kernel, checked
 from evidentia.contracts.errors import InvalidFieldError
+from evidentia.contracts.vectors import SCALE_BITS
 from evidentia.contracts.vocabulary import Similarity
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class VectorPart:
         graphs: GraphSource | None = None,
     ) -> None:
         self.identity = identity
-        self.measure = SimilarityMeasure(similarity, identity.scale_bits)
+        self.measure = SimilarityMeasure(similarity, SCALE_BITS[identity.normalisation])
         self._files = files
         self._sequence = sequence
         self._map = places

@@ -6,21 +6,19 @@ newest keeps its sum, which is all the next commit needs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from evidentia.backends.embedded.vectors.vector_file import PERIOD, decode_identity
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
-from evidentia.contracts.decoding import json_decoder
-from evidentia.contracts.vectors import VectorIdentity
 from evidentia.provenance.corpus_hash import CorpusState, vectors_version
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-decode_identity: Final = json_decoder(VectorIdentity)
+    from evidentia.contracts.vectors import VectorIdentity
 
-_PERIOD = """SELECT r.sequence, r.space_key, s.identity, r.set_state FROM vector_reigns r JOIN vector_spaces s USING (space_key)
-    WHERE r.sequence <= ? ORDER BY r.sequence DESC LIMIT 1"""
+
 _NEWEST = 1 << 62
 
 
@@ -33,7 +31,7 @@ class VectorLedger:
         self.space_key: int | None = None
         self.identity: VectorIdentity | None = None
         self._sum = CorpusState()
-        row = database.execute(_PERIOD, (_NEWEST,)).fetchone()
+        row = database.execute(PERIOD, (_NEWEST,)).fetchone()
         if row is not None:
             self._began, self.space_key = row[:2]
             self.identity, self._sum = decode_identity(row[2]), CorpusState(row[3])
@@ -61,12 +59,6 @@ class VectorLedger:
         """Write the sum into the transaction that is open."""
         if self._began is not None:
             self._database.execute("UPDATE vector_reigns SET set_state = ? WHERE sequence = ?", (self._sum.state, self._began))
-
-
-def space_at(database: sqlite3.Connection, sequence: int) -> tuple[int, VectorIdentity] | None:
-    """Return the space that is in force in a version."""
-    row = database.execute(_PERIOD, (sequence,)).fetchone()
-    return None if row is None else (row[1], decode_identity(row[2]))
 
 
 def space_key_of(database: sqlite3.Connection, identity: VectorIdentity) -> int | None:

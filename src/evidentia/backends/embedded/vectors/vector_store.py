@@ -26,8 +26,8 @@ from evidentia.backends.embedded.records.database import (
 from evidentia.backends.embedded.records.head_signer import HeadSigner
 from evidentia.backends.embedded.records.live_set import LiveChunks
 from evidentia.backends.embedded.vectors.vector_arithmetic import checked, content_mark, vector_hash
-from evidentia.backends.embedded.vectors.vector_file import OpenFiles, insert_file, new_path, remove_unnamed_files, write_vectors
-from evidentia.backends.embedded.vectors.vector_spaces import VectorLedger, add_space, space_at, space_key_of
+from evidentia.backends.embedded.vectors.vector_file import OpenFiles, insert_file, new_path, remove_unnamed_files, space_at, write_vectors
+from evidentia.backends.embedded.vectors.vector_spaces import VectorLedger, add_space, space_key_of
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.ports import Clock, Entropy, VectorStore
 from evidentia.contracts.vectors import EmbeddingState, PendingChunk, VectorIdentity
