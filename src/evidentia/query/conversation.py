@@ -40,7 +40,7 @@ MAX_TOPIC_WORDS: Final = 16
 """Of so many words of each turn, the rarest are taken."""
 MAX_COMPARED_TURNS: Final = 8
 FOLLOWING_WEIGHT: Final = 96
-PARTING_WEIGHT: Final = 64
+PARTING_WEIGHT: Final = 48
 COMMON_SHARE: Final = 16
 """A term is common that stands in more than one of so many chunks of the caller's view."""
 MAX_RARE_CHUNKS: Final = 2
@@ -71,20 +71,22 @@ def follow(text: str, turns: Sequence[Turn], *, tokeniser: Tokeniser, lexicon: L
 
     The weights and bounds were measured on conversations with their own turns and with those of another (`benchmarks/conversations.py`).
     """
-    taken = _topic_words(turns, tokeniser, lexicon)
-    if not taken:
-        return Context("the earlier turns name no subject")
     question = words_of(text, limit=MAX_QUESTION_WORDS)
     own = dict.fromkeys(term for word in question if word.is_content for term in tokeniser.terms(word.text))
-    shared = _shared(own.keys(), turns, tokeniser)
-    topic = next((term for term in own if term not in shared and _is_rare(term, lexicon)), "")
+    taken = [each for each in _topic_words(turns, tokeniser, lexicon) if not own.keys() >= set(each.terms)]
+    if not taken:
+        return Context("the earlier turns name nothing that the question does not")
+    used = _used(own.keys(), turns, tokeniser)
+    rare = [term for term in own if _is_rare(term, lexicon)]
+    topic = next((term for term in rare if term not in used), "")
+    shared = next((term for term in rare if term in used), "")
     words, points_back = tuple(each.word for each in taken), leans(text)
     named = words[:MAX_SUBJECT_WORDS]
     if not topic:
         note = "the question brings no topic of its own and leans on the conversation"
         return Context(note, words, _weights(taken, FOLLOWING_WEIGHT), encoded=named, asked=named)
     if points_back or shared or count_content(question) <= MAX_SHORT_CONTENT:
-        why = "a word points back" if points_back else f"both speak of '{min(shared)}'" if shared else "it is short"
+        why = "a word points back" if points_back else f"both speak of '{shared}'" if shared else "it is short"
         note = f"the question brings '{topic}' and goes on from the conversation, since {why}"
         return Context(note, words, _weights(taken, FOLLOWING_WEIGHT), asked=named if points_back else ())
     note = f"the question brings a topic of its own, '{topic}', so words of the conversation count little"
@@ -143,12 +145,12 @@ def _topic_words(turns: Sequence[Turn], tokeniser: Tokeniser, lexicon: Lexicon |
     return []
 
 
-def _shared(own: KeysView[str], turns: Sequence[Turn], tokeniser: Tokeniser) -> set[str]:
+def _used(own: KeysView[str], turns: Sequence[Turn], tokeniser: Tokeniser) -> set[str]:
     """Return the terms of a question that the newest turns have used, whoever spoke."""
-    shared: set[str] = set()
+    used: set[str] = set()
     for turn in turns[-MAX_COMPARED_TURNS:]:
-        shared.update(own & set(tokeniser.terms(turn.text[:MAX_TURN_CHARS])))
-    return shared
+        used.update(own & set(tokeniser.terms(turn.text[:MAX_TURN_CHARS])))
+    return used
 
 
 def _weights(taken: Sequence[_Taken], weight: int) -> dict[str, int]:

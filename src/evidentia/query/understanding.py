@@ -151,7 +151,7 @@ class _Reader:
             context = Context("there are no earlier turns")
         elif not self._is_english:
             context = Context(_NOT_ENGLISH)
-        elif self._rules.follows_topics:
+        elif self._rules.follows_topics and question == self._request.query.text:  # one that a model rewrote has read the turns
             context = follow(normalise_text(question), self._request.turns, tokeniser=self._tokeniser, lexicon=self._lexicon)
         else:
             context = self._pointed_context(question)
