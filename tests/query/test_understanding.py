@@ -17,7 +17,7 @@ from evidentia.query.synonyms import parse_synonyms
 from evidentia.query.understanding import WHOLE_WEIGHT, Part, Understanding, understand
 from evidentia.text.tokens import Tokeniser
 
-OFF = QuerySettings(context=False, normalise=False, spelling=False)
+OFF = QuerySettings(context=False, normalise=False, spelling=False, decompose=False)
 ON = QuerySettings(spelling=True, abbreviations=True, synonyms="synonyms.txt", decompose=True)
 LEXICON = SmallLexicon()
 SYNONYMS = parse_synonyms("laptop, notebook\nk8s => kubernetes\nkeys, secrets", file="synonyms.txt", tokeniser=ENGLISH)

@@ -207,7 +207,7 @@ class _Reader:
             return tuple(self._given_part(part) for part in given)
         if not self._is_on[QueryStepName.DECOMPOSE]:
             return ()
-        texts = decompose(question) if self._is_english else ()
+        texts = decompose(question, is_eager=not self._rules.splits_questions) if self._is_english else ()
         note = f"{len(texts)} parts" if texts else "the question is one part" if self._is_english else _NOT_ENGLISH
         self._note(QueryStepName.DECOMPOSE, note, added=texts)
         return tuple(self._found_part(text, subject=subject) for text in texts)
