@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_lexicon import ENGLISH, SmallLexicon
 
+from evidentia.contracts.answer_rules import TODAY, AnswerRules, rules_of
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, SubQuery, Turn
 from evidentia.contracts.settings import QuerySettings
 from evidentia.contracts.vocabulary import QueryStepName
@@ -16,7 +17,7 @@ from evidentia.query.synonyms import parse_synonyms
 from evidentia.query.understanding import WHOLE_WEIGHT, Part, Understanding, understand
 from evidentia.text.tokens import Tokeniser
 
-OFF = QuerySettings(context=False, normalise=False, spelling=False)
+OFF = QuerySettings(context=False, normalise=False, spelling=False, decompose=False)
 ON = QuerySettings(spelling=True, abbreviations=True, synonyms="synonyms.txt", decompose=True)
 LEXICON = SmallLexicon()
 SYNONYMS = parse_synonyms("laptop, notebook\nk8s => kubernetes\nkeys, secrets", file="synonyms.txt", tokeniser=ENGLISH)
@@ -24,9 +25,11 @@ ROTATE = ENGLISH.terms("rotate")[0]
 TURNS = (Turn(role="user", text="How do I rotate the signing keys in production?"), Turn(role="assistant", text="With the vault."))
 
 
-def ask(text: str, *, settings: QuerySettings = ON, rewritten: str | None = None, **fields: object) -> Understanding:
+def ask(
+    text: str, *, settings: QuerySettings = ON, rewritten: str | None = None, rules: AnswerRules = TODAY, **fields: object
+) -> Understanding:
     request = msgspec.structs.replace(EvidenceRequest(query=DecomposedQuery(text=text)), **fields)
-    return understand(request, tokeniser=ENGLISH, lexicon=LEXICON, settings=settings, synonyms=SYNONYMS, rewritten=rewritten)
+    return understand(request, tokeniser=ENGLISH, lexicon=LEXICON, settings=settings, rules=rules, synonyms=SYNONYMS, rewritten=rewritten)
 
 
 def noted(found: Understanding) -> dict[str, tuple[str, ...]]:
@@ -37,20 +40,36 @@ def test_every_step_that_is_on_says_what_it_did_in_order() -> None:
     found = ask("and its CDN, k8s clustr?", turns=TURNS)
 
     assert ["context", "normalise", "spelling", "abbreviations", "synonyms", "decompose"] == [step.step.value for step in found.steps]
-    assert ("rotate", "signing", "keys", "production") == noted(found)["context"]
+    assert ("rotate", "signing", "production", "keys") == noted(found)["context"]
     assert ("cluster",) == noted(found)["spelling"]
     assert ("content", "deliveri", "network") == noted(found)["abbreviations"]
     assert ("kubernet",) == noted(found)["synonyms"]
     assert 256 == found.lexical.expansions["cluster"]
-    assert {128} == {weight for term, weight in found.lexical.expansions.items() if term != "cluster"}
-    assert "and its CDN, k8s clustr? rotate signing keys production" == found.text
+    assert {96} == {found.lexical.expansions[term] for word in noted(found)["context"] for term in ENGLISH.terms(word)}
+    assert {128} == {found.lexical.expansions[term] for term in ("content", "deliveri", "network", "kubernet")}
+    assert "and its CDN, k8s clustr?" == found.text
 
 
-def test_a_question_that_stands_by_itself_takes_nothing_from_the_conversation() -> None:
-    found = ask("How are backups restored?", turns=TURNS)
+def test_a_question_with_a_topic_of_its_own_is_encoded_and_asked_elsewhere_as_it_is() -> None:
+    found = ask("Which nightly backups of the staging database run?", turns=TURNS)
 
-    assert () == noted(found)["context"]
-    assert "How are backups restored?" == found.text
+    assert "Which nightly backups of the staging database run?" == found.text == found.asked
+    assert {48} == {found.lexical.expansions[term] for word in noted(found)["context"] for term in ENGLISH.terms(word)}
+
+
+def test_a_question_that_leans_is_encoded_with_words_of_the_conversation() -> None:
+    found = ask("why?", turns=TURNS)
+
+    assert "why? rotate signing production keys" == found.text == found.asked
+
+
+def test_the_first_rules_follow_words_that_point_back_and_nothing_else() -> None:
+    first = rules_of("evidentia-engine/6")
+    leaning, standing = ask("and its CDN?", turns=TURNS, rules=first), ask("Major characters", turns=TURNS, rules=first)
+
+    assert "and its CDN? rotate signing keys production" == leaning.text
+    assert {128} == {leaning.lexical.expansions[term] for word in noted(leaning)["context"] for term in ENGLISH.terms(word)}
+    assert () == noted(standing)["context"]
 
 
 def test_identifiers_and_phrases_are_noted_and_kept() -> None:
@@ -65,9 +84,9 @@ def test_identifiers_and_phrases_are_noted_and_kept() -> None:
 def test_parts_carry_the_conversation_and_their_own_additions() -> None:
     found = ask("and it: SLO vs CDN?", turns=TURNS)
 
-    assert ["and it: SLO vs CDN? rotate signing keys production"] == [found.text]
+    assert "and it: SLO vs CDN?" == found.text
     assert 2 == len(found.parts)
-    assert all(part.text.endswith("rotate signing keys production") and WHOLE_WEIGHT == part.weight for part in found.parts)
+    assert all(part.asked.endswith("rotate signing production keys") and WHOLE_WEIGHT == part.weight for part in found.parts)
     assert {"servic", "level", "object"} <= set(found.parts[0].lexical.expansions)
     assert {"content", "deliveri", "network"} <= set(found.parts[1].lexical.expansions)
     assert "servic" not in found.parts[1].lexical.expansions

@@ -28,12 +28,14 @@ class AnswerRules(msgspec.Struct, frozen=True, kw_only=True):
     """Only what is nearly a copy steps back; before, whatever was alike did."""
     follows_topics: bool = True
     """A follow-up leans on the conversation unless it brings a topic of its own; before, only where a word pointed back."""
+    splits_questions: bool = True
+    """Beside the whole, the best part of a question that the rules took apart decides; before, the sum of all its parts did."""
     confidence: int = 2
     """Which generation of features the confidence is worked out from."""
 
 
 _FIRST_GENERATION: Final = AnswerRules(
-    prefers_quotations=False, weighs_terms=False, spares_relevance=False, follows_topics=False, confidence=1
+    prefers_quotations=False, weighs_terms=False, spares_relevance=False, follows_topics=False, splits_questions=False, confidence=1
 )
 TODAY: Final = AnswerRules()
 

@@ -115,7 +115,7 @@ class QuerySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Abbreviation expansion: short and long forms that the corpus itself explains are searched together."""
     synonyms: str = ""
     """A file of synonyms, one group per line, separated by commas; `a => b, c` works one way. A relative path starts at the base."""
-    decompose: bool = False
+    decompose: bool = True
     """Query decomposition: compound questions and comparisons are also searched part by part."""
     rewriter: str = ""
     """The model that rewrites questions through the endpoint of `[llm]`; empty for none."""

@@ -69,11 +69,16 @@ class Reranking(NamedTuple):
 
 
 def fuse(question: Question, found: CandidateSet, *, settings: RankingSettings, merge: Merge) -> list[int]:
-    """Return one score per candidate, in their order; the parts of a question add up by their weights."""
+    """Return one score per candidate, in their order; the whole question and its parts add up by their weights.
+
+    Of parts that the rules found, each asks for something else, so the one that a candidate answers best has the weight of all.
+    """
     fused = [_fuse_part(question, found, part, settings=settings, merge=merge) for part in found.parts]
     if len(fused) == 1:
         return fused[0]
     weights = [part.weight for part in found.parts]
+    if question.rules.splits_questions and not question.request.query.subqueries:
+        fused, weights = [fused[0], [max(scores) for scores in zip(*fused[1:], strict=True)]], [weights[0], sum(weights[1:])]
     return [
         sum(score * weight for score, weight in zip(scores, weights, strict=True)) // WHOLE_WEIGHT for scores in zip(*fused, strict=True)
     ]

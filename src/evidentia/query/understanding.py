@@ -15,7 +15,7 @@ from evidentia.contracts.answer_rules import TODAY, AnswerRules
 from evidentia.contracts.evidence import EvidenceRequest, QueryStep, SubQuery
 from evidentia.contracts.search import LexicalQuery
 from evidentia.contracts.vocabulary import QueryStepName
-from evidentia.query.conversation import leans, subject_words
+from evidentia.query.conversation import Context, follow, leans, subject_words
 from evidentia.query.corrections import correct_spelling, expand_abbreviations
 from evidentia.query.decomposition import decompose
 from evidentia.query.lexical import PARTIAL_WEIGHT, QUOTED, Expansion, added_terms, corrected_text, expand, lexical_query, without_terms
@@ -34,6 +34,7 @@ WHOLE_WEIGHT: Final = 1_000_000
 """The weight of a part that counts in full, in millionths."""
 MAX_REWRITTEN_LENGTH: Final = 32_768
 _NOT_ENGLISH: Final = "its rules are for English"
+_NO_CONTEXT: Final = Context("")
 _NO_LEXICON: Final = "the words of the base cannot be asked for"
 
 
@@ -81,7 +82,7 @@ def understand(
     asked = reader.rewrite(rewritten)
     subject = reader.take_context(asked)
     question = reader.spell(asked)
-    text = _join(question, subject)
+    text = _join(question, subject.encoded)
     if on_text is not None:
         on_text(text)
     query = reader.normalise(asked, question)
@@ -142,21 +143,29 @@ class _Reader:
         self._note(QueryStepName.REWRITE, "the question was replaced", added=(rewritten,))
         return rewritten
 
-    def take_context(self, question: str) -> tuple[str, ...]:
+    def take_context(self, question: str) -> Context:
         """Return words of the conversation that the question needs."""
         if not self._is_on[QueryStepName.CONTEXT]:
-            return ()
-        note = "the question stands by itself"
-        subject: tuple[str, ...] = ()
+            return _NO_CONTEXT
         if not self._request.turns:
-            note = "there are no earlier turns"
+            context = Context("there are no earlier turns")
         elif not self._is_english:
-            note = _NOT_ENGLISH
-        elif leans(normalise_text(question)):
-            subject = subject_words(self._request.turns)
-            note = "the question leans on the conversation" if subject else "the earlier turns name no subject"
-        self._note(QueryStepName.CONTEXT, note, added=subject)
-        return subject
+            context = Context(_NOT_ENGLISH)
+        elif self._rules.follows_topics and question == self._request.query.text:  # one that a model rewrote has read the turns
+            context = follow(normalise_text(question), self._request.turns, tokeniser=self._tokeniser, lexicon=self._lexicon)
+        else:
+            context = self._pointed_context(question)
+        self._note(QueryStepName.CONTEXT, context.note, added=context.words)
+        return context
+
+    def _pointed_context(self, question: str) -> Context:
+        """Return what a question took from the conversation before it could follow a topic."""
+        if not leans(normalise_text(question)):
+            return Context("the question stands by itself")
+        words = subject_words(self._request.turns)
+        note = "the question leans on the conversation" if words else "the earlier turns name no subject"
+        weights = dict.fromkeys(added_terms(" ".join(words), self._tokeniser), PARTIAL_WEIGHT)
+        return Context(note, words, weights, encoded=words, asked=words)
 
     def spell(self, question: str) -> str:
         """Return the question in its one spelling."""
@@ -174,9 +183,9 @@ class _Reader:
         self._note(QueryStepName.NORMALISE, note, added=tuple(term for term in query.terms if term not in asked.terms))
         return query
 
-    def expand(self, text: str, *, query: LexicalQuery, subject: Sequence[str], is_noted: bool = False) -> list[Expansion]:
+    def expand(self, text: str, *, query: LexicalQuery, subject: Context, is_noted: bool = False) -> list[Expansion]:
         """Return what each step adds to a text, the conversation's words first."""
-        expansions = [self._subject_terms(subject)]
+        expansions = [Expansion(weights=subject.weights, note="")]
         for step in (QueryStepName.SPELLING, QueryStepName.ABBREVIATIONS, QueryStepName.SYNONYMS):
             if self._is_on[step]:
                 expansion = without_terms(self._additions(step, text), query.terms)
@@ -186,11 +195,11 @@ class _Reader:
                     self._note(step, expansion.note, added=tuple(expansion.weights))
         return expansions
 
-    def asked_of_others(self, text: str, *, subject: Sequence[str]) -> str:
+    def asked_of_others(self, text: str, *, subject: Context) -> str:
         """Return what a source outside the base is asked: a slip is put right there, since nobody else would take it for one."""
-        return " ".join((corrected_text(text, self._corrected), *subject))
+        return " ".join((corrected_text(text, self._corrected), *subject.asked))
 
-    def split(self, question: str, *, subject: Sequence[str]) -> tuple[Part, ...]:
+    def split(self, question: str, *, subject: Context) -> tuple[Part, ...]:
         """Return the parts that the request brings, else those that the rules find."""
         if given := self._request.query.subqueries:
             if QueryStepName.DECOMPOSE not in self._request.without:
@@ -198,7 +207,7 @@ class _Reader:
             return tuple(self._given_part(part) for part in given)
         if not self._is_on[QueryStepName.DECOMPOSE]:
             return ()
-        texts = decompose(question) if self._is_english else ()
+        texts = decompose(question, is_eager=not self._rules.splits_questions) if self._is_english else ()
         note = f"{len(texts)} parts" if texts else "the question is one part" if self._is_english else _NOT_ENGLISH
         self._note(QueryStepName.DECOMPOSE, note, added=texts)
         return tuple(self._found_part(text, subject=subject) for text in texts)
@@ -207,13 +216,10 @@ class _Reader:
         weight = round(part.weight * WHOLE_WEIGHT)
         return Part(text=_join(part.text, ()), lexical=lexical_query(part.text, self._tokeniser), weight=weight, asked=part.text)
 
-    def _found_part(self, text: str, *, subject: Sequence[str]) -> Part:
+    def _found_part(self, text: str, *, subject: Context) -> Part:
         query = lexical_query(text, self._tokeniser)
         lexical = expand(query, self.expand(text, query=query, subject=subject))
-        return Part(text=_join(text, subject), lexical=lexical, asked=self.asked_of_others(text, subject=subject))
-
-    def _subject_terms(self, subject: Sequence[str]) -> Expansion:
-        return Expansion(weights=dict.fromkeys(added_terms(" ".join(subject), self._tokeniser), PARTIAL_WEIGHT), note="")
+        return Part(text=_join(text, subject.encoded), lexical=lexical, asked=self.asked_of_others(text, subject=subject))
 
     def _additions(self, step: QueryStepName, text: str) -> Expansion:
         if step is QueryStepName.SYNONYMS:
@@ -235,6 +241,6 @@ def _keep_terms(query: LexicalQuery, asked: LexicalQuery) -> LexicalQuery:
     return msgspec.structs.replace(query, terms=dict(sorted({**query.terms, **lost}.items()))) if lost else query
 
 
-def _join(text: str, subject: Sequence[str]) -> str:
+def _join(text: str, words: Sequence[str]) -> str:
     """Return what is encoded; the marks of a quotation are for the words, and a vector is made without them."""
-    return " ".join(filter(None, (QUOTED.sub(r"\1", text), *subject)))
+    return " ".join(filter(None, (QUOTED.sub(r"\1", text), *words)))
