@@ -1,15 +1,20 @@
 """Step 6: both legs propose, and both score whatever either of them proposed.
 
 Candidates are the union of the best by words and the nearest by vectors, over every part of the question. Each is scored
-exactly by both legs, so that fusing them compares like with like.
+exactly by both legs, so that fusing them compares like with like. Where sources that are not trusted crowd the others out, the best of
+these are added.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
+from evidentia.contracts.predicates import And, Compare
 from evidentia.contracts.search import DenseHits, LegScores, LexicalHits, LexicalQuery, SearchHit
 from evidentia.query.understanding import WHOLE_WEIGHT
+from evidentia.ranking.signals import TRUSTED, authority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +22,11 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import ChunkId
     from evidentia.engine.question import Part, Question
 
+    _Added = tuple[tuple[SearchHit, ...], tuple[SearchHit, ...]]
+    """What one part of the question finds besides, by its words and by its vector."""
+
 _NO_WORDS = LexicalQuery(terms={})
+_NOTHING_ADDED: Final = ((), ())
 
 
 class PartScores(NamedTuple):
@@ -63,17 +72,45 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
     counts = snapshot.search(whole, scope=scope, narrowing=narrowing, facets=question.request.facets, limit=depth)
     nearest = near()
     others = [hit for leg in (*nearest, *by_words) if leg is not None for hit in leg.hits]
+    added = _crowded_out(question, (*others, *counts.hits), depth=depth)
+    others += [hit for legs in added for leg in legs for hit in leg]
     if others:
         counts = snapshot.count_union(counts, others, query=whole, scope=scope, narrowing=narrowing)
     found = {hit.chunk_id: hit for hit in (*others, *counts.hits)}
     hits = tuple([found[chunk_id] for chunk_id in sorted(found)])
-    rankings = [_rankings(words, near) for words, near in zip((counts, *by_words), nearest, strict=True)]
+    rankings = [
+        _rankings(words, near, behind)
+        for words, near, behind in zip((counts, *by_words), nearest, added or [_NOTHING_ADDED] * len(nearest), strict=True)
+    ]
     scored = [_scores(question, part, hits) for part in question.parts]
     parts = tuple(
         PartScores(weight=part.weight, legs=legs, rankings=ranking)
         for part, legs, ranking in zip(question.parts, scored, rankings, strict=True)
     )
     return CandidateSet(hits=hits, parts=parts, counts=counts, dense=nearest[0])
+
+
+def _crowded_out(question: Question, hits: Sequence[SearchHit], *, depth: int) -> list[_Added]:
+    """Return what each part finds among trusted sources alone, where others leave them fewer places than there are fragments to return.
+
+    However many documents somebody puts in, the answer is chosen from the best of both.
+    """
+    wants_authority = question.rules.spares_relevance and question.weighs_authority and question.request.diversity_constraint < 1
+    if not wants_authority or len(hits) < depth:
+        return []
+    worth = [authority(tier, is_annotated=False) for tier in question.snapshot.sources(question.scope).values()]
+    least = authority(TRUSTED, is_annotated=False)
+    if min(worth) >= least or max(worth) < least:
+        return []
+    unique = list({hit.chunk_id: hit for hit in hits}.values())
+    trusted = sum(authority(each.authority_tier, is_annotated=False) >= least for each in question.snapshot.signals(unique))
+    if trusted >= question.limit:
+        return []
+    only = Compare("authority_tier", ">=", TRUSTED.value)
+    narrowing = only if question.narrowing is None else And((question.narrowing, only))
+    narrowed = question._replace(plan=msgspec.structs.replace(question.plan, narrowing=narrowing))
+    legs = [(_words(narrowed, part, depth=depth), _nearest(narrowed, part, depth=depth)) for part in question.parts]
+    return [(() if words is None else words.hits, () if near is None else near.hits) for words, near in legs]
 
 
 def _nearest(question: Question, part: Part, *, depth: int) -> DenseHits | None:
@@ -90,8 +127,10 @@ def _words(question: Question, part: Part, *, depth: int) -> LexicalHits | None:
     return question.snapshot.search(part.words, scope=question.scope, narrowing=question.narrowing, facets=(), limit=depth)
 
 
-def _rankings(words: LexicalHits | None, near: DenseHits | None) -> tuple[tuple[ChunkId, ...], ...]:
-    return tuple(tuple(hit.chunk_id for hit in leg.hits) for leg in (words, near) if leg is not None)
+def _rankings(words: LexicalHits | None, near: DenseHits | None, behind: _Added) -> tuple[tuple[ChunkId, ...], ...]:
+    """Return what each leg ranks, and behind that what was added to it."""
+    legs = [(leg.hits, more) for leg, more in zip((words, near), behind, strict=True) if leg is not None]
+    return tuple(tuple(dict.fromkeys(hit.chunk_id for hit in (*hits, *more))) for hits, more in legs)
 
 
 def _scores(question: Question, part: Part, hits: Sequence[SearchHit]) -> Sequence[LegScores]:

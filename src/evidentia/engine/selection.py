@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 
 from evidentia.contracts.evidence import Conflict, EvidenceFragment, WithheldFragment
-from evidentia.contracts.vocabulary import AuthorityTier, DeprecationStatus
+from evidentia.contracts.vocabulary import DeprecationStatus
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.provenance.evidence_tags import closing, facts_of, opening
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
 from evidentia.ranking.diversity import MISSING, USUAL, Spared, Standing, TokenOverlap, diversify, find_copies, overlaps, spare
-from evidentia.ranking.signals import MILLION, authority
+from evidentia.ranking.signals import MILLION, TRUSTED, authority
 from evidentia.text.confusables import seen
 from evidentia.text.counting import count_tokens, truncate
 from evidentia.text.sentences import split_sentences
@@ -40,8 +40,6 @@ POOL_BEYOND_LIMIT = 10
 """So many candidates more than the limit are read: they may disagree with those above, or bring something new."""
 MAX_COPIES_READ = 200
 """So many candidates more are read at most where copies fill the pool."""
-TRUSTED = authority(AuthorityTier.DERIVED, is_annotated=False)
-"""From this authority on a source may repeat what another one says."""
 KEPT_CLAIMS = 16_384
 _REMEMBERED_TEXTS = 2_048
 _COUNTED_TEXTS = 4_096
@@ -49,6 +47,7 @@ _FEW = 20
 """Where more than so many fragments are wanted, nearly all pairs of texts are compared."""
 OUTSIDE_STEPS = 1
 """How far what a source outside says is from its origin: it was cleaned."""
+_TRUSTED = authority(TRUSTED, is_annotated=False)
 _WORD = re.compile(r"\w+")
 CONFLICT_LOST = "conflict_lost"
 CONFLICT_WON = "conflict_won"
@@ -86,16 +85,14 @@ def read_pool(question: Question, ranked: Sequence[RankedCandidate]) -> Pool:
     Where sources that are not trusted fill the places, as many of the others are read beside them; where copies do, more are read.
     """
     size = question.limit + POOL_BEYOND_LIMIT
-    if not question.rules.spares_relevance:
+    if not question.rules.spares_relevance or question.request.diversity_constraint == 1:
         members = _read(question, ranked[:size])
         return Pool(members, _diversified(question, members))
     best = [*ranked[:size], *_trusted_behind(ranked, size=size)]
     members = _read(question, best)
-    if question.request.diversity_constraint == 1:
-        return Pool(members, list(range(min(question.limit, len(members)))))
     spared = _spared(question, members)
     while spared.has_copies and len(best) < len(ranked) and len(best) < size + MAX_COPIES_READ:
-        best = ranked[: min(2 * len(best), size + MAX_COPIES_READ)]
+        best = list(ranked[: min(2 * len(best), size + MAX_COPIES_READ)])
         members = _read(question, best)
         spared = _spared(question, members)
     return Pool(members, spared.order)
@@ -103,8 +100,8 @@ def read_pool(question: Question, ranked: Sequence[RankedCandidate]) -> Pool:
 
 def _trusted_behind(ranked: Sequence[RankedCandidate], *, size: int) -> list[RankedCandidate]:
     """Return the next candidates of trusted sources, as many as others have taken places among the first."""
-    missing = sum(each.signals[1] < TRUSTED for each in ranked[:size])
-    return list(islice((each for each in ranked[size:] if each.signals[1] >= TRUSTED), missing)) if missing else []
+    missing = sum(each.signals[1] < _TRUSTED for each in ranked[:size])
+    return list(islice((each for each in ranked[size:] if each.signals[1] >= _TRUSTED), missing)) if missing else []
 
 
 def _read(question: Question, best: Sequence[RankedCandidate]) -> list[Pooled]:
@@ -156,22 +153,19 @@ def choose(question: Question, pool: Pool, conflicts: Sequence[Conflict] = ()) -
     Whoever gives authority no weight wants the order of the match itself, and gets it.
     """
     chosen = [pool.members[index] for index in pool.order]
-    if not _weighs_authority(question) or not any(each.is_outdated for each in chosen):
+    if not question.weighs_authority or not any(each.is_outdated for each in chosen):
         return chosen
     return _behind_successors(question, chosen, pool.members, conflicts)
-
-
-def _weighs_authority(question: Question) -> bool:
-    weights = question.request.ranking_weights
-    return weights is None or bool(weights.authority)
 
 
 def _spared(question: Question, pool: Sequence[Pooled]) -> Spared:
     """Return who is taken where near-copies alone step back, and by how much they are alike where the request wants more."""
     near = _similarities(question, pool)
-    by_authority = _weighs_authority(question)
+    by_authority = question.weighs_authority
     standings = [
-        Standing(each.ranked.signals[1] if by_authority else 0, not by_authority or each.ranked.signals[1] >= TRUSTED, not each.is_outdated)
+        Standing(
+            each.ranked.signals[1] if by_authority else 0, not by_authority or each.ranked.signals[1] >= _TRUSTED, not each.is_outdated
+        )
         for each in pool
     ]
     copies = find_copies(standings, near, lambda index: _legible_words(pool[index].content))
