@@ -7,7 +7,7 @@ these are added.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import ChunkId
     from evidentia.engine.question import Part, Question
 
-    _Added = tuple[tuple[SearchHit, ...], tuple[SearchHit, ...]]
-    """What one part of the question finds besides, by its words and by its vector."""
-
 _NO_WORDS = LexicalQuery(terms={})
-_NOTHING_ADDED: Final = ((), ())
 
 
 class PartScores(NamedTuple):
@@ -72,16 +68,12 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
     counts = snapshot.search(whole, scope=scope, narrowing=narrowing, facets=question.request.facets, limit=depth)
     nearest = near()
     others = [hit for leg in (*nearest, *by_words) if leg is not None for hit in leg.hits]
-    added = _crowded_out(question, (*others, *counts.hits), depth=depth)
-    others += [hit for legs in added for leg in legs for hit in leg]
+    others += _crowded_out(question, (*others, *counts.hits), depth=depth)
     if others:
         counts = snapshot.count_union(counts, others, query=whole, scope=scope, narrowing=narrowing)
     found = {hit.chunk_id: hit for hit in (*others, *counts.hits)}
     hits = tuple([found[chunk_id] for chunk_id in sorted(found)])
-    rankings = [
-        _rankings(words, near, behind)
-        for words, near, behind in zip((counts, *by_words), nearest, added or [_NOTHING_ADDED] * len(nearest), strict=True)
-    ]
+    rankings = [_rankings(words, near) for words, near in zip((counts, *by_words), nearest, strict=True)]
     scored = [_scores(question, part, hits) for part in question.parts]
     parts = tuple(
         PartScores(weight=part.weight, legs=legs, rankings=ranking)
@@ -90,10 +82,10 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
     return CandidateSet(hits=hits, parts=parts, counts=counts, dense=nearest[0])
 
 
-def _crowded_out(question: Question, hits: Sequence[SearchHit], *, depth: int) -> list[_Added]:
-    """Return what each part finds among trusted sources alone, where others leave them fewer places than there are fragments to return.
+def _crowded_out(question: Question, hits: Sequence[SearchHit], *, depth: int) -> list[SearchHit]:
+    """Return what is found among trusted sources alone, where others leave them fewer places than there are fragments to return.
 
-    However many documents somebody puts in, the answer is chosen from the best of both.
+    However many documents somebody puts in, the answer is chosen from the best of both. What is added has no rank in a leg.
     """
     wants_authority = question.rules.spares_relevance and question.weighs_authority and question.request.diversity_constraint < 1
     if not wants_authority or len(hits) < depth:
@@ -109,8 +101,8 @@ def _crowded_out(question: Question, hits: Sequence[SearchHit], *, depth: int) -
     only = Compare("authority_tier", ">=", TRUSTED.value)
     narrowing = only if question.narrowing is None else And((question.narrowing, only))
     narrowed = question._replace(plan=msgspec.structs.replace(question.plan, narrowing=narrowing))
-    legs = [(_words(narrowed, part, depth=depth), _nearest(narrowed, part, depth=depth)) for part in question.parts]
-    return [(() if words is None else words.hits, () if near is None else near.hits) for words, near in legs]
+    legs = [leg for part in question.parts for leg in (_words(narrowed, part, depth=depth), _nearest(narrowed, part, depth=depth))]
+    return [hit for leg in legs if leg is not None for hit in leg.hits]
 
 
 def _nearest(question: Question, part: Part, *, depth: int) -> DenseHits | None:
@@ -127,10 +119,8 @@ def _words(question: Question, part: Part, *, depth: int) -> LexicalHits | None:
     return question.snapshot.search(part.words, scope=question.scope, narrowing=question.narrowing, facets=(), limit=depth)
 
 
-def _rankings(words: LexicalHits | None, near: DenseHits | None, behind: _Added) -> tuple[tuple[ChunkId, ...], ...]:
-    """Return what each leg ranks, and behind that what was added to it."""
-    legs = [(leg.hits, more) for leg, more in zip((words, near), behind, strict=True) if leg is not None]
-    return tuple(tuple(dict.fromkeys(hit.chunk_id for hit in (*hits, *more))) for hits, more in legs)
+def _rankings(words: LexicalHits | None, near: DenseHits | None) -> tuple[tuple[ChunkId, ...], ...]:
+    return tuple(tuple(hit.chunk_id for hit in leg.hits) for leg in (words, near) if leg is not None)
 
 
 def _scores(question: Question, part: Part, hits: Sequence[SearchHit]) -> Sequence[LegScores]:

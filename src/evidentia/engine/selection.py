@@ -89,12 +89,13 @@ def read_pool(question: Question, ranked: Sequence[RankedCandidate]) -> Pool:
         members = _read(question, ranked[:size])
         return Pool(members, _diversified(question, members))
     best = [*ranked[:size], *_trusted_behind(ranked, size=size)]
+    has_trusted = any(each.signals[1] >= _TRUSTED for each in ranked)
     members = _read(question, best)
-    spared = _spared(question, members)
+    spared = _spared(question, members, has_trusted=has_trusted)
     while spared.has_copies and len(best) < len(ranked) and len(best) < size + MAX_COPIES_READ:
         best = list(ranked[: min(2 * len(best), size + MAX_COPIES_READ)])
         members = _read(question, best)
-        spared = _spared(question, members)
+        spared = _spared(question, members, has_trusted=has_trusted)
     return Pool(members, spared.order)
 
 
@@ -158,13 +159,18 @@ def choose(question: Question, pool: Pool, conflicts: Sequence[Conflict] = ()) -
     return _behind_successors(question, chosen, pool.members, conflicts)
 
 
-def _spared(question: Question, pool: Sequence[Pooled]) -> Spared:
-    """Return who is taken where near-copies alone step back, and by how much they are alike where the request wants more."""
+def _spared(question: Question, pool: Sequence[Pooled], *, has_trusted: bool) -> Spared:
+    """Return who is taken where near-copies alone step back, and by how much they are alike where the request wants more.
+
+    Sources are trusted by their authority; where there is none to prefer, all are, and where it counts nothing, all are equal.
+    """
     near = _similarities(question, pool)
     by_authority = question.weighs_authority
     standings = [
         Standing(
-            each.ranked.signals[1] if by_authority else 0, not by_authority or each.ranked.signals[1] >= _TRUSTED, not each.is_outdated
+            rank=each.ranked.signals[1] if by_authority else 0,
+            is_trusted=not (by_authority and has_trusted) or each.ranked.signals[1] >= _TRUSTED,
+            is_current=not each.is_outdated,
         )
         for each in pool
     ]

@@ -171,14 +171,18 @@ USUAL: Final = 700_000
 MAX_REPEATS: Final = 1
 """How often a trusted source may say again what an equal one has said."""
 COPY_SHARE: Final = 80
-"""Sources of equal rank copy each other when so many of a hundred words of the shorter text are in the longer one."""
+"""A text copies another when so many of a hundred words of the shorter one are in the longer one."""
 COPY_COSINE: Final = _SCALE * 85 // 100
-"""Texts of equal rank whose vectors are less near are not compared by their words."""
-ECHO_SHARE: Final = 60
-"""Fewer do where one of the sources has less authority: it may have changed numbers and names, and put the question in front."""
-ECHO_COSINE: Final = _SCALE * 30 // 100
-_LENGTHS: Final = 3
-"""A text that is more than so many times as long as another quotes it rather than copies it."""
+"""Texts of trusted sources of equal rank are compared by words only where the vectors are as near as this."""
+ECHO_SHARE: Final = 55
+"""Fewer do where sources are not equal, or not trusted: numbers and names may have been changed, and other text put around them."""
+SHORT_WORDS: Final = 15
+"""Up to so many words share as many by chance (two schemas of tables with 10 words: 55 % in every seventh pair), so 80 % it is; each word
+more makes it one of a hundred less."""
+MAX_LENGTHS: Final = 3
+"""A text with more than so many times the words of another quotes it rather than copies it."""
+MAX_EXCERPT_LENGTHS: Final = 6
+"""A lower source's text may be shorter than this by as much and still be an excerpt."""
 
 
 class Standing(NamedTuple):
@@ -201,24 +205,31 @@ def find_copies(
 ) -> list[tuple[int, int]]:
     """Return the pairs of candidates that say the same in nearly the same words, the first with the smaller index.
 
-    `tokens_of` is asked only for those whose vectors are near, or missing.
+    Where trusted sources are equal, `tokens_of` is asked only for those whose vectors are near, or missing.
     """
     ranks = np.array([each.rank for each in standings])
-    is_equal = ranks[:, np.newaxis] == ranks
+    is_trusted = np.array([each.is_trusted for each in standings], dtype=np.bool_)
+    may_copy = (ranks[:, np.newaxis] != ranks) | ~is_trusted
     if similarities is None:
-        similarities = np.full(is_equal.shape, MISSING, dtype=np.int64)
-    may_copy = (similarities < 0) | (similarities >= np.where(is_equal, COPY_COSINE, ECHO_COSINE))
-    pairs = [(left, right) for left, right in zip(*(found.tolist() for found in np.nonzero(may_copy)), strict=True) if left < right]
+        may_copy[:] = True
+    else:
+        may_copy |= (similarities < 0) | (similarities >= COPY_COSINE)
+    lefts, rights = np.nonzero(may_copy)
     return [
         (left, right)
-        for left, right in pairs
-        if _is_copy(tokens_of(left), tokens_of(right), percent=COPY_SHARE if standings[left].rank == standings[right].rank else ECHO_SHARE)
+        for left, right in zip(lefts.tolist(), rights.tolist(), strict=True)
+        if left < right and _is_copy(standings[left], standings[right], tokens_of(left), tokens_of(right))
     ]
 
 
-def _is_copy(left: frozenset[str], right: frozenset[str], *, percent: int) -> bool:
-    shorter, longer = sorted((len(left), len(right)))
-    return longer <= _LENGTHS * shorter and bool(shorter) and 100 * len(left & right) >= percent * shorter
+def _is_copy(left: Standing, right: Standing, words: frozenset[str], others: frozenset[str]) -> bool:
+    shorter, longer = (len(words), len(others)) if len(words) <= len(others) else (len(others), len(words))
+    is_excerpt = left.rank != right.rank and (left.rank < right.rank) == (len(words) < len(others))
+    if not shorter or longer > shorter * (MAX_EXCERPT_LENGTHS if is_excerpt else MAX_LENGTHS):
+        return False
+    is_equal = left.rank == right.rank and left.is_trusted
+    percent = COPY_SHARE if is_equal else max(ECHO_SHARE, COPY_SHARE - max(0, shorter - SHORT_WORDS))
+    return 100 * len(words & others) >= percent * shorter
 
 
 def spare(
