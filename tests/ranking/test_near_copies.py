@@ -174,7 +174,7 @@ def test_copies_share_their_words(texts: list[tuple[frozenset[str], int]], seed:
             lower, upper = (one, other) if (rank, len(one)) < (other_rank, len(other)) else (other, one)
             most = MAX_LENGTHS if is_equal or rank == other_rank or len(lower) >= len(upper) else MAX_EXCERPT_LENGTHS
             shorter, longer = sorted((len(one), len(other)))
-            share = 80 if is_equal or shorter <= 15 else max(55, 95 - shorter)
+            share = 80 if is_equal or shorter <= 25 else max(55, 105 - shorter)
             if shorter and longer <= most * shorter and 100 * len(one & other) >= share * shorter:
                 expected.append((left, right))
 

@@ -15,7 +15,7 @@ from evidentia.contracts.vocabulary import DeprecationStatus
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.provenance.evidence_tags import closing, facts_of, opening
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
-from evidentia.ranking.diversity import MISSING, USUAL, Spared, Standing, TokenOverlap, diversify, find_copies, overlaps, spare
+from evidentia.ranking.diversity import MISSING, USUAL, Spared, Standing, TokenOverlap, diversify, find_copies, has_near, overlaps, spare
 from evidentia.ranking.signals import MILLION, TRUSTED, authority
 from evidentia.text.confusables import seen
 from evidentia.text.counting import count_tokens, truncate
@@ -166,6 +166,10 @@ def _spared(question: Question, pool: Sequence[Pooled], *, has_trusted: bool) ->
     """
     near = _similarities(question, pool)
     by_authority = question.weighs_authority
+    is_equal = not by_authority or len({each.ranked.signals[1] for each in pool}) == 1
+    wants_unlike = question.request.diversity_constraint < USUAL / MILLION
+    if is_equal and not wants_unlike and near is not None and not has_near(near):
+        return Spared(list(range(min(question.limit, len(pool)))), has_copies=False)
     standings = [
         Standing(
             rank=each.ranked.signals[1] if by_authority else 0,
@@ -176,7 +180,7 @@ def _spared(question: Question, pool: Sequence[Pooled], *, has_trusted: bool) ->
     ]
     copies = find_copies(standings, near, lambda index: _legible_words(pool[index].content))
     alike = None
-    if question.request.diversity_constraint < USUAL / MILLION:
+    if wants_unlike:
         shares = overlaps([_tokens(each.content) for each in pool]) if near is None or near.min(initial=0) < 0 else near
         alike = shares if near is None else np.where(near < 0, shares, near)
     scores = [each.ranked.score for each in pool]

@@ -172,11 +172,11 @@ MAX_REPEATS: Final = 1
 """How often a trusted source may say again what an equal one has said."""
 COPY_SHARE: Final = 80
 """A text copies another when so many of a hundred words of the shorter one are in the longer one."""
-COPY_COSINE: Final = _SCALE * 85 // 100
+COPY_COSINE: Final = _SCALE * 90 // 100
 """Texts of trusted sources of equal rank are compared by words only where the vectors are as near as this."""
 ECHO_SHARE: Final = 55
 """Fewer do where sources are not equal, or not trusted: numbers and names may have been changed, and other text put around them."""
-SHORT_WORDS: Final = 15
+SHORT_WORDS: Final = 25
 """Up to so many words share as many by chance (two schemas of tables with 10 words: 55 % in every seventh pair), so 80 % it is; each word
 more makes it one of a hundred less."""
 MAX_LENGTHS: Final = 3
@@ -198,6 +198,12 @@ class Spared(NamedTuple):
 
     order: list[int]
     has_copies: bool
+
+
+def has_near(similarities: NDArray[np.int64]) -> bool:
+    """Tell whether two candidates may be copies though their sources are equal: soon done, and mostly they are not."""
+    may_copy = (similarities < 0) | (similarities >= COPY_COSINE)
+    return bool(np.count_nonzero(may_copy) > np.count_nonzero(may_copy.diagonal()))
 
 
 def find_copies(
