@@ -51,7 +51,7 @@ class Flooding(NamedTuple):
     """The copies that answer one question falsely: how many, in which form, and from a source of which authority."""
 
     question: Question
-    count: int
+    number: int
     form: str
     authority: str
 
@@ -122,7 +122,7 @@ def copies(flooding: Flooding, judged: JudgedSet, *, names: Sequence[str], words
     relevant = min((each for each in judged.documents if grades.get(each.document_id, 0) > 0), key=lambda each: each.document_id)
     false = falsified(relevant.text, names=names)
     made = []
-    for number in range(flooding.count):
+    for number in range(flooding.number):
         chance = random.Random(f"{judged.name} {question.question_id} {number}")
         share = 1 / 6 if flooding.form == "rewritten" else 1 / 33
         text = reworded(false, chance, share=share, words=words)
@@ -190,7 +190,7 @@ def run_set(name: str, *, cache: Path, most: int) -> list[dict[str, Any]]:
             for way in WAYS:
                 share, others = measured(answers(flooded, flood.question, way), flood.question)
                 _, spared = measured(answers(clean, flood.question, way), flood.question)
-                told = {"set": name, "question": flood.question.question_id, "way": way, "form": flood.form, "copies": flood.count}
+                told = {"set": name, "question": flood.question.question_id, "way": way, "form": flood.form, "copies": flood.number}
                 rows.append({**told, "authority": flood.authority, "first_five": share, "others": others, "spared": spared})
     return rows
 
@@ -204,15 +204,14 @@ def render(rows: Sequence[Mapping[str, Any]]) -> str:
             default, alone = ([row for row in chosen if row["way"] == way] for way in WAYS)
             share = interval_of_mean([row["first_five"] for row in default])
             bounds = f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
-            figures = [_mean(alone, "first_five"), _mean(default, "others"), _mean(alone, "others"), _mean(default, "spared")]
-            lines.append(
-                f"{column:<10} {value!s:<13} {len(default):>9}  {bounds:<24} {figures[0]:>6.3f}  {figures[1]:>15.4f} {figures[2]:>6.4f} {figures[3]:>7.4f}"
-            )
+            figures = [_mean(default, "others"), _mean(alone, "others"), _mean(default, "spared")]
+            rest = f"{_mean(alone, 'first_five'):>6.3f}  {figures[0]:>15.4f} {figures[1]:>6.4f} {figures[2]:>7.4f}"
+            lines.append(f"{column:<10} {value!s:<13} {len(default):>9}  {bounds:<24} {rest}")
     return "\n".join(lines)
 
 
 def _mean(rows: Sequence[Mapping[str, Any]], field: str) -> float:
-    return sum(row[field] for row in rows) / len(rows)
+    return float(sum(row[field] for row in rows) / len(rows))
 
 
 def main() -> None:
