@@ -110,6 +110,11 @@ def _build(judged: JudgedSet, folder: Path, *, cache_folder: Path) -> None:
     refused = [entry.message for entry in report.skipped if entry.reason != "empty"]
     if refused:
         raise ValueError(f"set '{judged.name}': {refused[0]}")
+    embed(folder, cache_folder=cache_folder)
+
+
+def embed(folder: Path, *, cache_folder: Path = CACHE) -> None:
+    """Give every chunk of a base its vector, from the cache where the text was encoded before."""
     encoder = RememberedEncoder(cache_folder)
     parts = open_parts(folder, attached=AttachedModels(encoder=encoder)).components()
     try:

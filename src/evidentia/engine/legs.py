@@ -1,15 +1,20 @@
 """Step 6: both legs propose, and both score whatever either of them proposed.
 
 Candidates are the union of the best by words and the nearest by vectors, over every part of the question. Each is scored
-exactly by both legs, so that fusing them compares like with like.
+exactly by both legs, so that fusing them compares like with like. Where sources that are not trusted crowd the others out, the best of
+these are added.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
+from evidentia.contracts.predicates import And, Compare
 from evidentia.contracts.search import DenseHits, LegScores, LexicalHits, LexicalQuery, SearchHit
 from evidentia.query.understanding import WHOLE_WEIGHT
+from evidentia.ranking.signals import TRUSTED, authority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,6 +68,7 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
     counts = snapshot.search(whole, scope=scope, narrowing=narrowing, facets=question.request.facets, limit=depth)
     nearest = near()
     others = [hit for leg in (*nearest, *by_words) if leg is not None for hit in leg.hits]
+    others += _crowded_out(question, (*others, *counts.hits), depth=depth)
     if others:
         counts = snapshot.count_union(counts, others, query=whole, scope=scope, narrowing=narrowing)
     found = {hit.chunk_id: hit for hit in (*others, *counts.hits)}
@@ -74,6 +80,29 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
         for part, legs, ranking in zip(question.parts, scored, rankings, strict=True)
     )
     return CandidateSet(hits=hits, parts=parts, counts=counts, dense=nearest[0])
+
+
+def _crowded_out(question: Question, hits: Sequence[SearchHit], *, depth: int) -> list[SearchHit]:
+    """Return what is found among trusted sources alone, where others leave them fewer places than there are fragments to return.
+
+    However many documents somebody puts in, the answer is chosen from the best of both. What is added has no rank in a leg.
+    """
+    wants_authority = question.rules.spares_relevance and question.weighs_authority and question.request.diversity_constraint < 1
+    if not wants_authority or len(hits) < depth:
+        return []
+    worth = [authority(tier, is_annotated=False) for tier in question.snapshot.sources(question.scope).values()]
+    least = authority(TRUSTED, is_annotated=False)
+    if min(worth) >= least or max(worth) < least:
+        return []
+    unique = list({hit.chunk_id: hit for hit in hits}.values())
+    trusted = sum(authority(each.authority_tier, is_annotated=False) >= least for each in question.snapshot.signals(unique))
+    if trusted >= question.limit:
+        return []
+    only = Compare("authority_tier", ">=", TRUSTED.value)
+    narrowing = only if question.narrowing is None else And((question.narrowing, only))
+    narrowed = question._replace(plan=msgspec.structs.replace(question.plan, narrowing=narrowing))
+    legs = [leg for part in question.parts for leg in (_words(narrowed, part, depth=depth), _nearest(narrowed, part, depth=depth))]
+    return [hit for leg in legs if leg is not None for hit in leg.hits]
 
 
 def _nearest(question: Question, part: Part, *, depth: int) -> DenseHits | None:

@@ -49,7 +49,18 @@ from evidentia.engine.ordering import RankedCandidate, fuse, rerank, weigh
 from evidentia.engine.question import Part, Question
 from evidentia.engine.request_checks import check_request
 from evidentia.engine.result_hashes import config_hash, request_hash, result_hash, sealed
-from evidentia.engine.selection import POOL_BEYOND_LIMIT, ClaimReader, ContextCost, Fitted, Pooled, choose, fit_budget, read_pool, resolve
+from evidentia.engine.selection import (
+    POOL_BEYOND_LIMIT,
+    ClaimReader,
+    ContextCost,
+    Fitted,
+    Pool,
+    Pooled,
+    choose,
+    fit_budget,
+    read_pool,
+    resolve,
+)
 from evidentia.engine.stage_log import StageLog
 from evidentia.engine.understanding import NO_VECTORS, Understander
 from evidentia.federation.deadline import Stages
@@ -536,14 +547,14 @@ class Engine:
         log.mark("rerank", note, remaining=len(ranked))
         return Ranked(question, ranked)
 
-    def _resolve_conflicts(self, ranked: Ranked, log: StageLog) -> tuple[list[Pooled], tuple[Conflict, ...]]:
+    def _resolve_conflicts(self, ranked: Ranked, log: StageLog) -> tuple[Pool, tuple[Conflict, ...]]:
         pool, conflicts = resolve(read_pool(ranked.question, ranked.candidates), reader=self._claims)
-        log.mark("conflicts", f"{len(conflicts)} found among {len(pool)}", remaining=len(pool))
+        log.mark("conflicts", f"{len(conflicts)} found among {len(pool.members)}", remaining=len(pool.members))
         return pool, conflicts
 
-    def _diversify(self, question: Question, pool: Sequence[Pooled], conflicts: Sequence[Conflict], log: StageLog) -> list[Pooled]:
+    def _diversify(self, question: Question, pool: Pool, conflicts: Sequence[Conflict], log: StageLog) -> list[Pooled]:
         chosen = choose(question, pool, conflicts)
-        log.mark("diversify", f"{len(chosen)} of {len(pool)} read", remaining=len(chosen))
+        log.mark("diversify", f"{len(chosen)} of {len(pool.members)} read", remaining=len(chosen))
         return chosen
 
     def _fit_token_budget(self, question: Question, found: CandidateSet, chosen: Sequence[Pooled], log: StageLog) -> Fitted:

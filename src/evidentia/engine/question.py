@@ -80,6 +80,12 @@ class Question(NamedTuple):
         """Tell whether vectors take part."""
         return self.parts[0].vector is not None
 
+    @property
+    def weighs_authority(self) -> bool:
+        """Tell whether authority counts; whoever gives it no weight wants the order of the match itself."""
+        weights = self.request.ranking_weights
+        return weights is None or bool(weights.authority)
+
     def without_vectors(self) -> Question:
         """Return the question as it is where there are no vectors."""
         return self._replace(parts=tuple(part._replace(vector=None) for part in self.parts), uses_words=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -14,7 +16,9 @@ from evidentia.contracts.vocabulary import DeprecationStatus
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.provenance.evidence_tags import DOUBT, closing, facts_of, opening
 from evidentia.ranking.conflicts import ClaimedFragment, find_conflicts, read_claims
-from evidentia.ranking.diversity import MISSING, TokenOverlap, diversify, overlaps
+from evidentia.ranking.diversity import MISSING, USUAL, Spared, Standing, TokenOverlap, diversify, find_copies, has_near, overlaps, spare
+from evidentia.ranking.signals import MILLION, TRUSTED, authority
+from evidentia.text.confusables import seen
 from evidentia.text.counting import count_tokens, truncate
 from evidentia.text.sentences import split_sentences
 
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 
 POOL_BEYOND_LIMIT = 10
 """So many candidates more than the limit are read: they may disagree with those above, or bring something new."""
+MAX_COPIES_READ = 200
+"""So many candidates more are read at most where copies fill the pool."""
 KEPT_CLAIMS = 16_384
 _REMEMBERED_TEXTS = 2_048
 _COUNTED_TEXTS = 4_096
@@ -42,6 +48,8 @@ _FEW = 20
 """Where more than so many fragments are wanted, nearly all pairs of texts are compared."""
 OUTSIDE_STEPS = 1
 """How far what a source outside says is from its origin: it was cleaned."""
+_TRUSTED = authority(TRUSTED, is_annotated=False)
+_WORD = re.compile(r"\w+")
 CONFLICT_LOST = "conflict_lost"
 CONFLICT_WON = "conflict_won"
 
@@ -65,9 +73,40 @@ class Pooled(NamedTuple):
         return self.stored is not None and self.stored.metadata.deprecation_status is not DeprecationStatus.ACTIVE
 
 
-def read_pool(question: Question, ranked: Sequence[RankedCandidate]) -> list[Pooled]:
-    """Read the best candidates; those of a document that no longer holds say so."""
-    best = ranked[: question.limit + POOL_BEYOND_LIMIT]
+class Pool(NamedTuple):
+    """The candidates that were read, best first, and the numbers of those that are taken, in the order in which they stand."""
+
+    members: list[Pooled]
+    order: list[int]
+
+
+def read_pool(question: Question, ranked: Sequence[RankedCandidate]) -> Pool:
+    """Read the best candidates, of which those of a document that no longer holds say so, and order those that are taken.
+
+    Where sources that are not trusted fill the places, as many of the others are read beside them; where copies do, more are read.
+    """
+    size = question.limit + POOL_BEYOND_LIMIT
+    if not question.rules.spares_relevance or question.request.diversity_constraint == 1:
+        members = _read(question, ranked[:size])
+        return Pool(members, _diversified(question, members))
+    best = [*ranked[:size], *_trusted_behind(ranked, size=size)]
+    has_trusted = any(each.signals[1] >= _TRUSTED for each in ranked)
+    members = _read(question, best)
+    spared = _spared(question, members, has_trusted=has_trusted)
+    while spared.has_copies and len(best) < len(ranked) and len(best) < size + MAX_COPIES_READ:
+        best = list(ranked[: min(2 * len(best), size + MAX_COPIES_READ)])
+        members = _read(question, best)
+        spared = _spared(question, members, has_trusted=has_trusted)
+    return Pool(members, spared.order)
+
+
+def _trusted_behind(ranked: Sequence[RankedCandidate], *, size: int) -> list[RankedCandidate]:
+    """Return the next candidates of trusted sources, as many as others have taken places among the first."""
+    missing = sum(each.signals[1] < _TRUSTED for each in ranked[:size])
+    return list(islice((each for each in ranked[size:] if each.signals[1] >= _TRUSTED), missing)) if missing else []
+
+
+def _read(question: Question, best: Sequence[RankedCandidate]) -> list[Pooled]:
     stored = iter(question.snapshot.chunks([each.hit for each in best if each.external is None]))
     return [_with_status(Pooled(each, next(stored) if each.external is None else None)) for each in best]
 
@@ -102,36 +141,64 @@ class ClaimReader:
         return claims
 
 
-def resolve(pool: Sequence[Pooled], *, reader: ClaimReader) -> tuple[list[Pooled], tuple[Conflict, ...]]:
+def resolve(pool: Pool, *, reader: ClaimReader) -> tuple[Pool, tuple[Conflict, ...]]:
     """Find what disagrees; the losers keep their place and are flagged."""
-    conflicts = find_conflicts([_claimed(each) for each in pool], read=reader.read)
+    conflicts = find_conflicts([_claimed(each) for each in pool.members], read=reader.read)
     lost = {chunk_id for conflict in conflicts for chunk_id in conflict.losers}
     won = {conflict.winner for conflict in conflicts} - lost
-    return [_flagged(each, lost=lost, won=won) for each in pool], conflicts
+    return pool._replace(members=[_flagged(each, lost=lost, won=won) for each in pool.members]), conflicts
 
 
-def choose(question: Question, pool: Sequence[Pooled], conflicts: Sequence[Conflict] = ()) -> list[Pooled]:
+def choose(question: Question, pool: Pool, conflicts: Sequence[Conflict] = ()) -> list[Pooled]:
     """Take as many as the request wants, each for its score and for what it adds to those before it, and none before its successors.
 
     Whoever gives authority no weight wants the order of the match itself, and gets it.
     """
-    chosen = _diversified(question, pool)
-    weights = question.request.ranking_weights
-    if (weights is not None and not weights.authority) or not any(each.is_outdated for each in chosen):
+    chosen = [pool.members[index] for index in pool.order]
+    if not question.weighs_authority or not any(each.is_outdated for each in chosen):
         return chosen
-    return _behind_successors(question, chosen, pool, conflicts)
+    return _behind_successors(question, chosen, pool.members, conflicts)
 
 
-def _diversified(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
+def _spared(question: Question, pool: Sequence[Pooled], *, has_trusted: bool) -> Spared:
+    """Return who is taken where near-copies alone step back, and by how much they are alike where the request wants more.
+
+    Sources are trusted by their authority; where there is none to prefer, all are, and where it counts nothing, all are equal.
+    """
+    near = _similarities(question, pool)
+    by_authority = question.weighs_authority
+    is_equal = not by_authority or len({each.ranked.signals[1] for each in pool}) == 1
+    wants_unlike = question.request.diversity_constraint < USUAL / MILLION
+    if is_equal and not wants_unlike and near is not None and not has_near(near):
+        return Spared(list(range(min(question.limit, len(pool)))), has_copies=False)
+    standings = [
+        Standing(
+            rank=each.ranked.signals[1] if by_authority else 0,
+            is_trusted=not (by_authority and has_trusted) or each.ranked.signals[1] >= _TRUSTED,
+            is_current=not each.is_outdated,
+        )
+        for each in pool
+    ]
+    copies = find_copies(standings, near, lambda index: _legible_words(pool[index].content))
+    alike = None
+    if wants_unlike:
+        shares = overlaps([_tokens(each.content) for each in pool]) if near is None or near.min(initial=0) < 0 else near
+        alike = shares if near is None else np.where(near < 0, shares, near)
+    scores = [each.ranked.score for each in pool]
+    return spare(scores, standings, copies, alike, diversity=question.request.diversity_constraint, limit=question.limit)
+
+
+def _diversified(question: Question, pool: Sequence[Pooled]) -> list[int]:
+    """Return who was taken before near-copies were told from what is merely alike; receipts of older engines are replayed by it."""
     request = question.request
     if request.diversity_constraint == 1 or len(pool) <= 1:
-        return list(pool[: question.limit])
+        return list(range(min(question.limit, len(pool))))
     texts = [each.content for each in pool]
     near = _similarities(question, pool)
     if question.limit > _FEW and (near is None or near.min() < 0):
         alike = overlaps([_tokens(text) for text in texts])
         near = alike if near is None else np.where(near < 0, alike, near)
-    order = diversify(
+    return diversify(
         [each.ranked.score for each in pool],
         [each.ranked.hit.chunk_id for each in pool],
         near,
@@ -139,7 +206,6 @@ def _diversified(question: Question, pool: Sequence[Pooled]) -> list[Pooled]:
         limit=question.limit,
         overlap=TokenOverlap(lambda index: _tokens(texts[index])),
     )
-    return [pool[index] for index in order]
 
 
 # --- successors ---
@@ -214,6 +280,14 @@ def _is_alike(first: int, second: int, *, pool: Sequence[Pooled], near: NDArray[
 def _tokens(text: str) -> frozenset[str]:
     """Return the different words of a text; texts that come back again and again are read once."""
     return frozenset(text.casefold().split())
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _legible_words(text: str) -> frozenset[str]:
+    """Return the different words of a text as people read them, without the disguise of other letters that look the same."""
+    if text.isascii():
+        return frozenset(_WORD.findall(text.lower()))
+    return frozenset(_WORD.findall(" ".join(word if word.isascii() else seen(word) for word in text.split()).casefold()))
 
 
 def _similarities(question: Question, pool: Sequence[Pooled]) -> NDArray[np.int64] | None:

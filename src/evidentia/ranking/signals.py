@@ -35,6 +35,8 @@ _TENTHS: Final = {
     AuthorityTier.USER: 4,
     AuthorityTier.EPHEMERAL: 3,
 }
+TRUSTED: Final = AuthorityTier.DERIVED
+"""From this tier on a source may repeat what others say, and is not crowded out by those below."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 _MICROSECONDS: Final = 1_000_000
