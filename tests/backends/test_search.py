@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
@@ -102,7 +103,18 @@ class Reference:
         )
 
     def _score(self, number: int, query: LexicalQuery) -> int:
-        return sum(times * self._impact(number, term) for term, times in query.terms.items() if term in self._terms[number])
+        held = set(self._terms[number])
+        weighed = (
+            times * ((self._impact(number, term) * query.weights.get(term, 256)) >> 8)
+            for term, times in query.terms.items()
+            if term in held
+        )
+        return sum(weighed) + sum(self._bonus(number, phrase) for phrase in query.preferred)
+
+    def _bonus(self, number: int, phrase: Sequence[str]) -> int:
+        """Return what a phrase that is preferred adds where it stands: what its terms are worth, once more."""
+        is_held = _has_phrase(self._chunks[number].text, phrase)
+        return max(0, sum(self._impact(number, term) for term in set(phrase))) if is_held else 0
 
     def _impact(self, number: int, term: str) -> int:
         frequency = self._terms[number].count(term)
@@ -242,7 +254,7 @@ def _document(own_id: str, chance: random.Random) -> PreparedDocument:
 def _query(chance: random.Random) -> LexicalQuery:
     text = " ".join(chance.choices([*WORDS, "nowhere"], k=chance.randint(1, 6)))
     if chance.random() < 0.3:
-        text += f' "{" ".join(chance.choices(WORDS, k=2))}"'
+        text += f' {chance.choice(["", "", "+"])}"{" ".join(chance.choices(WORDS, k=2))}"'
     return lexical_query(text, TOKENISER)
 
 
@@ -367,7 +379,7 @@ def test_very_many_query_terms_do_not_overflow(world: World, search: SearchSetti
         ('"rotate keys" "keys rotate"', []),
     ],
 )
-def test_a_phrase_stands_together_and_in_order(world: World, text: str, found: list[str]) -> None:
+def test_a_required_phrase_stands_together_and_in_order(world: World, text: str, found: list[str]) -> None:
     texts = {
         "a": "rotate keys now",
         "b": "keys rotate",
@@ -377,14 +389,14 @@ def test_a_phrase_stands_together_and_in_order(world: World, text: str, found: l
         "f": "IL-6 rises",
     }
     world.commit([make_document(own_id, content) for own_id, content in texts.items()])
-    hits = world.check(lexical_query(text, TOKENISER), scope=OWNER, narrowing=None, search=SearchSettings(), limit=10)
+    hits = world.check(lexical_query(_required(text), TOKENISER), scope=OWNER, narrowing=None, search=SearchSettings(), limit=10)
 
     assert sorted(f"test:{own_id}" for own_id in found) == sorted(hit.document_id for hit in hits.hits)
 
 
 def test_a_phrase_does_not_reach_from_one_chunk_into_the_next(world: World) -> None:
     world.commit([make_document("two", "rotate\nkeys", spans=[(0, 6), (7, 11)]), make_document("one", "rotate\nkeys")])
-    hits = world.check(lexical_query('"rotate keys"', TOKENISER), scope=OWNER, narrowing=None, search=SearchSettings(), limit=10)
+    hits = world.check(lexical_query('+"rotate keys"', TOKENISER), scope=OWNER, narrowing=None, search=SearchSettings(), limit=10)
 
     assert ["test:one"] == [hit.document_id for hit in hits.hits]
 
@@ -394,7 +406,69 @@ def test_a_word_longer_than_a_term_makes_no_phrase_of_what_is_not_there(world: W
     long_word = "a" * 70
     world.commit([make_document("long", f"{long_word}-1 foo"), make_document("other", "bar")])
     for text in (f'foo "{long_word} qqq"', f'foo "{long_word}-1 qqq"', f'foo "{long_word} bar"', f'"{long_word}-1 foo"'):
+        for asked in (text, _required(text)):
+            world.check(lexical_query(asked, TOKENISER), scope=OWNER, narrowing=None, search=SearchSettings(), limit=10)
+
+
+def _required(text: str) -> str:
+    return re.sub(r'"[^"]+"', lambda quoted: f"+{quoted[0]}", text)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("search", SETTINGS)
+def test_quotation_marks_never_take_a_match_away(tmp_path: Path, seed: int, search: SearchSettings) -> None:
+    """Any stretch of a question may be quoted, by any marks: what matches stays, nothing that holds the stretch scores less."""
+    chance = random.Random(seed)
+    world = World(tmp_path / "base")
+    try:
+        world.commit([_document(str(number), chance) for number in range(20)])
+        snapshot = world.parts.index.at(search=search)
+        for scope in (OWNER, READER):
+            words = chance.choices(WORDS, k=chance.randint(2, 6))
+            start = chance.randrange(len(words) - 1)
+            stretch = words[start : start + chance.randint(2, 4)]
+            marks = chance.choice(['""', "``", "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"])
+            quoted = " ".join([*words[:start], f"{marks[0]}{' '.join(stretch)}{marks[1]}", *words[start + len(stretch) :]])
+            plain, preferring = (
+                snapshot.search(lexical_query(text, TOKENISER), scope=scope, narrowing=None, facets=(), limit=1_000)
+                for text in (" ".join(words), quoted)
+            )
+            before, after = ({hit.chunk_id: hit.score for hit in found.hits} for found in (plain, preferring))
+
+            assert before.keys() == after.keys()
+            assert plain.matching == preferring.matching
+            assert all(score <= after[chunk_id] for chunk_id, score in before.items())
+            assert [after[hit.chunk_id] for hit in preferring.hits] == [
+                legs.lexical for legs in snapshot.scores(preferring.hits, query=lexical_query(quoted, TOKENISER), dense=None, scope=scope)
+            ]
+            assert all(score <= preferring.attainable for score in after.values())
+    finally:
+        world.parts.close()
+
+
+def test_what_holds_a_quotation_is_raised_above_what_has_its_words_apart(world: World) -> None:
+    world.commit([make_document("apart", "keys keys rotate rotate zebra"), make_document("together", "zebra x x x rotate keys")])
+    plain, quoted = (
         world.check(lexical_query(text, TOKENISER), scope=OWNER, narrowing=None, search=SearchSettings(), limit=10)
+        for text in ("rotate keys", '"rotate keys"')
+    )
+
+    assert ["test:apart", "test:together"] == [plain.hits[0].document_id, quoted.hits[0].document_id]
+    assert 2 == plain.matching == quoted.matching
+
+
+def test_a_hidden_document_has_no_part_in_a_phrase(world: World) -> None:
+    """The same question, asked by a reader with and without a hidden document that holds the phrase."""
+    shown = [make_document("a", "rotate keys"), make_document("b", "keys rotate x")]
+    query = lexical_query('"rotate keys"', TOKENISER)
+    world.commit(shown)
+    before = world.check(query, scope=READER, narrowing=None, search=SearchSettings(), limit=10)
+    hidden = AccessRule(classification=Classification.RESTRICTED)
+    world.commit([make_document("hidden", "rotate keys rotate keys", access=hidden)])
+    after = world.check(query, scope=READER, narrowing=None, search=SearchSettings(), limit=10)
+
+    assert [(hit.chunk_id, hit.score) for hit in before.hits] == [(hit.chunk_id, hit.score) for hit in after.hits]
+    assert (before.matching, before.attainable) == (after.matching, after.attainable)
 
 
 # --- filters ---

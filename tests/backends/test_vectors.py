@@ -253,6 +253,33 @@ def test_narrowing_and_phrases_cut_what_is_found(base: Base) -> None:
     assert ((), 42) == (nowhere.hits, nowhere.embedded)
 
 
+def test_what_holds_a_preferred_phrase_is_found_besides_the_nearest(base: Base) -> None:
+    holding = [make_document(f"h{number}", f"red apple pie {number}", source="kitchen") for number in range(6)]
+    secret = make_document("s", "red apple pie", access=SECRET)
+    made = [*documents(40), *holding]
+    base.put(*made, secret)
+    base.embed()
+    base.put(make_document("late", "red apple pie without a vector"))
+    snapshot = base.snapshot()
+
+    def near(limit: int, narrowing: str | None = None, required: Sequence[Sequence[str]] = ()) -> list[tuple[str, int]]:
+        kept = parse(narrowing) if narrowing else None
+        preferred = [["red", "appl"], ["nowher", "red"]]
+        return pairs(snapshot.nearest(question("q"), scope=READER, narrowing=kept, phrases=required, preferred=preferred, limit=limit))
+
+    nearest, held = expected(texts_of(made), "q", limit=4), expected(texts_of(holding), "q", limit=10)
+    others = [each for each in held if each not in nearest][:4]
+    assert sorted([*nearest, *others], key=lambda each: (-each[1], each[0])) == near(4)
+    assert expected(texts_of(documents(40)), "q", limit=4) == near(4, 'source_id = "test"')
+    assert expected(texts_of(holding[:1]), "q") == near(4, required=[["pie", "0"]])
+
+
+def test_a_preferred_phrase_in_a_base_without_vectors_finds_nothing(base: Base) -> None:
+    base.put(*documents(3))
+
+    assert () == base.snapshot().nearest(question("x"), scope=OWNER, narrowing=None, phrases=(), preferred=[["text", "of"]], limit=3).hits
+
+
 def test_both_legs_score_any_chunk(base: Base) -> None:
     made = documents(12)
     base.put(*made)

@@ -89,9 +89,16 @@ class Leaky:
         return self._inner.descriptors()
 
     def nearest(
-        self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int
+        self,
+        query: DenseQuery,
+        *,
+        scope: AccessScope,
+        narrowing: Predicate | None,
+        phrases: Sequence[Sequence[str]],
+        preferred: Sequence[Sequence[str]] = (),
+        limit: int,
     ) -> DenseHits:
-        return self._inner.nearest(query, scope=scope, narrowing=narrowing, phrases=phrases, limit=limit)
+        return self._inner.nearest(query, scope=scope, narrowing=narrowing, phrases=phrases, preferred=preferred, limit=limit)
 
     def similarities(self, hits: Sequence[SearchHit]) -> NDArray[np.int64]:
         return self._inner.similarities(hits)
@@ -202,18 +209,32 @@ class HiddenNearest(Leaky):
     """Shows a passage that the caller may not see because its vector is the nearest of all."""
 
     def nearest(
-        self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int
+        self,
+        query: DenseQuery,
+        *,
+        scope: AccessScope,
+        narrowing: Predicate | None,
+        phrases: Sequence[Sequence[str]],
+        preferred: Sequence[Sequence[str]] = (),
+        limit: int,
     ) -> DenseHits:
-        return super().nearest(query, scope=owner_of(scope), narrowing=narrowing, phrases=phrases, limit=limit)
+        return super().nearest(query, scope=owner_of(scope), narrowing=narrowing, phrases=phrases, preferred=preferred, limit=limit)
 
 
 class CrowdedOut(Leaky):
     """Takes the nearest of all and then drops what is hidden, so that hidden vectors take up places."""
 
     def nearest(
-        self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int
+        self,
+        query: DenseQuery,
+        *,
+        scope: AccessScope,
+        narrowing: Predicate | None,
+        phrases: Sequence[Sequence[str]],
+        preferred: Sequence[Sequence[str]] = (),
+        limit: int,
     ) -> DenseHits:
-        found = super().nearest(query, scope=scope, narrowing=narrowing, phrases=phrases, limit=limit)
+        found = super().nearest(query, scope=scope, narrowing=narrowing, phrases=phrases, preferred=preferred, limit=limit)
         best = {hit.chunk_id for hit in self.nearest_of_all(query, scope=scope).hits[:limit]}
         return msgspec.structs.replace(found, hits=tuple(hit for hit in found.hits if hit.chunk_id in best))
 
@@ -235,9 +256,16 @@ class GlobalShare(Leaky):
     """Counts the vectors of everybody."""
 
     def nearest(
-        self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int
+        self,
+        query: DenseQuery,
+        *,
+        scope: AccessScope,
+        narrowing: Predicate | None,
+        phrases: Sequence[Sequence[str]],
+        preferred: Sequence[Sequence[str]] = (),
+        limit: int,
     ) -> DenseHits:
-        found = super().nearest(query, scope=scope, narrowing=narrowing, phrases=phrases, limit=limit)
+        found = super().nearest(query, scope=scope, narrowing=narrowing, phrases=phrases, preferred=preferred, limit=limit)
         return msgspec.structs.replace(found, embedded_by_source=self.nearest_of_all(query, scope=scope).embedded_by_source)
 
 

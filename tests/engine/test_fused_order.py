@@ -84,9 +84,16 @@ class Shuffled(Leaky):
         return msgspec.structs.replace(found, hits=_shuffled(found.hits))
 
     def nearest(
-        self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int
+        self,
+        query: DenseQuery,
+        *,
+        scope: AccessScope,
+        narrowing: Predicate | None,
+        phrases: Sequence[Sequence[str]],
+        preferred: Sequence[Sequence[str]] = (),
+        limit: int,
     ) -> DenseHits:
-        found = super().nearest(query, scope=scope, narrowing=narrowing, phrases=phrases, limit=limit)
+        found = super().nearest(query, scope=scope, narrowing=narrowing, phrases=phrases, preferred=preferred, limit=limit)
         return msgspec.structs.replace(found, hits=_shuffled(found.hits))
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 QUESTION = "How do I rotate the signing keys?"
 OTHER = "Which carrier takes the heaviest parcel?"
-QUOTING = 'rotate the "signing key" of a parcel api client, on call'
+PLUS = "without the plus sign"
+QUOTING = 'rotate the +"signing key" of a parcel api client, on call'
 SMALLEST = re.compile(r"(limit|token_budget)=(\d+)")
 OTHER_WORDS = ("a query with one of its words", "a query that ranks it among the first 10000")
 ASKED_ABOUT = 7
@@ -62,11 +63,11 @@ def test_the_smallest_change_lets_the_chunk_in(demo: DemoBase, text: str, fields
     assert checked >= 4
 
 
-def test_the_question_without_its_quotation_marks_lets_the_chunk_in(demo: DemoBase) -> None:
+def test_the_question_without_its_plus_sign_lets_the_chunk_in(demo: DemoBase) -> None:
     with connect(demo.path) as base:
         answer = base.retrieve(QUOTING, as_of=AS_OF, limit=3)
         reports = [base.why(answer.receipt_id or "", chunk_id) for chunk_id in demo.chunks]
-        quoted = [report for report in reports if "without the quotation marks" in report.smallest_change]
+        quoted = [report for report in reports if PLUS in report.smallest_change]
         changes = [report for report in quoted if not _asks_for_other_words(report)]
 
         assert len(changes) > 5
@@ -112,7 +113,7 @@ def _changed(fields: Mapping[str, object], report: WhyReport, *, less: str = "")
 
 
 def _shown_with(base: Base, text: str, fields: Mapping[str, object], report: WhyReport, *, less: str = "") -> list[str]:
-    asked = text.replace('"', "") if "without the quotation marks" in report.smallest_change else text
+    asked = text.replace('+"', '"') if PLUS in report.smallest_change else text
     answer = base.retrieve(asked, as_of=AS_OF, receipt=False, **_changed(fields, report, less=less))
     return [fragment.chunk_id for fragment in answer.fragments]
 

@@ -60,7 +60,7 @@ def _queries() -> tuple[tuple[str, ...], ...]:
     plain = [" ".join(rng.choices(WORDS, k=rng.randint(1, 4))) for _ in range(40)]
     absent = [" ".join(rng.choices((*WORDS, *ABSENT), k=rng.randint(1, 4))) for _ in range(12)]
     misspelt = [" ".join((rng.choice(MISSPELT), *rng.choices(WORDS, k=rng.randint(0, 2)))) for _ in range(20)]
-    quoted = [f'{rng.choice(WORDS)} "{" ".join(rng.choices(WORDS, k=2))}"' for _ in range(12)]
+    quoted = [f'{rng.choice(WORDS)} {"+" * (number % 2)}"{" ".join(rng.choices(WORDS, k=2))}"' for number in range(12)]
     return (tuple(plain), tuple(plain), tuple(absent), tuple(misspelt), tuple(quoted), ASKING, ABBREVIATED, ABBREVIATED, COMPOUND)
 
 

@@ -12,7 +12,7 @@ from evidentia.contracts.answer_rules import TODAY, AnswerRules, rules_of
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest, SubQuery, Turn
 from evidentia.contracts.settings import QuerySettings
 from evidentia.contracts.vocabulary import QueryStepName
-from evidentia.query.lexical import MAX_EXPANSIONS, QUOTED, lexical_query
+from evidentia.query.lexical import MAX_EXPANSIONS, QUOTED, REQUIRED, lexical_query
 from evidentia.query.synonyms import parse_synonyms
 from evidentia.query.understanding import WHOLE_WEIGHT, Part, Understanding, understand
 from evidentia.text.tokens import Tokeniser
@@ -75,7 +75,8 @@ def test_the_first_rules_follow_words_that_point_back_and_nothing_else() -> None
 def test_identifiers_and_phrases_are_noted_and_kept() -> None:
     found = ask("does CVE\u20132021\u201344228 affect \u201crotate keys\u201d", settings=QuerySettings())
 
-    assert (tuple(ENGLISH.terms("rotate keys")),) == found.lexical.phrases
+    assert (tuple(ENGLISH.terms("rotate keys")),) == found.lexical.preferred
+    assert () == found.lexical.phrases
     assert ("cve202144228",) == noted(found)["normalise"]
     assert ("CVE-2021-44228",) == found.verbatim.identifiers
     assert "identifiers: CVE-2021-44228; phrases: rotate keys" in found.steps[1].note
@@ -175,7 +176,7 @@ def test_switching_everything_off_gives_exactly_the_words_of_the_question(text: 
     query = lexical_query(text, ENGLISH)
 
     for found in (ask(text, settings=OFF, turns=turns), ask(text, turns=turns, without=tuple(QueryStepName), rewritten="other words")):
-        plain = QUOTED.sub(r"\1", text)
+        plain = QUOTED.sub(r"\1", REQUIRED.sub(r"\1", text))
         assert (plain, query, (Part(text=plain, lexical=query, asked=text),), ()) == (found.text, found.lexical, found.parts, found.steps)
 
 

@@ -117,7 +117,8 @@ def test_scores_are_those_of_bm25_over_just_these(text: str, contents: list[str]
         for term, times in query.terms.items():
             holders = sum(term in other for other in passages)
             idf = math.log(1 + (len(passages) - holders + 0.5) / (holders + 0.5))
-            expected += times * idf * counts[term] * 2.5 / (counts[term] + 1.5 * (0.25 + 0.75 * len(passage) / average))
+            weight = query.weights.get(term, 256) / 256
+            expected += times * weight * idf * counts[term] * 2.5 / (counts[term] + 1.5 * (0.25 + 0.75 * len(passage) / average))
 
         assert abs(score / 65_536 - expected) < 0.001
         assert (score == 0) == counts.keys().isdisjoint(query.terms)

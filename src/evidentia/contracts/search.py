@@ -31,13 +31,17 @@ class AccessScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LexicalQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Terms to score with how often each was asked for, phrases that must occur, and terms that were added.
+    """Terms to score with how often each was asked for, phrases that must occur, phrases that raise, and terms that were added.
 
     An added term counts its weight in 256ths; a term that was asked for is not among them.
     """
 
     terms: Mapping[str, int]
     phrases: tuple[tuple[str, ...], ...] = ()
+    preferred: tuple[tuple[str, ...], ...] = ()
+    """What holds one of these scores more; nothing is left out for want of them."""
+    weights: Mapping[str, int] = msgspec.field(default_factory=dict)
+    """What each occurrence of a term in the question counts, in 256ths, where that is less than 256."""
     expansions: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 

@@ -109,7 +109,12 @@ def _nearest(question: Question, part: Part, *, depth: int) -> DenseHits | None:
     if part.vector is None:
         return None
     return question.snapshot.nearest(
-        part.vector, scope=question.scope, narrowing=question.narrowing, phrases=question.words.phrases, limit=depth
+        part.vector,
+        scope=question.scope,
+        narrowing=question.narrowing,
+        phrases=question.words.phrases,
+        preferred=question.words.preferred,
+        limit=depth,
     )
 
 

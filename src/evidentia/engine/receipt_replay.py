@@ -210,6 +210,7 @@ LARGEST_BUDGET = 2**32 - 1
 _TRIED_ONE_BY_ONE = 32
 _OUTSIDE = ChunkStanding(is_narrowed_out=False, has_phrases=True, score=0, terms=(), rank=None)
 """How what a source outside said stands towards the words of a query: they are the source's affair."""
+_WITHOUT_PLUS = "the query without the plus sign before the quotation marks"
 _OTHER_WORDS = "a query with one of its words"
 
 
@@ -256,7 +257,7 @@ class _Changes:
             admitting = Or((question.narrowing, Compare("document_id", "=", document_of(chunk_id))))
             question = question._replace(plan=msgspec.structs.replace(question.plan, narrowing=admitting))
         if not standing.has_phrases:
-            yield "the query without the quotation marks"
+            yield _WITHOUT_PLUS if question.rules.prefers_quotations else "the query without the quotation marks"
             question = _without_phrases(question)
         budget = question.request.token_budget
         question = _asking(question, token_budget=None)
@@ -306,8 +307,15 @@ def _asking(question: Question, **changes: int | None) -> Question:
 
 
 def _without_phrases(question: Question) -> Question:
-    parts = tuple(part._replace(words=msgspec.structs.replace(part.words, phrases=())) for part in question.parts)
-    return question._replace(parts=parts)
+    return question._replace(
+        parts=tuple(part._replace(words=_unbound(part.words, prefers=question.rules.prefers_quotations)) for part in question.parts)
+    )
+
+
+def _unbound(words: LexicalQuery, *, prefers: bool) -> LexicalQuery:
+    """Return the words of a question without its required phrases; those are preferred then, where quotations prefer."""
+    freed = [phrase for phrase in words.phrases if len(phrase) > 1] if prefers else []
+    return msgspec.structs.replace(words, phrases=(), preferred=tuple(dict.fromkeys((*words.preferred, *freed))))
 
 
 def _rank_in(answered: Answered, chunk_id: ChunkId) -> int | None:
@@ -329,7 +337,7 @@ def _departure(answered: Answered, chunk_id: ChunkId, standing: ChunkStanding, *
     if standing.is_narrowed_out:
         return "sources", "the filter, the time window or source_policy leaves it out"
     if not standing.has_phrases:
-        return "search", "a quoted phrase does not occur in it"
+        return "search", "a phrase that the query requires does not occur in it"
     if place is None:
         return "search", _not_found_reason(answered, standing)
     if any(each.chunk_id == chunk_id for each in answered.response.withheld):

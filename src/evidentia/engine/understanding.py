@@ -249,4 +249,4 @@ def _note(understood: Understanding) -> str:
     words = understood.lexical
     parts = f", {len(understood.parts)} parts" if len(understood.parts) > 1 else ""
     added = f", {len(words.expansions)} added" if words.expansions else ""
-    return f"{len(words.terms)} terms{added}, {len(words.phrases)} phrases{parts}"
+    return f"{len(words.terms)} terms{added}, {len(words.phrases) + len(words.preferred)} phrases{parts}"

@@ -18,7 +18,18 @@ from evidentia.contracts.vocabulary import QueryStepName
 from evidentia.query.conversation import Context, follow, leans, subject_words
 from evidentia.query.corrections import correct_spelling, expand_abbreviations
 from evidentia.query.decomposition import decompose
-from evidentia.query.lexical import PARTIAL_WEIGHT, QUOTED, Expansion, added_terms, corrected_text, expand, lexical_query, without_terms
+from evidentia.query.lexical import (
+    PARTIAL_WEIGHT,
+    QUOTED,
+    REQUIRED,
+    Expansion,
+    added_terms,
+    corrected_text,
+    expand,
+    lexical_query,
+    own_lines_first,
+    without_terms,
+)
 from evidentia.query.normalisation import Verbatim, describe, find_verbatim, normalise_text
 from evidentia.query.synonyms import Synonyms, expand_synonyms
 from evidentia.text.english import LANGUAGES
@@ -82,7 +93,7 @@ def understand(
     asked = reader.rewrite(rewritten)
     subject = reader.take_context(asked)
     question = reader.spell(asked)
-    text = _join(question, subject.encoded)
+    text = reader.encoded_text(asked, question, subject=subject)
     if on_text is not None:
         on_text(text)
     query = reader.normalise(asked, question)
@@ -173,10 +184,10 @@ class _Reader:
 
     def normalise(self, question: str, spelt: str) -> LexicalQuery:
         """Return the terms of a question, as it was asked and as it is spelt."""
-        asked = lexical_query(question, self._tokeniser)
+        asked = self._words(question)
         if not self._is_on[QueryStepName.NORMALISE]:
             return asked
-        query = asked if spelt == question else _keep_terms(lexical_query(spelt, self._tokeniser), asked)
+        query = asked if spelt == question else _keep_terms(self._words(self._spelt_lines(question, spelt)), asked)
         done = "characters are as they were" if spelt == question else "characters and spacing were made alike"
         self.verbatim = find_verbatim(spelt)
         note = "; ".join(filter(None, (done, describe(self.verbatim))))
@@ -194,6 +205,17 @@ class _Reader:
                 if is_noted:
                     self._note(step, expansion.note, added=tuple(expansion.weights))
         return expansions
+
+    def encoded_text(self, asked: str, spelt: str, *, subject: Context) -> str:
+        """Return what is encoded of a question: what was pasted comes behind its own words."""
+        ordered = own_lines_first(asked) if self._rules.prefers_quotations else asked
+        return self.join(spelt if ordered == asked else self.spell(ordered), subject.encoded)
+
+    def join(self, text: str, subject: Sequence[str]) -> str:
+        """Return what is encoded; the marks of a quotation are for the words, and a vector is made without them."""
+        if self._rules.prefers_quotations:
+            text = REQUIRED.sub(r"\1", text)
+        return " ".join(filter(None, (QUOTED.sub(r"\1", text), *subject)))
 
     def asked_of_others(self, text: str, *, subject: Context) -> str:
         """Return what a source outside the base is asked: a slip is put right there, since nobody else would take it for one."""
@@ -214,12 +236,22 @@ class _Reader:
 
     def _given_part(self, part: SubQuery) -> Part:
         weight = round(part.weight * WHOLE_WEIGHT)
-        return Part(text=_join(part.text, ()), lexical=lexical_query(part.text, self._tokeniser), weight=weight, asked=part.text)
+        return Part(text=self.join(part.text, ()), lexical=self._words(part.text), weight=weight, asked=part.text)
 
     def _found_part(self, text: str, *, subject: Context) -> Part:
-        query = lexical_query(text, self._tokeniser)
+        query = self._words(text)
         lexical = expand(query, self.expand(text, query=query, subject=subject))
-        return Part(text=_join(text, subject.encoded), lexical=lexical, asked=self.asked_of_others(text, subject=subject))
+        return Part(text=self.join(text, subject.encoded), lexical=lexical, asked=self.asked_of_others(text, subject=subject))
+
+    def _spelt_lines(self, question: str, spelt: str) -> str:
+        """Return a question of several lines in its one spelling, still in lines: their form tells what was pasted."""
+        if "\n" not in question or not self._rules.prefers_quotations:
+            return spelt
+        lines = question.split("\n")
+        return "\n".join(line[: len(line) - len(line.lstrip())] + normalise_text(line) for line in lines)
+
+    def _words(self, text: str) -> LexicalQuery:
+        return lexical_query(text, self._tokeniser, rules=self._rules)
 
     def _additions(self, step: QueryStepName, text: str) -> Expansion:
         if step is QueryStepName.SYNONYMS:
@@ -238,9 +270,7 @@ class _Reader:
 def _keep_terms(query: LexicalQuery, asked: LexicalQuery) -> LexicalQuery:
     """Return the query with terms that another spelling of the question would have lost."""
     lost = {term: times for term, times in asked.terms.items() if term not in query.terms}
-    return msgspec.structs.replace(query, terms=dict(sorted({**query.terms, **lost}.items()))) if lost else query
-
-
-def _join(text: str, words: Sequence[str]) -> str:
-    """Return what is encoded; the marks of a quotation are for the words, and a vector is made without them."""
-    return " ".join(filter(None, (QUOTED.sub(r"\1", text), *words)))
+    if not lost:
+        return query
+    weights = {**query.weights, **{term: asked.weights[term] for term in lost if term in asked.weights}}
+    return msgspec.structs.replace(query, terms=dict(sorted({**query.terms, **lost}.items())), weights=dict(sorted(weights.items())))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-_PIECE: Final = re.compile(rf"{QUOTED.pattern}|\S+")
+_PIECE: Final = re.compile(rf"\+?{QUOTED.pattern}|\S+")
 _INNER: Final = EDGES.replace(".", "") + "\N{HORIZONTAL ELLIPSIS}"
 _POSSESSIVE: Final = re.compile("'s?$")
 _APOSTROPHES: Final = "\N{RIGHT SINGLE QUOTATION MARK}\N{MODIFIER LETTER APOSTROPHE}"

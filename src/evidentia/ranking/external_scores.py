@@ -88,7 +88,7 @@ def scores_for(
 
 def _weights(query: LexicalQuery) -> dict[str, int]:
     """Return what each term counts, in 256ths."""
-    asked = {term: times << _ADDED_BITS for term, times in query.terms.items()}
+    asked = {term: times * query.weights.get(term, 1 << _ADDED_BITS) for term, times in query.terms.items()}
     return {**query.expansions, **asked}
 
 

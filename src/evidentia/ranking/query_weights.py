@@ -93,7 +93,7 @@ def query_features(query: LexicalQuery, text: str, rarities: Mapping[str, int], 
     return QueryFeatures(
         terms=_capped(len(query.terms)),
         words=_capped(len(pieces)),
-        phrases=_capped(len(query.phrases)),
+        phrases=_capped(len(query.phrases) + len(query.preferred)),
         identifiers=_capped(identifiers),
         is_question=int(text.rstrip().endswith(("?", "\N{FULLWIDTH QUESTION MARK}"))),
         rarest=max(known, default=0),

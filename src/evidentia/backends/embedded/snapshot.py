@@ -280,9 +280,19 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         return None if self._vectors is None else self._vectors.identity
 
     def nearest(
-        self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int
+        self,
+        query: DenseQuery,
+        *,
+        scope: AccessScope,
+        narrowing: Predicate | None,
+        phrases: Sequence[Sequence[str]],
+        preferred: Sequence[Sequence[str]] = (),
+        limit: int,
     ) -> DenseHits:
-        """Return the chunks nearest to a vector among those that hold every phrase; exactly, unless the settings say otherwise."""
+        """Return the chunks nearest to a vector among those that hold every phrase; exactly, unless the settings say otherwise.
+
+        The nearest that hold a preferred phrase are returned besides, at most `limit` more.
+        """
         view, keep = self.view(scope), self._keep(narrowing)
         part = self._vectors or VectorPart(query.identity, (), sequence=0, places=self._places, similarity=self._search.similarity)
         holding = [self.tables.terms.phrase(phrase) for phrase in phrases]
@@ -290,9 +300,13 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         places, scores, is_approximate = (
             search(keep=None, limit=limit) if keep is None else keep.nearest(search, limit=limit, is_exact=part.is_exact)
         )
+        hits = tuple(self._hits(places, scores, limit=limit))
+        if preferred:
+            held = view.shown(view.holding(preferred, required=phrases), keep=keep)
+            hits = self._with_nearest_of(held, hits, nearness=part.scores(held.tolist(), query), limit=limit)
         by_source = part.seen(view).by_source
         return DenseHits(
-            hits=tuple(self._hits(places, scores, limit=limit)),
+            hits=hits,
             score_bits=part.measure.score_bits,
             embedded=sum(embedded for embedded, _ in by_source.values()),
             visible=view.documents,
@@ -430,6 +444,18 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
                 )
                 self._narrowings.put(key, kept)
             return kept
+
+    def _with_nearest_of(
+        self, held: NDArray[np.int32], hits: tuple[SearchHit, ...], *, nearness: Sequence[int | None], limit: int
+    ) -> tuple[SearchHit, ...]:
+        """Return hits together with the nearest of other places, those with a vector, all in their order."""
+        known = {hit.place for hit in hits}
+        scored = [(place, score) for place, score in zip(held.tolist(), nearness, strict=True) if score is not None and place not in known]
+        if not scored:
+            return hits
+        places, scores = np.asarray(scored, dtype=np.int64).T
+        added = self._hits(places, scores, limit=limit)
+        return tuple(sorted((*hits, *added), key=lambda hit: (-hit.score, hit.chunk_id)))
 
     def _hits(self, places: NDArray[np.int64], scores: Array, *, limit: int) -> Iterator[SearchHit]:
         """Order by score, then by chunk id, and cut."""

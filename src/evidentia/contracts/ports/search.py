@@ -77,9 +77,19 @@ class SupportsVectors(Protocol):
         ...
 
     def nearest(
-        self, query: DenseQuery, *, scope: AccessScope, narrowing: Predicate | None, phrases: Sequence[Sequence[str]], limit: int
+        self,
+        query: DenseQuery,
+        *,
+        scope: AccessScope,
+        narrowing: Predicate | None,
+        phrases: Sequence[Sequence[str]],
+        preferred: Sequence[Sequence[str]] = (),
+        limit: int,
     ) -> DenseHits:
-        """Return the chunks nearest to a vector among those that hold every phrase, exactly unless it says otherwise."""
+        """Return the chunks nearest to a vector among those that hold every phrase, exactly unless it says otherwise.
+
+        The nearest that hold a preferred phrase are returned besides, at most `limit` more.
+        """
         ...
 
     def similarities(self, hits: Sequence[SearchHit]) -> NDArray[np.int64]:

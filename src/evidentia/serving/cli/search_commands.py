@@ -67,7 +67,7 @@ def search(
     call: Invocation,
     base: "Base",
     *,
-    query: Annotated[str, arg("QUERY", "The question; words in double quotes must stand together.")],
+    query: Annotated[str, arg("QUERY", 'The question; words in double quotes rank higher together, and +"..." requires them.')],
     limit: Annotated[int | None, opt("--limit", "N", "Maximum number of fragments; default: 10, or as many as --tokens holds.")] = None,
     token_budget: Annotated[int | None, opt("--tokens", "N", "Token budget for the content of all fragments.")] = None,
     deadline_ms: Annotated[int | None, opt("--deadline-ms", "N", "Latency deadline of the answer; default: 500.")] = None,

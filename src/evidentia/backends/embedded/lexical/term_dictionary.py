@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TERMS_PER_SIGNPOST = 64
 _POSITION_BITS = 20
+_NOWHERE = np.empty(0, dtype=np.int64)
 
 
 class Postings(NamedTuple):
@@ -107,12 +108,29 @@ class SegmentTerms:
         part = slice(self._posting_offsets[number], self._posting_offsets[number + 1])
         return self._ordinals[part], self._counts[part]
 
-    def occurrences(self, number: int) -> NDArray[np.int64]:
-        """Return every occurrence of a term as place << 20 | position, ascending."""
+    def phrase(self, terms: Sequence[bytes]) -> NDArray[np.int64]:
+        """Return the places in which the terms stand one after the other; positions are read only where every term occurs."""
+        numbers = [number for term in terms if (number := self.find(term)) is not None]
+        if len(numbers) < len(terms):
+            return _NOWHERE
+        by_rarity = sorted(range(len(numbers)), key=lambda offset: len(self.postings(numbers[offset])[0]))
+        held = self.postings(numbers[by_rarity[0]])[0]
+        for offset in by_rarity[1:]:
+            held = _shared(held, self.postings(numbers[offset])[0])
+        starts = self._occurrences(numbers[by_rarity[0]], held) - by_rarity[0]
+        for offset in by_rarity[1:]:
+            starts = _shared(starts, self._occurrences(numbers[offset], held) - offset)
+        return np.unique(starts >> _POSITION_BITS) + self.first_place
+
+    def _occurrences(self, number: int, held: Array) -> NDArray[np.int64]:
+        """Return every occurrence of a term in chunks that hold it, as ordinal << 20 | position, ascending."""
         ordinals, counts = self.postings(number)
-        positions = self._positions[self._position_offsets[number] : self._position_offsets[number + 1]]
-        places = np.repeat(ordinals.astype(np.int64) + self.first_place, counts)
-        return (places << _POSITION_BITS) | positions
+        at = np.searchsorted(ordinals, held)
+        wanted, ends = counts[at].astype(np.int64), np.cumsum(counts, dtype=np.int64)[at]
+        before = np.cumsum(wanted) - wanted
+        positions = self._positions[self._position_offsets[number] + np.repeat(ends - wanted - before, wanted) + np.arange(wanted.sum())]
+        found: NDArray[np.int64] = (np.repeat(held.astype(np.int64), wanted) << _POSITION_BITS) | positions
+        return found
 
     def seen(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> list[tuple[str, int]]:
         """Return each of these terms with the number of its chunks that the mask shows."""
@@ -126,6 +144,14 @@ class SegmentTerms:
 
     def _term(self, number: int) -> bytes:
         return bytes(self._bytes[self._offsets[number] : self._offsets[number + 1]])
+
+
+def _shared(values: Array, others: Array) -> Array:
+    """Return those of some values, ascending, that are among others, ascending."""
+    if not len(others):
+        return values[:0]
+    shared: Array = values[others[np.minimum(np.searchsorted(others, values), len(others) - 1)] == values]
+    return shared
 
 
 class TermDictionary:
@@ -179,18 +205,8 @@ class TermDictionary:
 
     def phrase(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the places in which the terms stand one after the other."""
-        starts: NDArray[np.int64] | None = None
-        for offset, term in enumerate(terms):
-            shifted = self._occurrences(term) - offset
-            starts = shifted if starts is None else np.intersect1d(starts, shifted)  # a whole and its first part may be cut to one term
-            if not len(starts):
-                break
-        return np.empty(0, dtype=np.int64) if starts is None else np.unique(starts >> _POSITION_BITS)
-
-    def _occurrences(self, term: str) -> NDArray[np.int64]:
-        encoded = term.encode()
-        found = [part.occurrences(number) for part in self.parts if (number := part.find(encoded)) is not None]
-        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+        encoded = [term.encode() for term in terms]
+        return np.concatenate([_NOWHERE, *[part.phrase(encoded) for part in self.parts]]) if terms else _NOWHERE
 
 
 # --- glossary ---

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 KEPT_BYTES = 128 * 1024 * 1024
 """How much of postings and impacts the views of one version keep, all together."""
 _MILLI = 1000
+_SEPARATOR, _PHRASE = "\0", -1
+"""How a phrase is told from a term among what is kept: no term holds the former, no weight is the latter."""
 SAMPLE, SAMPLE_PER_RESULT = 4096, 32
 """How many places are looked at for a first bound on the best scores: the former, or the latter per result asked for."""
 
@@ -117,6 +119,35 @@ class View:
             self._terms.put(key, found)
         return found
 
+    def phrase(self, phrase: Sequence[str]) -> TermPostings:
+        """Return where the terms of a phrase stand one after the other within the mask: worth there what each of them is, once more.
+
+        Impacts are of the caller's own postings, so what is hidden is worth nothing here either.
+        """
+        key = (self.shown_places.scope.fingerprint, _SEPARATOR.join(phrase), _PHRASE)
+        found = self._terms.get(key)
+        if found is None:
+            parts = [self.term(term) for term in dict.fromkeys(phrase)]
+            places = self._vocabulary.phrase(phrase).astype(np.int32)
+            places = places[self.mask[places]]
+            worth = sum((part.at(places).astype(np.int64) for part in parts), np.zeros(len(places), dtype=np.int64))
+            found = TermPostings(
+                places,
+                np.ones(len(places), dtype=np.int32),
+                np.maximum(worth, 0),  # a phrase lowers nothing, even where `robertson` makes its words negative
+                idf=sum(max(0, part.idf) for part in parts),
+                size=len(self.mask),
+            )
+            self._terms.put(key, found)
+        return found
+
+    def holding(self, preferred: Sequence[Sequence[str]], *, required: Sequence[Sequence[str]]) -> NDArray[np.int32]:
+        """Return the places that hold one of some phrases, and every one of those that are required."""
+        held = np.unique(np.concatenate([self.phrase(phrase).places for phrase in preferred]))
+        for phrase in required:
+            held = held[np.isin(held, self._vocabulary.phrase(phrase))]
+        return held
+
     def match(self, query: LexicalQuery, *, keep: Narrowing | None, limit: int, listed: bool = False) -> Matches:
         """Score every place that holds a term, asked for or added; `keep` narrows places, phrases demand their words in order.
 
@@ -185,9 +216,12 @@ class View:
 
     def attainable(self, query: LexicalQuery) -> int:
         """Return what a chunk would score at most that held every term as often as could count."""
-        asked = sum(self._peak(self.term(term)) * times for term, times in query.terms.items())
+        asked = sum(
+            ((self._peak(self.term(term)) * query.weights.get(term, 1 << WEIGHT_BITS)) >> WEIGHT_BITS) * times
+            for term, times in query.terms.items()
+        )
         added = sum((self._peak(self.term(term)) * weight) >> WEIGHT_BITS for term, weight in query.expansions.items())
-        return asked + added
+        return asked + added + sum(self._peak(self.phrase(phrase)) for phrase in query.preferred)
 
     def _peak(self, postings: TermPostings) -> int:
         """Return what one term is worth at most: the limit of BM25, or what tf-idf gives where it is most frequent."""
@@ -203,9 +237,10 @@ class View:
         return found
 
     def contributions(self, place: int, query: LexicalQuery) -> list[tuple[str, TermPostings, int, int]]:
-        """Return (term, postings, frequency, score) of each term, asked for or added, that occurs at a place."""
+        """Return (term, postings, frequency, score) of each term, asked for or added, and each preferred phrase at a place."""
         given = []
-        named = zip([*query.terms, *query.expansions], self._found(query), strict=True)
+        quoted = [f'"{" ".join(phrase)}"' for phrase in query.preferred]
+        named = zip([*query.terms, *query.expansions, *quoted], self._found(query), strict=True)
         for term, (postings, times) in sorted(named, key=lambda each: each[0]):
             index = int(np.searchsorted(postings.places, place))
             if index < len(postings.places) and postings.places[index] == place:
@@ -217,9 +252,10 @@ class View:
         return all(place in self._vocabulary.phrase(phrase) for phrase in phrases)
 
     def _found(self, query: LexicalQuery) -> list[tuple[TermPostings, int]]:
-        """Return the postings of each term and how often they count; those of added terms are weighed already."""
-        asked = [(self.term(term), times) for term, times in query.terms.items()]
-        return asked + [(self.term(term, weight=weight), 1) for term, weight in query.expansions.items()]
+        """Return the postings of each term and preferred phrase, weighed already, and how often they count."""
+        asked = [(self.term(term, weight=query.weights.get(term)), times) for term, times in query.terms.items()]
+        added = [(self.term(term, weight=weight), 1) for term, weight in query.expansions.items()]
+        return asked + added + [(self.phrase(phrase), 1) for phrase in query.preferred]
 
     def _narrow(self, matching: NDArray[np.int64], *, phrases: Sequence[Sequence[str]], keep: Narrowing | None) -> NDArray[np.int64]:
         for phrase in phrases:
