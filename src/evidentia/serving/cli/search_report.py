@@ -267,10 +267,15 @@ def near_of(scores: SignalScores, nearness: Nearness) -> Figure:
 def put_terms(terms: Sequence[TermScore]) -> None:
     """Print what each word of the query gave to one fragment."""
     rows = [
-        (term.term, Figure(f"{term.score / TERM_ONE:.2f}"), term.frequency, f"{term.containing} of {term.documents}", term.length)
+        (term.term, Figure(f"{term.score / TERM_ONE:.2f}"), _frequency(term), f"{term.containing} of {term.documents}", term.length)
         for term in terms
     ]
     put_table(("term", SCORE_HEADER, "frequency", "containing", "length"), rows)
+
+
+def _frequency(term: TermScore) -> Figure:
+    """Say how often a word occurs, and how often of that in the title, the path or a heading rather than in the text."""
+    return Figure(f"{term.frequency}, {term.in_context} in context" if term.in_context else str(term.frequency))
 
 
 def _score_share(value: int | None) -> Figure:
