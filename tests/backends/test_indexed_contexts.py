@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 import pytest
-from older_schemas import forget_contexts, forget_signatures
 
 from evidentia.backends.embedded.lexical.postings import CONTEXT_START, MAX_CONTEXT_TERMS, PostingsBuilder
 from evidentia.backends.embedded.records import schema
@@ -24,6 +23,7 @@ from evidentia.testing.documents import make_document
 from evidentia.text.contexts import CONTEXT_FORM
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring import embedded
+from older_schemas import forget_contexts, forget_signatures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def test_a_chunk_is_found_by_its_title_headings_and_path(parts: EmbeddedComponen
     assert 1 in found(parts, word)
 
 
-def test_content_offsets_ids_and_corpus_version_know_nothing_of_it(parts: EmbeddedComponents, tmp_path: Path) -> None:
+def test_content_offsets_ids_and_corpus_version_know_nothing_of_it(parts: EmbeddedComponents) -> None:
     document = guide()
     summary = commit(parts, document)
     stored = parts.reader.chunks_of(document.document_id)
@@ -187,11 +187,13 @@ def test_verification_finds_a_form_that_was_changed(parts: EmbeddedComponents) -
     database.commit()
     database.close()
 
-    assert ("commit", "contexts") == [(each.check, each.where) for each in verify_base(parts.archive()).broken][0]
+    assert ("commit", "contexts") == next((each.check, each.where) for each in verify_base(parts.archive()).broken)
 
 
 def test_a_context_has_at_most_so_many_terms_and_lengthens_its_chunk() -> None:
-    arrays = PostingsBuilder(TOKENISER).build(["one two", "three"], chunk_keys=[1, 2], contexts=[("a_b", " ".join(f"w{n}" for n in range(99))), ()])
+    arrays = PostingsBuilder(TOKENISER).build(
+        ["one two", "three"], chunk_keys=[1, 2], contexts=[("a_b", " ".join(f"w{n}" for n in range(99))), ()]
+    )
     in_context = arrays["positions"][arrays["positions"] >= CONTEXT_START]
 
     assert MAX_CONTEXT_TERMS == len(in_context)

@@ -276,9 +276,7 @@ class StoreConformance(ABC):
         text = "## Rotation\n\nKeys have an age.\n\nAfter that they are replaced."
         cut = text.index("After")
         first, second = (
-            make_document(
-                "a", text, spans=[(0, cut), (cut, len(text))], metadata=DocumentMetadata(source_id=SourceId("test"), title=title)
-            )
+            make_document("a", text, spans=[(0, cut), (cut, len(text))], metadata=DocumentMetadata(source_id=SourceId("test"), title=title))
             for title in ("The handbook", "The almanac")
         )
         before = self.commit(store, ChangeSet(documents=(first,)))
