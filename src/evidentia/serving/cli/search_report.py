@@ -267,15 +267,17 @@ def near_of(scores: SignalScores, nearness: Nearness) -> Figure:
 def put_terms(terms: Sequence[TermScore]) -> None:
     """Print what each word of the query gave to one fragment."""
     rows = [
-        (term.term, Figure(f"{term.score / TERM_ONE:.2f}"), _frequency(term), f"{term.containing} of {term.documents}", term.length)
-        for term in terms
+        (
+            each.term,
+            Figure(f"{each.score / TERM_ONE:.2f}"),
+            each.frequency,
+            each.in_context,
+            f"{each.containing} of {each.documents}",
+            each.length,
+        )
+        for each in terms
     ]
-    put_table(("term", SCORE_HEADER, "frequency", "containing", "length"), rows)
-
-
-def _frequency(term: TermScore) -> Figure:
-    """Say how often a word occurs, and how often of that in the title, the path or a heading rather than in the text."""
-    return Figure(f"{term.frequency}, {term.in_context} in context" if term.in_context else str(term.frequency))
+    put_table(("term", SCORE_HEADER, "frequency", "in context", "containing", "length"), rows)
 
 
 def _score_share(value: int | None) -> Figure:
