@@ -242,18 +242,18 @@ def test_a_base_from_the_future_is_refused(store: EmbeddedComponents) -> None:
     database.execute("PRAGMA user_version = 99")
     database.close()
 
-    with pytest.raises(BaseVersionError, match="the base has schema 99, and this Evidentia knows schemas up to 6"):
+    with pytest.raises(BaseVersionError, match="the base has schema 99, and this Evidentia knows schemas up to 7"):
         embedded.open_parts(store.directory)
 
 
 def test_an_older_base_is_brought_up_step_by_step(store: EmbeddedComponents, monkeypatch: pytest.MonkeyPatch) -> None:
     """Migrations run in order, once, and only for the writer."""
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 8)
-    monkeypatch.setattr(schema, "MIGRATIONS", {6: ("CREATE TABLE later (x INTEGER) STRICT",), 7: ("INSERT INTO later VALUES (7)",)})
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", 9)
+    monkeypatch.setattr(schema, "MIGRATIONS", {7: ("CREATE TABLE later (x INTEGER) STRICT",), 8: ("INSERT INTO later VALUES (7)",)})
     for _ in range(2):
         database = open_for_writing(store.directory)
         assert [(7,)] == database.execute("SELECT x FROM later").fetchall()
-        assert 8 == schema.schema_version(database)
+        assert 9 == schema.schema_version(database)
         database.close()
 
 

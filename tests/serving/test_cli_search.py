@@ -204,7 +204,7 @@ def test_why_tells_where_a_chunk_stands(run: Run, asked: Path) -> None:
 
     assert re.search(r"\nstage +answered\nrank +1\nconfidence +[01]\.\d\d [a-z ]+\nscore +0\.\d\d\n", shown)
     assert re.search(r"\n# +confidence +score +relevance +authority +freshness +utility +words +cosine\n1 ", shown)
-    assert re.search(r"\nterm  score  frequency  containing  length\nkey ", shown)
+    assert re.search(r"\nterm  score  frequency  in context  containing  length\nkey ", shown)
     assert ("rerank", 2, "limit=2") == (left["stage"], left["rank"], left["smallest_change"])
     assert {"receipt_id", "chunk_id", "score", "scores", "confidence", "terms", "reason"} <= set(left)
 

@@ -180,7 +180,7 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """The first criterion that told the winner from the best of the losers: annotation, authority, updated_at, chain or id."""
 
 
-class TermScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class TermScore(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What one query term gave to one chunk, and why; `documents` and `containing` count what the caller may see."""
 
     term: str
@@ -190,6 +190,8 @@ class TermScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     documents: int
     length: int
     idf: int
+    in_context: int = 0
+    """How many of `frequency` stand in the chunk's context: its document's title and path, and the headings that it stands under."""
 
 
 class QueryStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -171,7 +171,8 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     files that are searched, the registered sources and the directories documents came from. `vectors` covers the
     vectors of the live chunks and the space they live in, `vector_files_hash` the files that hold them; a base that was
     never embedded has neither, and its records do not mention them. `keys_hash` covers the keys that sign its heads; records
-    that were written before it had any do not mention it.
+    that were written before it had any do not mention it. `contexts` names the form in which chunks are indexed with their context and
+    covers which documents are not; where none is, records do not mention it.
     """
 
     sequence: int
@@ -189,6 +190,7 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     vectors: str = ""
     vector_files_hash: str = ""
     keys_hash: str = ""
+    contexts: str = ""
 
 
 class SigningKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.layout import ExtractedText
     from evidentia.contracts.settings import IngestSettings
 
-RECIPE_VERSION = "3"
+RECIPE_VERSION = "4"
 HASH_VERSION_DIGITS = 16
 
 _CONTENT_TYPES = {

@@ -381,6 +381,8 @@ def read_commit_record(it: types_pb2.CommitRecord) -> Fields:
         fields["vector_files_hash"] = vector_files_hash_
     if (keys_hash_ := it.keys_hash):
         fields["keys_hash"] = keys_hash_
+    if (contexts_ := it.contexts):
+        fields["contexts"] = contexts_
     return fields
 
 
@@ -2745,6 +2747,8 @@ def read_term_score(it: types_pb2.TermScore) -> Fields:
         fields["length"] = length_
     if (idf_ := it.idf) or it.HasField("idf"):
         fields["idf"] = idf_
+    if (in_context_ := it.in_context):
+        fields["in_context"] = in_context_
     return fields
 
 

@@ -317,6 +317,7 @@ def write_commit_record(it: CommitRecord) -> Fields:
         "vectors": it.vectors,
         "vector_files_hash": it.vector_files_hash,
         "keys_hash": it.keys_hash,
+        "contexts": it.contexts,
     }
 
 
@@ -1919,6 +1920,7 @@ def write_term_score(it: TermScore) -> Fields:
         "documents": it.documents,
         "length": it.length,
         "idf": it.idf,
+        "in_context": it.in_context,
     }
 
 

@@ -84,13 +84,14 @@ def member_bytes(document_id: DocumentId, *, metadata: DocumentMetadata, access:
     return encode_struct(CorpusMember(access=access, chunks=tuple(chunks), document_id=document_id, metadata=metadata))
 
 
-def evidence_state(corpus_version: CorpusVersion, *, sources: Sha256, vectors: str = "") -> EvidenceState:
+def evidence_state(corpus_version: CorpusVersion, *, sources: Sha256, vectors: str = "", contexts: str = "") -> EvidenceState:
     """Return the hash of everything that, with configuration and request, determines an answer.
 
-    `vectors` is what `vectors_version` says of them. Parts that a base does not have are empty strings: vectors before the
+    `vectors` is what `vectors_version` says of them, `contexts` what `contexts_version` says; a base whose documents were all indexed
+    before there were contexts does not mention them. Parts that a base does not have are empty strings: vectors before the
     first embedding, and annotations, usage, models and policies as yet.
     """
-    record = {
+    record: dict[str, object] = {
         "annotations": "",
         "corpus_version": corpus_version,
         "models": "",
@@ -99,7 +100,14 @@ def evidence_state(corpus_version: CorpusVersion, *, sources: Sha256, vectors: s
         "usage": "",
         "vectors": vectors,
     }
+    if contexts:
+        record["contexts"] = contexts
     return EvidenceState(hash_record(record))
+
+
+def contexts_version(form: str, *, without: Sequence[DocumentId]) -> str:
+    """Return what names the contexts that live documents are indexed with: their form, and the documents that have none, where some do."""
+    return hash_record({"form": form, "without": sorted(without)}) if without else form
 
 
 def _sums(members: Iterable[bytes]) -> Iterable[NDArray[np.uint16]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KEYED: Final = (
     *("parent", "corpus_version", "evidence_state", "segments_hash", "sources_hash"),
-    *("roots_hash", "vectors", "vector_files_hash", "keys_hash"),
+    *("roots_hash", "vectors", "vector_files_hash", "keys_hash", "contexts"),
 )
 """Fields of a commit record that would confirm a guess at what the base holds; the leaves below `log_root` are salted."""
 HEAD_CONTEXT: Final = b"evidentia head\n"

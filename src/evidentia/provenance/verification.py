@@ -248,7 +248,8 @@ class _BaseCheck:
             if corpus.version != record.corpus_version:
                 yield BrokenLink(check="version", where=where, problem="the live documents do not have the committed corpus_version")
                 return
-            if evidence_state(corpus.version, sources=record.sources_hash, vectors=record.vectors) != record.evidence_state:
+            state = evidence_state(corpus.version, sources=record.sources_hash, vectors=record.vectors, contexts=record.contexts)
+            if state != record.evidence_state:
                 yield BrokenLink(check="version", where=where, problem="the evidence_state does not follow from its parts")
         if corpus.state != self._archive.corpus_state():
             yield BrokenLink(check="version", where="corpus state", problem="the stored running sum is not that of the live documents")

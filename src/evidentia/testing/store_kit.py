@@ -8,16 +8,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
-from evidentia.contracts.access import AccessRule
-from evidentia.contracts.documents import AccessChange, ChangeSet, PreparedDocument
+from evidentia.contracts.access import AccessRule, local_owner
+from evidentia.contracts.documents import AccessChange, ChangeSet, DocumentMetadata, PreparedDocument
 from evidentia.contracts.errors import DuplicateDocumentError, NotFoundError
 from evidentia.contracts.ids import DocumentId, SourceId
-from evidentia.contracts.ports import Collector, CustodyArchive, EvidenceWriter, ProvingReader, SupportsLayouts
+from evidentia.contracts.ports import Collector, CustodyArchive, EvidenceIndex, EvidenceWriter, ProvingReader, SupportsLayouts
+from evidentia.contracts.search import LexicalQuery
+from evidentia.contracts.settings import SearchSettings
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, Classification
+from evidentia.policy.access import access_scope
 from evidentia.provenance.layout_custody import decode_content, named_hashes
 from evidentia.provenance.verification import verify_base
 from evidentia.testing.documents import TABLE, illustrated_document, make_document
+from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +45,11 @@ class StoreUnderTest(Protocol):
 
     def collector(self) -> Collector:
         """Return what removes old versions."""
+        ...
+
+    @property
+    def index(self) -> EvidenceIndex:
+        """Return what opens versions for searching."""
         ...
 
 
@@ -260,6 +269,33 @@ class StoreConformance(ABC):
             layouts.attachment(each.content_hash) is not None for each in old.attachments
         ]
         assert self._is_whole(store)
+
+    def test_a_chunk_is_found_by_its_documents_title_and_its_headings(self, tmp_path: Path) -> None:
+        """What a chunk stands under is searched with it, is not part of it, and changes with the document's title."""
+        store = self.make(tmp_path)
+        text = "## Rotation\n\nKeys have an age.\n\nAfter that they are replaced."
+        cut = text.index("After")
+        first, second = (
+            make_document("a", text, spans=[(0, cut), (cut, len(text))], metadata=DocumentMetadata(source_id=SourceId("test"), title=title))
+            for title in ("The handbook", "The almanac")
+        )
+        before = self.commit(store, ChangeSet(documents=(first,)))
+        found = [self._finds(store, word) for word in ("handbook", "rotation", "almanac")]
+        after = self.commit(store, ChangeSet(documents=(second,)))
+
+        assert [[0, 1], [0, 1], []] == found
+        assert [[], [0, 1], [0, 1]] == [self._finds(store, word) for word in ("handbook", "rotation", "almanac")]
+        assert text[cut:] == store.reader.chunks_of(first.document_id)[1].content
+        assert before != after
+        assert self._is_whole(store)
+
+    def _finds(self, store: StoreUnderTest, word: str) -> list[int]:
+        """Return the positions of the chunks that the owner finds by a word."""
+        snapshot = store.index.at(search=SearchSettings())
+        query = LexicalQuery(terms=dict.fromkeys(Tokeniser().terms(word), 1))
+        scope = access_scope(local_owner(), acl_scope=None, rules=())
+        hits = snapshot.search(query, scope=scope, narrowing=None, facets=(), limit=10).hits
+        return sorted(chunk.position for chunk in snapshot.chunks(hits))
 
     def _layouts(self, store: StoreUnderTest) -> SupportsLayouts:
         assert isinstance(store.reader, SupportsLayouts)

@@ -245,6 +245,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
                 documents=view.documents,
                 length=int(view.lengths[place]),
                 idf=postings.idf,
+                in_context=self.tables.terms.in_context(term, place),
             )
             for term, postings, frequency, points in given
         )

@@ -282,10 +282,17 @@ def near_of(scores: SignalScores, nearness: Nearness) -> Figure:
 def put_terms(terms: Sequence[TermScore]) -> None:
     """Print what each word of the query gave to one fragment."""
     rows = [
-        (term.term, Figure(f"{term.score / TERM_ONE:.2f}"), term.frequency, f"{term.containing} of {term.documents}", term.length)
-        for term in terms
+        (
+            each.term,
+            Figure(f"{each.score / TERM_ONE:.2f}"),
+            each.frequency,
+            each.in_context,
+            f"{each.containing} of {each.documents}",
+            each.length,
+        )
+        for each in terms
     ]
-    put_table(("term", SCORE_HEADER, "frequency", "containing", "length"), rows)
+    put_table(("term", SCORE_HEADER, "frequency", "in context", "containing", "length"), rows)
 
 
 def _score_share(value: int | None) -> Figure:

@@ -1,4 +1,4 @@
-"""How segments are made: postings from chunks of text, definitions and features beside them, and several segments merged into one.
+"""How segments are made: postings from chunks of text and their contexts, traits beside them, and several segments merged into one.
 
 One sort of packed (term, chunk, position) keys lays out everything; the result does not depend on how terms were
 numbered while tokenising.
@@ -32,6 +32,11 @@ MAX_CHUNKS = 1 << ORDINAL_BITS
 _MAX_POSITION = (1 << POSITION_BITS) - 1
 _MAX_TERMS = 1 << (64 - POSITION_BITS - ORDINAL_BITS)
 _VOCABULARY_LIMIT = 1 << 20
+CONTEXT_START = 1 << (POSITION_BITS - 1)
+"""From this position on stand the terms of a chunk's context; no chunk has as many of its own."""
+MAX_CONTEXT_TERMS = 64
+_PART_STRIDE = 2 * MAX_CONTEXT_TERMS
+"""How far apart the parts of a context begin, so that no phrase reaches from one into the next."""
 
 
 class PostingsBuilder:
@@ -41,20 +46,57 @@ class PostingsBuilder:
         self.tokeniser = tokeniser
         self._table = TermTable(tokeniser)
 
-    def build(self, texts: Sequence[str], *, chunk_keys: Sequence[int]) -> dict[str, Array]:
-        """Return the arrays of a segment that holds these chunks, in this order."""
+    def build(
+        self, texts: Sequence[str], *, chunk_keys: Sequence[int], contexts: Sequence[Sequence[str]] | None = None
+    ) -> dict[str, Array]:
+        """Return the arrays of a segment that holds these chunks, in this order, each with the parts of its context."""
         traits = TraitsBuilder()
         for text in texts:
             self._table.add(text)
         for text in texts:
             traits.add(text)
         encoded = self._table.take()
+        ordinals = np.repeat(np.arange(len(chunk_keys), dtype=np.uint64), encoded.term_counts)
+        found = _Occurrences(encoded.term_ids, ordinals, np.minimum(encoded.positions, CONTEXT_START - _PART_STRIDE), encoded.lengths)
+        if contexts is not None and any(contexts):
+            found = self._with_contexts(found, contexts)
         terms = self._table.terms
         if len(terms) > _VOCABULARY_LIMIT:
             self._table = TermTable(self.tokeniser)
-        ordinals = np.repeat(np.arange(len(chunk_keys), dtype=np.uint64), encoded.term_counts)
-        arrays = _layout(encoded.term_ids, ordinals, encoded.positions, terms=terms)
-        return arrays | {"chunk_keys": np.asarray(chunk_keys, dtype=np.int64), "lengths": encoded.lengths} | traits.arrays()
+        arrays = _layout(found.term_ids, found.ordinals, found.positions, terms=terms)
+        return arrays | {"chunk_keys": np.asarray(chunk_keys, dtype=np.int64), "lengths": found.lengths} | traits.arrays()
+
+    def _with_contexts(self, found: _Occurrences, contexts: Sequence[Sequence[str]]) -> _Occurrences:
+        """Add the first terms of each chunk's context, which count like those of its text, in its length too."""
+        owners, slots = [], []
+        for ordinal, parts in enumerate(contexts):
+            for slot, part in enumerate(parts):
+                self._table.add(part)
+                owners.append(ordinal)
+                slots.append(slot)
+        encoded = self._table.take()
+        ordinals = np.repeat(np.asarray(owners, dtype=np.uint64), encoded.term_counts)
+        positions = np.repeat(np.asarray(slots, dtype=np.int64), encoded.term_counts) * _PART_STRIDE + encoded.positions
+        is_kept = np.arange(len(ordinals)) - np.searchsorted(ordinals, ordinals) < MAX_CONTEXT_TERMS
+        ordinals, positions = ordinals[is_kept], positions[is_kept]
+        is_new = np.ones(len(positions), dtype=np.bool_)  # a whole and its first part share a position
+        is_new[1:] = (positions[1:] != positions[:-1]) | (ordinals[1:] != ordinals[:-1])
+        added = np.bincount(ordinals[is_new].astype(np.int64), minlength=len(found.lengths)).astype(np.int32)
+        return _Occurrences(
+            np.concatenate([found.term_ids, encoded.term_ids[is_kept]]),
+            np.concatenate([found.ordinals, ordinals]),
+            np.concatenate([found.positions, CONTEXT_START + positions]),
+            found.lengths + added,
+        )
+
+
+class _Occurrences(NamedTuple):
+    """Each occurrence of a term in a chunk, and how long each chunk is."""
+
+    term_ids: Array
+    ordinals: NDArray[np.uint64]
+    positions: Array
+    lengths: NDArray[np.int32]
 
 
 def _layout(term_ids: Array, ordinals: NDArray[np.uint64], positions: Array, *, terms: Sequence[str]) -> dict[str, Array]:

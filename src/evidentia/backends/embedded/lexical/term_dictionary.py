@@ -6,13 +6,14 @@ Places number the chunks of all segments one after the other, so postings of sev
 from __future__ import annotations
 
 import copy
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evidentia.backends.embedded.lexical.postings import definitions_of
+from evidentia.backends.embedded.lexical.postings import CONTEXT_START, definitions_of
 from evidentia.contracts.ports import Lexicon
 from evidentia.contracts.search import Definition
 from evidentia.text import edits as edit_distances
@@ -132,6 +133,13 @@ class SegmentTerms:
         found: NDArray[np.int64] = (np.repeat(held.astype(np.int64), wanted) << _POSITION_BITS) | positions
         return found
 
+    def in_context(self, number: int, place: int) -> int:
+        """Return how often a term stands in the context of a chunk that holds it."""
+        ordinals, counts = self.postings(number)
+        index = int(np.searchsorted(ordinals, place - self.first_place))
+        start = self._position_offsets[number] + counts[:index].sum(dtype=np.int64)
+        return int(np.count_nonzero(self._positions[start : start + counts[index]] >= CONTEXT_START))
+
     def seen(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> list[tuple[str, int]]:
         """Return each of these terms with the number of its chunks that the mask shows."""
         starts = self._posting_offsets[numbers]
@@ -182,6 +190,12 @@ class TermDictionary:
             np.add(ordinals, first_place, out=places[start:end])
         counts = [each for _, _, each in found]
         return Postings(places, counts[0] if len(counts) == 1 else np.concatenate([np.empty(0, dtype=np.int32), *counts]))
+
+    def in_context(self, term: str, place: int) -> int:
+        """Return how often a term that a chunk holds stands in its context rather than in its text."""
+        part = self.parts[bisect_right(self.parts, place, key=attrgetter("first_place")) - 1]
+        number = part.find(term.encode())
+        return 0 if number is None else part.in_context(number, place)
 
     def near(self, term: str, *, edits: int, mask: NDArray[np.bool_]) -> dict[str, tuple[int, int]]:
         """Return every term that begins alike, within so many edits, that the mask shows: its distance, and its number of chunks."""

@@ -14,6 +14,7 @@ from evidentia.backends.embedded.records.commit_log import (
     pack_tile,
     roots_hash,
     segments_hash,
+    stored_contexts,
     stored_head,
     tile_levels,
     tile_root,
@@ -184,6 +185,7 @@ class EmbeddedArchive(CustodyArchive, SupportsVectorCustody, SupportsLayouts, Su
             ("segments", head.segments_hash, segments_hash(self._database)),
             ("roots", head.roots_hash, roots_hash(self._database)),
             ("signing keys", head.keys_hash, keys_hash(self._database)),
+            ("contexts", head.contexts, stored_contexts(self._database)),
             ("vector files", head.vector_files_hash, "" if self._vectors is None else vector_files_hash(self._database)),
         ):
             if stored != found:

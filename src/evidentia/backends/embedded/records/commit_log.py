@@ -16,10 +16,10 @@ from evidentia.backends.embedded.records.source_registry import sources_hash, st
 from evidentia.backends.embedded.vectors.vector_spaces import vector_files_hash
 from evidentia.contracts.canonical import encode_record, encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError
-from evidentia.contracts.ids import Sha256
+from evidentia.contracts.ids import DocumentId, Sha256
 from evidentia.contracts.provenance import CommitRecord, ConsistencyProof, InclusionProof
 from evidentia.provenance import merkle
-from evidentia.provenance.corpus_hash import CorpusState, evidence_state
+from evidentia.provenance.corpus_hash import CorpusState, contexts_version, evidence_state
 
 if TYPE_CHECKING:
     import sqlite3
@@ -226,14 +226,14 @@ def seal(
 ) -> tuple[CommitRecord, Sha256]:  # fmt: skip
     """Write the record of the transaction that is open, over everything the transaction has written, and sign its head."""
     signer.prepare(database, base_id=parent.base_id, sequence=parent.sequence + 1)
-    sources = sources_hash(stored_descriptors(database))
+    sources, contexts = sources_hash(stored_descriptors(database)), stored_contexts(database)
     record = CommitRecord(
         sequence=parent.sequence + 1,
         parent=parent_hash,
         base_id=parent.base_id,
         committed_at=now,
         corpus_version=corpus.version,
-        evidence_state=evidence_state(corpus.version, sources=sources, vectors=vectors),
+        evidence_state=evidence_state(corpus.version, sources=sources, vectors=vectors, contexts=contexts),
         log_size=log_size,
         log_root=Sha256(EventLogReader(database, size=log_size).root().hex()),
         oldest_readable=parent.oldest_readable if oldest_readable is None else oldest_readable,
@@ -243,6 +243,7 @@ def seal(
         vectors=vectors,
         vector_files_hash=vector_files_hash(database),
         keys_hash=keys_hash(database),
+        contexts=contexts,
     )
     signer.sign(database, record)
     return record, insert_record(database, record, state=corpus.state)
@@ -255,6 +256,24 @@ def insert_record(database: sqlite3.Connection, record: CommitRecord, *, state: 
     database.execute("UPDATE commits SET corpus_state = NULL WHERE corpus_state IS NOT NULL")
     database.execute("INSERT INTO commits VALUES (?, ?, ?, ?)", (record.sequence, encoded, digest, state))
     return Sha256(digest.hex())
+
+
+def stored_contexts(database: sqlite3.Connection) -> str:
+    """Return what the commit record says of the contexts of live documents; nothing where none of them is indexed with its context.
+
+    A base that was made with contexts reads nothing for it; in an older one it takes time by the documents that have none.
+    """
+    since, form = schema.context_form(database)
+    (is_older,) = database.execute(_HAS_OLDER_REVISIONS, (since,)).fetchone()
+    without = [DocumentId(each) for (each,) in database.execute(_WITHOUT_CONTEXT, (since,))] if is_older else []
+    (live,) = database.execute(_LIVE_DOCUMENTS).fetchone() if without else database.execute(_HAS_LIVE_DOCUMENTS).fetchone()
+    return "" if len(without) == live else contexts_version(form, without=without)
+
+
+_HAS_OLDER_REVISIONS = "SELECT EXISTS (SELECT 1 FROM revisions WHERE revision_key < ?)"
+_WITHOUT_CONTEXT = "SELECT document_id FROM versions WHERE removed_seq IS NULL AND revision_key < ?"
+_LIVE_DOCUMENTS = "SELECT count(*) FROM versions WHERE removed_seq IS NULL"
+_HAS_LIVE_DOCUMENTS = "SELECT EXISTS (SELECT 1 FROM versions WHERE removed_seq IS NULL)"
 
 
 def segments_hash(database: sqlite3.Connection) -> Sha256:

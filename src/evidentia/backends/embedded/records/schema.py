@@ -18,13 +18,14 @@ from evidentia.contracts.errors import BaseDamagedError, BaseVersionError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId, chunk_id_of
 from evidentia.contracts.provenance import CommitRecord, DocumentCustody, IngestEvent
 from evidentia.contracts.sources import SourceDescriptor
+from evidentia.text.contexts import CONTEXT_FORM
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 APPLICATION_ID = 0x45564944  # "EVID", so that `file` and doctor know a base from any other SQLite file
 
 TABLES: dict[str, str] = {
@@ -102,6 +103,11 @@ SIGNATURE_TABLES: dict[str, str] = {
 }
 """Since schema 6: the one secret that keys versions for others than the owner, the public keys, and the heads that they signed."""
 
+CONTEXT_TABLES: dict[str, str] = {
+    "context_forms": "CREATE TABLE context_forms (since INTEGER PRIMARY KEY, form TEXT NOT NULL) STRICT",
+}
+"""Since schema 7: in its one row, from which revision on chunks are indexed with their context, and in which form."""
+
 
 def create(database: sqlite3.Connection) -> None:
     """Make the tables of an empty base."""
@@ -110,6 +116,7 @@ def create(database: sqlite3.Connection) -> None:
     database.execute("BEGIN IMMEDIATE")
     for statement in _expected(SCHEMA_VERSION).values():
         database.execute(statement)
+    _begin_contexts(database)
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     database.execute("COMMIT")
@@ -141,6 +148,12 @@ def _keep_known_sources(database: sqlite3.Connection) -> None:
     database.execute("INSERT INTO source_versions SELECT source_id, ?, NULL, descriptor FROM sources", (since,))
 
 
+def _begin_contexts(database: sqlite3.Connection) -> None:
+    """Note that every revision from now on is indexed with its context."""
+    (last,) = database.execute("SELECT coalesce(max(revision_key), 0) FROM revisions").fetchone()
+    database.execute("INSERT INTO context_forms VALUES (?, ?)", (last + 1, CONTEXT_FORM))
+
+
 _decode_commit = json_decoder(CommitRecord)
 
 MIGRATIONS: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = {
@@ -149,6 +162,7 @@ MIGRATIONS: dict[int, tuple[str | Callable[[sqlite3.Connection], None], ...]] = 
     3: tuple(ATTACHMENT_TABLES.values()),
     4: tuple(LIST_INDEXES.values()),
     5: tuple(SIGNATURE_TABLES.values()),
+    6: (*CONTEXT_TABLES.values(), _begin_contexts),
 }
 """What leads from a schema to the next, by the schema it starts from."""
 
@@ -186,6 +200,14 @@ def holds_signatures(database: sqlite3.Connection) -> bool:
     return schema_version(database) >= _SIGNATURES_SINCE
 
 
+def context_form(database: sqlite3.Connection) -> tuple[int, str]:
+    """Return from which revision on chunks are indexed with their context, and in which form; a reader may meet a base without any."""
+    if schema_version(database) < _CONTEXTS_SINCE:
+        return _NEVER, ""
+    since, form = database.execute("SELECT since, form FROM context_forms").fetchone()
+    return int(since), str(form)
+
+
 def schema_faults(database: sqlite3.Connection) -> list[str]:
     """Return what differs between the tables of this base and the tables that its schema has."""
     stored = dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
@@ -203,6 +225,8 @@ _SOURCE_HISTORY_SINCE = 3
 _ATTACHMENTS_SINCE = 4
 _LIST_INDEXES_SINCE = 5
 _SIGNATURES_SINCE = 6
+_CONTEXTS_SINCE = 7
+_NEVER = 1 << 62
 
 
 def _expected(version: int) -> dict[str, str]:
@@ -211,7 +235,8 @@ def _expected(version: int) -> dict[str, str]:
     attachments = ATTACHMENT_TABLES if version >= _ATTACHMENTS_SINCE else {}
     lists = LIST_INDEXES if version >= _LIST_INDEXES_SINCE else {}
     signatures = SIGNATURE_TABLES if version >= _SIGNATURES_SINCE else {}
-    return TABLES | INDEXES | vectors | sources | attachments | lists | signatures
+    contexts = CONTEXT_TABLES if version >= _CONTEXTS_SINCE else {}
+    return TABLES | INDEXES | vectors | sources | attachments | lists | signatures | contexts
 
 
 # --- rows ---

@@ -37,6 +37,7 @@ from evidentia.contracts.provenance import CommitRecord, IngestEvent, SigningKey
 from evidentia.contracts.vocabulary import EventKind
 from evidentia.foundation.disk import sync_directory
 from evidentia.provenance.corpus_hash import CorpusState, member_bytes
+from evidentia.text.contexts import ContextFacts, contexts_of
 from evidentia.text.tokens import Tokeniser
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class EmbeddedWriter(SourceWriter):
     def _write_segment(self, planned: CommitRows) -> Path | None:
         if not planned.new_texts:
             return None
-        arrays = self._postings.build(planned.new_texts, chunk_keys=planned.new_chunk_keys)
+        arrays = self._postings.build(planned.new_texts, chunk_keys=planned.new_chunk_keys, contexts=planned.new_contexts)
         name = f"{planned.sequence:08d}-{self._entropy.take(4).hex()}.seg"
         path = self._directory / SEGMENTS_NAME / name
         count = len(planned.new_chunk_keys)
@@ -306,7 +307,9 @@ class CommitRows:
         self._entropy = entropy
         self._next_event = log_size
         self._next_version = _next_key(database, "versions", "version_key")
-        self._next_revision = _next_key(database, "revisions", "revision_key")
+        self._contexts_since = schema.context_form(database)[0]
+        # Keys that a collection gave back below that stay unused: by its key a revision is known to be indexed with its context.
+        self._next_revision = max(self._contexts_since, _next_key(database, "revisions", "revision_key"))
         self._next_chunk = _next_key(database, "chunks", "chunk_key")
         self._segment_key = _next_key(database, "segments", "segment_key")
         self._access_keys = {rule: key for key, rule in database.execute("SELECT access_key, rule FROM access_rules")}
@@ -327,6 +330,7 @@ class CommitRows:
         self.members_out: list[bytes] = []
         self.vectors_out: list[bytes] = []
         self.new_texts: list[str] = []
+        self.new_contexts: list[tuple[str, ...]] = []
         self.new_chunk_keys: list[int] = []
         self.counts = {"added": 0, "changed": 0, "removed": 0, "access_changed": 0}
 
@@ -336,20 +340,24 @@ class CommitRows:
         return not self.leaves
 
     def put(self, document: PreparedDocument, current: LiveVersion | None) -> None:
-        """Add a document, or replace its live version; text that stays is not stored or indexed again."""
+        """Add a document, or replace its live version; text that stays under the same title and path is not indexed again."""
         attachments.check_complete(document)
         marks = tuple((chunk.chunk_id, chunk.content_hash) for chunk in document.chunks)
         access_key, access_hash = self._access(document.access)
         metadata = schema.encode(document.metadata)
         root_key = self._root(document.root)
         fingerprint = bytes.fromhex(document.fingerprint)
-        has_same_text = (
-            current is not None and current.text_hash.hex() == document.text_hash and live_set.chunk_marks(self._database, current) == marks
+        is_indexed = (
+            current is not None
+            and current.revision_key >= self._contexts_since
+            and current.text_hash.hex() == document.text_hash
+            and ContextFacts.of(schema.decode_metadata(current.metadata)) == ContextFacts.of(document.metadata)
+            and live_set.chunk_marks(self._database, current) == marks
         )
         first_event = self._next_event
         if current is not None:
             self._end(current)
-        if current is not None and has_same_text:
+        if current is not None and is_indexed:
             kind = EventKind.ACCESS_CHANGED if current.access_key != access_key else EventKind.CHANGED
             revision_key = current.revision_key
             self._event(
@@ -422,6 +430,8 @@ class CommitRows:
         text_hash = bytes.fromhex(document.text_hash)
         self._contents.append((text_hash, document.text.encode()))
         self._revisions.append((revision_key, text_hash, schema.encode(document.custody), self._next_chunk, len(document.chunks)))
+        spans = [(chunk.start, chunk.end) for chunk in document.chunks]
+        self.new_contexts += contexts_of(document.text, spans, ContextFacts.of(document.metadata))
         for chunk in document.chunks:
             self._chunks.append((
                 self._next_chunk, revision_key, chunk.position, chunk.start, chunk.end, chunk.byte_start, chunk.byte_end,

@@ -927,7 +927,7 @@ class ChunkList(_message.Message):
     def __init__(self, chunks: _Optional[_Iterable[_Union[StoredChunk, _Mapping[str, object]]]] = ...) -> None: ...
 
 class CommitRecord(_message.Message):
-    __slots__ = ("sequence", "parent", "base_id", "committed_at", "corpus_version", "evidence_state", "log_size", "log_root", "oldest_readable", "segments_hash", "sources_hash", "roots_hash", "vectors", "vector_files_hash", "keys_hash")
+    __slots__ = ("sequence", "parent", "base_id", "committed_at", "corpus_version", "evidence_state", "log_size", "log_root", "oldest_readable", "segments_hash", "sources_hash", "roots_hash", "vectors", "vector_files_hash", "keys_hash", "contexts")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     BASE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -943,6 +943,7 @@ class CommitRecord(_message.Message):
     VECTORS_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FILES_HASH_FIELD_NUMBER: _ClassVar[int]
     KEYS_HASH_FIELD_NUMBER: _ClassVar[int]
+    CONTEXTS_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     parent: str
     base_id: str
@@ -958,7 +959,8 @@ class CommitRecord(_message.Message):
     vectors: str
     vector_files_hash: str
     keys_hash: str
-    def __init__(self, sequence: _Optional[int] = ..., parent: _Optional[str] = ..., base_id: _Optional[str] = ..., committed_at: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., log_size: _Optional[int] = ..., log_root: _Optional[str] = ..., oldest_readable: _Optional[int] = ..., segments_hash: _Optional[str] = ..., sources_hash: _Optional[str] = ..., roots_hash: _Optional[str] = ..., vectors: _Optional[str] = ..., vector_files_hash: _Optional[str] = ..., keys_hash: _Optional[str] = ...) -> None: ...
+    contexts: str
+    def __init__(self, sequence: _Optional[int] = ..., parent: _Optional[str] = ..., base_id: _Optional[str] = ..., committed_at: _Optional[str] = ..., corpus_version: _Optional[str] = ..., evidence_state: _Optional[str] = ..., log_size: _Optional[int] = ..., log_root: _Optional[str] = ..., oldest_readable: _Optional[int] = ..., segments_hash: _Optional[str] = ..., sources_hash: _Optional[str] = ..., roots_hash: _Optional[str] = ..., vectors: _Optional[str] = ..., vector_files_hash: _Optional[str] = ..., keys_hash: _Optional[str] = ..., contexts: _Optional[str] = ...) -> None: ...
 
 class CommitSummary(_message.Message):
     __slots__ = ("sequence", "corpus_version", "evidence_state", "log_size", "log_root", "committed_at", "added", "changed", "removed", "access_changed")
@@ -3235,7 +3237,7 @@ class TaskOpened(_message.Message):
     def __init__(self, span: _Optional[str] = ..., task: _Optional[_Union[TaskKind, str]] = ..., question_type: _Optional[_Union[QuestionType, str]] = ..., breadth: _Optional[_Union[Breadth, str]] = ..., question_hash: _Optional[str] = ..., skills: _Optional[_Iterable[str]] = ..., has_self_knowledge: bool = ...) -> None: ...
 
 class TermScore(_message.Message):
-    __slots__ = ("term", "score", "frequency", "containing", "documents", "length", "idf")
+    __slots__ = ("term", "score", "frequency", "containing", "documents", "length", "idf", "in_context")
     TERM_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     FREQUENCY_FIELD_NUMBER: _ClassVar[int]
@@ -3243,6 +3245,7 @@ class TermScore(_message.Message):
     DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
     LENGTH_FIELD_NUMBER: _ClassVar[int]
     IDF_FIELD_NUMBER: _ClassVar[int]
+    IN_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     term: str
     score: int
     frequency: int
@@ -3250,7 +3253,8 @@ class TermScore(_message.Message):
     documents: int
     length: int
     idf: int
-    def __init__(self, term: _Optional[str] = ..., score: _Optional[int] = ..., frequency: _Optional[int] = ..., containing: _Optional[int] = ..., documents: _Optional[int] = ..., length: _Optional[int] = ..., idf: _Optional[int] = ...) -> None: ...
+    in_context: int
+    def __init__(self, term: _Optional[str] = ..., score: _Optional[int] = ..., frequency: _Optional[int] = ..., containing: _Optional[int] = ..., documents: _Optional[int] = ..., length: _Optional[int] = ..., idf: _Optional[int] = ..., in_context: _Optional[int] = ...) -> None: ...
 
 class TextList(_message.Message):
     __slots__ = ("values",)
