@@ -90,9 +90,9 @@ def _conversion_file(plan: Plan) -> str:
     return "\n".join(
         [
             _docstring("Every contract that has a message of its own, to its message and back."),
-            "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING, Any, Final\n\nimport msgspec\n",
+            "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING, Any, Final\n",
             _imports(named),
-            f"from evidentia.protobuf import reading, writing\nfrom {STUBS} import {_TYPES}\n",
+            f"from evidentia.contracts.decoding import convert\nfrom evidentia.protobuf import reading, writing\nfrom {STUBS} import {_TYPES}\n",
             "if TYPE_CHECKING:\n    from collections.abc import Callable, Mapping\n",
             _ROW,
             "CONVERSIONS: Final[Mapping[str, Row]] = {",
@@ -161,7 +161,7 @@ def to_message(name: str, it: object) -> Any:
 def from_message(name: str, message: Any) -> Any:
     """Return what a message says as its contract, checked as JSON is; raises msgspec.ValidationError."""
     contract, _, _, read = CONVERSIONS[name]
-    return msgspec.convert(read(message), contract)
+    return convert(read(message), contract)
 '''
 _METHOD_CLASS: Final = '''\
 class Method(NamedTuple):

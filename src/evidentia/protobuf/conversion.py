@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from evidentia.contracts.decoding import convert
 from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.annotations import Annotation, AnnotationTarget
 from evidentia.contracts.control import AuditEntry, AuditPage, CallResult, CallsReply, DecisionPage, EndReply, EventPage, GovernanceEvent, IssuedToken, NumberedCall, PolicyPage, PolicyTemplates, PolicyVersions, PushReply, PushResult, RunPage, SecretKept, SecretNames, StartReply, TokenFacts, TokenInfo, TokenLimits, TokenList
@@ -33,6 +30,7 @@ from evidentia.contracts.sources import FreshnessReport, Note, SchemaDefinition,
 from evidentia.contracts.tables import CellValue, OpenTable, TableAnswer, TableCard, TableColumn, TableContent, TablePlan
 from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 from evidentia.contracts.vectors import EmbedReport, VectorIdentity
+from evidentia.contracts.decoding import convert
 from evidentia.protobuf import reading, writing
 from evidentia.protobuf.evidentia.v1 import types_pb2
 
