@@ -92,7 +92,7 @@ def _conversion_file(plan: Plan) -> str:
             _docstring("Every contract that has a message of its own, to its message and back."),
             "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING, Any, Final\n",
             _imports(named),
-            f"from evidentia.contracts.decoding import convert\nfrom evidentia.protobuf import reading, writing\n"
+            "from evidentia.contracts.decoding import convert\nfrom evidentia.protobuf import reading, writing",
             f"from {STUBS} import {_TYPES}\n",
             "if TYPE_CHECKING:\n    from collections.abc import Callable, Mapping\n",
             _ROW,
