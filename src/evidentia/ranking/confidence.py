@@ -1,36 +1,67 @@
-"""How likely a fragment is relevant, from what both legs say of it in absolute terms.
+"""How likely a fragment is relevant: a logistic curve over what the legs say of it among the candidates of its question.
 
-Relevance within one answer is relative: the best of a bad lot has 1. Confidence compares across questions, so it uses
-the cosine itself and the share of the attainable score that the words reached, through a logistic curve whose
-coefficients were fitted on judged data (tools/fit_ranking.py; docs/ranking.md has the reliability table). Integers
-throughout: coefficients and features are at 2^-16, the result is in millionths.
+Relevance within one answer is relative: the best of a bad lot has 1. Confidence compares across questions and bases, so its features say
+how a fragment stands out: its place among the documents, its lead over the others, and how near anything is at all. None of them depends
+on how many fragments were asked for. tools/fit_confidence.py fits the coefficients on judged sets, one corpus left out at a time
+(docs/ranking.md has the figures). Integers throughout: coefficients and features are at 2^-16, the result is in millionths.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from evidentia.ranking.fusion import ONE
 from evidentia.ranking.signals import decay
 
-FEATURE_BITS = 16
-_ONE = 1 << FEATURE_BITS
-_MILLION = 1_000_000
-_STEEPEST = 20 * _ONE
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidentia.contracts.receipts import ConfidenceCalibration
+    from evidentia.contracts.search import LegScores
+
+FEATURE_BITS: Final = 16
+_ONE: Final = 1 << FEATURE_BITS
+_MILLION: Final = 1_000_000
+_STEEPEST: Final = 20 * _ONE
 """Beyond this the curve is flat to a millionth."""
+_WORDS_PERCENT: Final = 52
+"""What words weigh in the order that places are counted in, as in linear fusion."""
+_NEAR: Final = 2 * _ONE // 5
+"""A cosine of 0.4: what is nearer says no more about whether a question belongs to the base. Measured with the packaged encoder."""
+_TENTH, _FAR = 10, 50
+"""Ranks whose scores show the shape of the candidates' scores."""
+_LOG_BITS: Final = 62
 
 
 class ConfidenceModel(msgspec.Struct, frozen=True, kw_only=True):
-    """Coefficients at 2^-16: for words alone, for vectors alone, and for both."""
+    """The first generation, for receipts of its time: coefficients for words alone, for vectors alone, and for both."""
 
     basis: str
     """What it was fitted on."""
     words: tuple[int, int]
     vectors: tuple[int, int]
     both: tuple[int, int, int, int]
+
+
+class FeatureModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The second generation: an intercept (under its name) and a coefficient by feature, for the legs that took part."""
+
+    basis: str
+    words: Mapping[str, int]
+    vectors: Mapping[str, int]
+    both: Mapping[str, int]
+
+
+class ShippedModels(msgspec.Struct, frozen=True, kw_only=True):
+    """Both generations, as they come with the package."""
+
+    first: ConfidenceModel
+    second: FeatureModel
 
 
 def confidence(model: ConfidenceModel, *, words: int | None, cosine: int | None) -> int:
@@ -48,9 +79,120 @@ def confidence(model: ConfidenceModel, *, words: int | None, cosine: int | None)
 
 
 @lru_cache(maxsize=1)
-def shipped_model() -> ConfidenceModel:
-    """Return the model that comes with the package."""
-    return msgspec.json.decode((files("evidentia.ranking") / "confidence.json").read_bytes(), type=ConfidenceModel)
+def shipped_models() -> ShippedModels:
+    """Return the models that come with the package."""
+    return msgspec.json.decode((files("evidentia.ranking") / "confidence.json").read_bytes(), type=ShippedModels)
+
+
+INTERCEPT: Final = "intercept"
+FEATURES: Final = (
+    "document_place",
+    "place",
+    "is_first_of_a_leg",
+    "words_of_best",
+    "words_attained",
+    "lead_of_words",
+    "cosine",
+    "nearest",
+    "lead_of_cosine",
+    "distance_of_cosine",
+    "behind",
+    "ahead",
+    "tenth",
+    "siblings",
+    "agreement",
+    "terms",
+)
+"""What a model may weigh, in the order of `CandidateFeatures.row`."""
+
+
+class CandidateFeatures:
+    """The features of the candidates of one question. What they share is worked out once; nothing here looks beyond the candidates.
+
+    `legs` and `documents` are in one order, ties being decided by it. Where there are fewer candidates than a rank asks for, its score
+    is 0: whatever is not there has no words of the question and is near nothing.
+    """
+
+    def __init__(self, legs: Sequence[LegScores], documents: Sequence[str], *, attainable: int, score_bits: int, terms: int) -> None:
+        self._documents = documents
+        self._attainable = max(1, attainable)
+        self._terms = _log2(1 + terms)
+        self._words = words = [max(0, leg.lexical) for leg in legs]
+        self._near = near = [None if leg.dense is None else min(_ONE, max(0, leg.dense) * _ONE >> score_bits) for leg in legs]
+        by_words = sorted(range(len(words)), key=words.__getitem__, reverse=True)
+        by_vectors = sorted((place for place, each in enumerate(near) if each is not None), key=lambda place: near[place] or 0, reverse=True)
+        self.has_words, self.has_vectors = bool(by_words and words[by_words[0]]), bool(by_vectors)
+        self._best_words = max(1, words[by_words[0]]) if by_words else 1
+        self._tenth_words = words[by_words[_TENTH - 1]] if len(by_words) >= _TENTH else 0
+        self._nearest, self._tenth_near, self._far = (
+            (near[by_vectors[rank - 1]] or 0) if len(by_vectors) >= rank else 0 for rank in (1, _TENTH, _FAR)
+        )
+        self._firsts = {documents[order[0]] for order in (by_words if self.has_words else (), by_vectors) if order}
+        self._agreement = len(set(by_words[:_TENTH]) & set(by_vectors[:_TENTH])) * _ONE // _TENTH if self.has_words else 0
+        self._joint = self._joined()
+        self._order = sorted(range(len(words)), key=self._joint.__getitem__, reverse=True)
+        self._place_of = {each: place for place, each in enumerate(self._order, start=1)}
+        self._document_place = {document: place for place, document in enumerate(dict.fromkeys(documents[each] for each in self._order), 1)}
+        leaders = [documents[each] for each in self._order[:_TENTH]]
+        self._siblings = {document: leaders.count(document) for document in leaders}
+        self._best = self._joint[self._order[0]] if self._order else 0
+        self._second = next((self._joint[each] for each in self._order if self._document_place[documents[each]] > 1), 0)
+        self._tenth = self._joint[self._order[_TENTH - 1]] if len(self._order) >= _TENTH else 0
+
+    def row(self, index: int) -> tuple[int, ...]:
+        """Return the features of one candidate, as `FEATURES` names them, at 2^-16."""
+        document = self._documents[index]
+        near = self._near[index]
+        words, joint = self._words[index], self._joint[index]
+        ahead = joint - (self._second if self._document_place[document] == 1 else self._best)
+        return (
+            _log2(self._document_place[document]),
+            _log2(self._place_of[index]),
+            _ONE if document in self._firsts else 0,
+            words * _ONE // self._best_words,
+            min(_ONE, words * _ONE // self._attainable),
+            (words - self._tenth_words) * _ONE // self._best_words,
+            near or 0,
+            min(_NEAR, self._nearest),
+            0 if near is None else near - self._tenth_near,
+            0 if near is None else near - self._far,
+            min(0, ahead),
+            max(0, ahead),
+            self._tenth,
+            _log2(1 + self._siblings.get(document, 0)),
+            self._agreement,
+            self._terms,
+        )
+
+    def confidence(self, model: FeatureModel, index: int, calibration: ConfidenceCalibration | None = None) -> int:
+        """Return the probability that a candidate is relevant, in millionths; a calibration of the base moves it."""
+        is_near = self._near[index] is not None
+        if not (is_near or self.has_words):
+            return 0
+        weights = model.words if not is_near else model.both if self.has_words else model.vectors
+        total = weights[INTERCEPT] * _ONE
+        for name, value in zip(FEATURES, self.row(index), strict=True):
+            total += weights.get(name, 0) * value
+        return calibrated(total >> FEATURE_BITS, calibration)
+
+    def _joined(self) -> list[int]:
+        """Return one score for each candidate, from 0 to 1 at 2^-16: its words beside the best, its nearness beside the nearest."""
+        best, far, width = self._best_words, self._far, max(1, self._nearest - self._far)
+        by_words = [words * _ONE // best for words in self._words]
+        if not self.has_vectors:
+            return by_words
+        share = _WORDS_PERCENT if self.has_words else 0
+        return [
+            said if near is None else (share * said + (100 - share) * (max(0, near - far) * _ONE // width)) // 100
+            for said, near in zip(by_words, self._near, strict=True)
+        ]
+
+
+def calibrated(point: int, calibration: ConfidenceCalibration | None) -> int:
+    """Return the probability at a point of the logistic curve, at 2^-16, moved by what a base's own judged questions say."""
+    if calibration is not None:
+        point = (point * calibration.scale >> FEATURE_BITS) + calibration.shift
+    return _logistic(point)
 
 
 def _logistic(point: int) -> int:
@@ -58,3 +200,17 @@ def _logistic(point: int) -> int:
     point = max(-_STEEPEST, min(_STEEPEST, point))
     share = _MILLION * ONE // (ONE + decay(abs(point), _ONE))
     return share if point >= 0 else _MILLION - share
+
+
+@lru_cache(maxsize=1 << 10)
+def _log2(value: int) -> int:
+    """Return the logarithm of a count from 1 on, rounded down to 2^-16, by squaring: every machine finds the same."""
+    whole = value.bit_length() - 1
+    mantissa = value << _LOG_BITS - whole if whole <= _LOG_BITS else value >> whole - _LOG_BITS
+    fraction = 0
+    for _ in range(FEATURE_BITS):
+        mantissa = mantissa * mantissa >> _LOG_BITS
+        is_above = mantissa >> _LOG_BITS + 1
+        mantissa >>= is_above
+        fraction = fraction << 1 | is_above
+    return whole << FEATURE_BITS | fraction
