@@ -44,22 +44,29 @@ RESULTS = ROOT / "benchmarks" / "results" / "confidence.json"
 IMAGES = ROOT / "docs" / "images"
 DEV = [name for name, layout in SETS.items() if layout.is_dev]
 CORPUS = {name: SETS[name].folder for name in DEV}
-TEN, ONE, DEADLINE_MS = 10, 1 << FEATURE_BITS, 60_000
+TEN, ONE, DEADLINE_MS, SETTLED, CORPUS_MASS = 10, 1 << FEATURE_BITS, 60_000, 1e-8, 3_000
 MOST_QUESTIONS = 800
 """Of a larger set so many questions are taken, at equal steps; every corpus weighs the same anyhow."""
 STRANGERS = 40
 """So many questions of each other corpus are asked of a base, as negatives."""
-OWN_MASS, STRANGE_MASS, UNANSWERABLE_MASS, FIRST_WEIGHT, RIDGE = 1.0, 0.25, 0.05, 6.0, 1.0
-"""What the kinds of questions weigh in each corpus, what a first fragment weighs beside another, and the ridge on unit variances."""
+STRANGE_MASS, UNANSWERABLE_MASS, FIRST_WEIGHT, RIDGE = 0.2, 0.03, 6.0, 1.0
+"""What strangers and unanswerable questions weigh beside those of a corpus, a first fragment beside another, and the ridge."""
 JUDGED, STRANGE, UNANSWERABLE = "judged", "strange", "UNANSWERABLE"
-LEGS: dict[str, tuple[str, ...]] = {
+LEGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "both": (
-        "document_place", "place", "is_first_of_a_leg", "words_of_best", "nearest", "lead_of_cosine", "behind", "tenth",
+        ("nearest", "lead_of_nearest", "distance_of_nearest", "best_attained", "agreement", "tenth"),
+        ("document_place", "place", "is_first_of_a_leg", "words_of_best", "lead_of_cosine", "behind", "tenth"),
     ),
-    "words": ("document_place", "place", "words_of_best", "words_attained", "lead_of_words", "behind", "tenth", "terms"),
-    "vectors": ("document_place", "place", "nearest", "cosine", "lead_of_cosine", "distance_of_cosine", "behind", "tenth"),
-}  # fmt: skip
-"""The features of each model: those whose removal made the corpora left out worse, of all in `FEATURES`."""
+    "words": (
+        ("best_attained", "lead_of_best", "terms"),
+        ("document_place", "place", "words_of_best", "lead_of_words", "behind", "tenth"),
+    ),
+    "vectors": (
+        ("nearest", "lead_of_nearest", "distance_of_nearest"),
+        ("document_place", "place", "lead_of_cosine", "distance_of_cosine", "behind", "tenth"),
+    ),
+}
+"""The features of both factors of each model: those without which the corpora left out came out worse, of all in `FEATURES`."""
 
 
 class Rows(NamedTuple):
@@ -84,14 +91,16 @@ def main() -> None:
     given = parser.parse_args()
     rows = _read(given.rows) if given.rows and given.rows.exists() else ask_all()
     if given.rows and not given.rows.exists():
-        np.savez_compressed(given.rows, **{f"{legs}-{name}": array for legs, each in rows.items() for name, array in each._asdict().items()})
+        np.savez_compressed(
+            given.rows, **{f"{legs}-{name}": array for legs, each in rows.items() for name, array in each._asdict().items()}
+        )
     questions = len(np.unique(np.char.add(rows["both"].sets, rows["both"].questions)[rows["both"].kinds == JUDGED]))
     basis = f"{len(set(CORPUS.values()))} judged collections, {questions} questions"
     model: dict[str, Any] = {"basis": basis}
     results: dict[str, Any] = {"command": "python tools/fit_confidence.py", "basis": basis, "left_out": {}, "fitted": {}}
-    for legs, names in LEGS.items():
-        model[legs] = fit(rows[legs], names)
-        left_out = leave_one_corpus_out(rows[legs], names)
+    for legs in LEGS:
+        model[legs] = fit(rows[legs], legs)
+        left_out = leave_one_corpus_out(rows[legs], legs)
         results["left_out"][legs] = figures(rows[legs], left_out)
         results["fitted"][legs] = figures(rows[legs], said_by(model[legs], rows[legs].features))
         print(table(results["left_out"][legs], title=f"{legs}, corpus left out"), table(results["fitted"][legs], title=f"{legs}, fitted"))
@@ -192,12 +201,22 @@ def _read(path: Path) -> dict[str, Rows]:
 # --- fitting ---
 
 
-def fit(rows: Rows, names: Sequence[str]) -> dict[str, int]:
-    """Return the coefficients at 2^-16: maximum likelihood by Newton's method, with a ridge on features of unit variance."""
+def fit(rows: Rows, legs: str) -> dict[str, dict[str, int]]:
+    """Return the coefficients of both factors at 2^-16: whether a question is one of the base's own, and what then is relevant."""
+    about_questions, about_fragments = LEGS[legs]
+    own = rows.kinds == JUDGED
+    first, answered = rows.of(rows.places == 0), rows.of(own)
+    masses = {JUDGED: 1.0, STRANGE: STRANGE_MASS, UNANSWERABLE: UNANSWERABLE_MASS}
+    weights = np.where(answered.places == 0, FIRST_WEIGHT, 1.0)
+    known = _newton(first, about_questions, (first.kinds == JUDGED).astype(np.float64), _masses(first, np.ones(len(first.places)), masses))
+    return {"question": known, "fragment": _newton(answered, about_fragments, answered.relevant, _masses(answered, weights, masses))}
+
+
+def _newton(rows: Rows, names: Sequence[str], labels: Floats, masses: Floats) -> dict[str, int]:
+    """Return maximum-likelihood coefficients by Newton's method, with a ridge on features of unit variance."""
     columns = rows.features[:, [FEATURES.index(name) for name in names]]
     mean, deviation = columns.mean(axis=0), np.where(columns.std(axis=0) > 0, columns.std(axis=0), 1.0)
     design = np.column_stack([np.ones(len(columns)), (columns - mean) / deviation])
-    labels, masses = rows.relevant, _masses(rows)
     ridge = np.append(0.0, np.full(len(names), RIDGE))
     weights = np.zeros(design.shape[1])
     for _ in range(50):
@@ -206,26 +225,29 @@ def fit(rows: Rows, names: Sequence[str]) -> dict[str, int]:
         curvature = (design * (masses * chance * (1 - chance))[:, None]).T @ design + np.diag(ridge + 1e-9)
         step = np.linalg.solve(curvature, gradient)
         weights += step
-        if float(np.abs(step).max()) < 1e-8:
+        if float(np.abs(step).max()) < SETTLED:
             break
     slopes = weights[1:] / deviation
     fitted = {INTERCEPT: weights[0] - float(slopes @ mean), **dict(zip(names, slopes, strict=True))}
     return {name: round(float(value) * ONE) for name, value in fitted.items()}
 
 
-def said_by(model: Mapping[str, int], features: Floats) -> Floats:
+def said_by(model: Mapping[str, Mapping[str, int]], features: Floats) -> Floats:
     """Return what a model says of features."""
-    return _curve(features @ np.array([model.get(name, 0) / ONE for name in FEATURES]) + model[INTERCEPT] / ONE)
+    factors = [
+        _curve(features @ np.array([each.get(name, 0) / ONE for name in FEATURES]) + each[INTERCEPT] / ONE) for each in model.values()
+    ]
+    return factors[0] * factors[1]
 
 
-def leave_one_corpus_out(rows: Rows, names: Sequence[str]) -> Floats:
+def leave_one_corpus_out(rows: Rows, legs: str) -> Floats:
     """Return what is said of each fragment by a model that saw nothing of its corpus, neither its base nor its questions."""
     corpora = np.array([CORPUS[name] for name in rows.sets])
     asked = np.array([CORPUS.get(each.partition(":")[0], "") for each in rows.questions])
     said = np.zeros(len(rows.relevant))
     for corpus in sorted(set(CORPUS.values())):
         own = corpora == corpus
-        said[own] = said_by(fit(rows.of(~own & (asked != corpus)), names), rows.features[own])
+        said[own] = said_by(fit(rows.of(~own & (asked != corpus)), legs), rows.features[own])
     return said
 
 
@@ -234,16 +256,16 @@ def _curve(points: Floats) -> Floats:
     return chance
 
 
-def _masses(rows: Rows) -> Floats:
+def _masses(rows: Rows, weights: Floats, masses: Mapping[str, float]) -> Floats:
     """Return what each line counts: every corpus as much, and within it each kind of question as stated."""
-    masses = np.where(rows.places == 0, FIRST_WEIGHT, 1.0)
+    counted = weights.copy()
     corpora = np.array([CORPUS[name] for name in rows.sets])
     for corpus in set(CORPUS.values()):
-        for kind, mass in ((JUDGED, OWN_MASS), (STRANGE, STRANGE_MASS), (UNANSWERABLE, UNANSWERABLE_MASS)):
+        for kind, mass in masses.items():
             which = (corpora == corpus) & (rows.kinds == kind)
             if which.any():
-                masses[which] *= 5_000 * mass / masses[which].sum()
-    return masses
+                counted[which] *= CORPUS_MASS * mass / counted[which].sum()
+    return counted
 
 
 # --- figures ---
@@ -279,7 +301,10 @@ def _calibration(rows: Rows, said: Floats, which: NDArray[np.bool_]) -> dict[str
 
 def table(found: Mapping[str, Any], *, title: str) -> str:
     """Return the figures as a table."""
-    lines = [f"\n{title}", "| set | relevant, said | ECE | Brier, constant | of ten: relevant, said | ECE | Brier, constant | strangers, AUC |"]
+    lines = [
+        f"\n{title}",
+        "| set | relevant, said | ECE | Brier, constant | of ten: relevant, said | ECE | Brier, constant | strangers, AUC |",
+    ]
     lines.append("|---|---|--:|---|---|--:|---|---|")
     for name, each in found.items():
         cells = [name]
@@ -299,11 +324,10 @@ def wrong(rows: Rows, said: Floats, *, most: int = 2) -> list[dict[str, Any]]:
     for name in DEV:
         own = np.flatnonzero((rows.sets == name) & (rows.places == 0) & (rows.kinds != STRANGE))
         by_error = own[np.argsort(said[own] - rows.relevant[own], kind="stable")]
-        for place in (*by_error[:most], *by_error[::-1][:most]):
-            found.append(
-                {"set": name, "question": str(rows.questions[place]), "said": round(float(said[place]), 3),
-                 "relevant": bool(rows.relevant[place])}
-            )  # fmt: skip
+        found += [
+            {"set": name, "question": str(rows.questions[at]), "said": round(float(said[at]), 3), "relevant": bool(rows.relevant[at])}
+            for at in (*by_error[:most], *by_error[::-1][:most])
+        ]
     return found
 
 
@@ -334,7 +358,8 @@ def _plot(name: str, rows: Rows, said: Floats, which: NDArray[np.bool_], number:
     dots = "".join(f'<circle class="p" r="2.5" cx="{point.partition(",")[0]}" cy="{point.partition(",")[2]}"/>' for point in points)
     error = calibration_error(said[which], rows.relevant[which])
     return (
-        f'<text x="{left}" y="{top - 6}">{name}, error {error:.3f}</text><rect class="f" x="{left}" y="{top}" width="{SIDE}" height="{SIDE}"/>'
+        f'<text x="{left}" y="{top - 6}">{name}, error {error:.3f}</text>'
+        f'<rect class="f" x="{left}" y="{top}" width="{SIDE}" height="{SIDE}"/>'
         f'<path class="d" d="M{left} {top + SIDE}L{left + SIDE} {top}"/><polyline class="l" points="{" ".join(points)}"/>{dots}'
     )
 

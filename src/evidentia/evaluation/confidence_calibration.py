@@ -72,8 +72,11 @@ class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Pair(NamedTuple):
+    """A fragment of an answer: what the shipped model says of it, as a point of the curve and in millionths, and the judgment."""
+
     question: int
     point: float
+    chance: int
     is_relevant: bool
     weight: float
 
@@ -118,7 +121,7 @@ def calibrate(
         questions=len(questions),
         fragments=len(pairs),
         relevant=share,
-        before=_reliability([calibrated(round(each.point * _ONE), None) for each in pairs], outcomes),
+        before=_reliability([each.chance for each in pairs], outcomes),
         after=_reliability(_cross_validated(pairs, basis=basis), outcomes),
         constant_brier=share * (1 - share),
         is_stored=store,
@@ -137,7 +140,8 @@ def _ask(base: Base, questions: Sequence[JudgedQuestion], *, on_answer: Callable
             known = {fragment.document_id, fragment.document_id.partition(":")[2]}
             chance = min(max(fragment.confidence, 1 / _MILLION), 1 - 1 / _MILLION)
             point = (math.log(chance / (1 - chance)) - shift) / scale
-            pairs.append(_Pair(number, point, not known.isdisjoint(asked.relevant), 1.0 if place else _FIRST_WEIGHT))
+            shipped = round(_MILLION / (1 + math.exp(-point)))
+            pairs.append(_Pair(number, point, shipped, not known.isdisjoint(asked.relevant), 1.0 if place else _FIRST_WEIGHT))
         if on_answer is not None:
             on_answer(number + 1, len(questions))
     return pairs
@@ -161,7 +165,7 @@ def _fit(pairs: Sequence[_Pair], *, basis: str) -> ConfidenceCalibration:
 def _cross_validated(pairs: Sequence[_Pair], *, basis: str) -> list[int]:
     """Return what is said of each fragment by a fit to the questions of the other folds."""
     fits = [_fit([each for each in pairs if each.question % _FOLDS != fold], basis=basis) for fold in range(_FOLDS)]
-    return [calibrated(round(each.point * _ONE), fits[each.question % _FOLDS]) for each in pairs]
+    return [calibrated(each.chance, fits[each.question % _FOLDS]) for each in pairs]
 
 
 def _reliability(said: Sequence[int], outcomes: NDArray[np.float64]) -> Reliability:

@@ -1,15 +1,15 @@
-"""How likely a fragment is relevant: a logistic curve over what the legs say of it among the candidates of its question.
+"""How likely a fragment is relevant: how likely the base answers the question at all, times how likely this fragment then does.
 
-Relevance within one answer is relative: the best of a bad lot has 1. Confidence compares across questions and bases, so its features say
-how a fragment stands out: its place among the documents, its lead over the others, and how near anything is at all. None of them depends
-on how many fragments were asked for. tools/fit_confidence.py fits the coefficients on judged sets, one corpus left out at a time
-(docs/ranking.md has the figures). Integers throughout: coefficients and features are at 2^-16, the result is in millionths.
+Relevance within one answer is relative: the best of a bad lot has 1. Confidence compares across questions and bases. Both factors are
+logistic curves over features of the candidates: how near the nearest is and how far ahead of the rest, and how a fragment stands out among
+them. None depends on how many fragments were asked for. tools/fit_confidence.py fits the coefficients on judged sets, one corpus left out
+at a time (docs/ranking.md has the figures). Integers throughout: coefficients and features are at 2^-16, the result is in millionths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
@@ -31,11 +31,11 @@ _STEEPEST: Final = 20 * _ONE
 """Beyond this the curve is flat to a millionth."""
 _WORDS_PERCENT: Final = 52
 """What words weigh in the order that places are counted in, as in linear fusion."""
-_NEAR: Final = 2 * _ONE // 5
-"""A cosine of 0.4: what is nearer says no more about whether a question belongs to the base. Measured with the packaged encoder."""
 _TENTH, _FAR = 10, 50
 """Ranks whose scores show the shape of the candidates' scores."""
 _LOG_BITS: Final = 62
+_LN_2: Final = 45_426
+"""The natural logarithm of 2, at 2^-16."""
 
 
 class ConfidenceModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +48,20 @@ class ConfidenceModel(msgspec.Struct, frozen=True, kw_only=True):
     both: tuple[int, int, int, int]
 
 
+class LegModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The coefficients of both factors by feature, each with its intercept under that name."""
+
+    question: Mapping[str, int]
+    fragment: Mapping[str, int]
+
+
 class FeatureModel(msgspec.Struct, frozen=True, kw_only=True):
-    """The second generation: an intercept (under its name) and a coefficient by feature, for the legs that took part."""
+    """The second generation: a model for each choice of legs that took part."""
 
     basis: str
-    words: Mapping[str, int]
-    vectors: Mapping[str, int]
-    both: Mapping[str, int]
+    words: LegModel
+    vectors: LegModel
+    both: LegModel
 
 
 class ShippedModels(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +92,19 @@ def shipped_models() -> ShippedModels:
 
 
 INTERCEPT: Final = "intercept"
+QUESTION_FEATURES: Final = (
+    "terms",
+    "best_attained",
+    "lead_of_best",
+    "nearest",
+    "lead_of_nearest",
+    "distance_of_nearest",
+    "tenth",
+    "agreement",
+)
+"""What is the same for all candidates of a question."""
 FEATURES: Final = (
+    *QUESTION_FEATURES,
     "document_place",
     "place",
     "is_first_of_a_leg",
@@ -93,15 +112,11 @@ FEATURES: Final = (
     "words_attained",
     "lead_of_words",
     "cosine",
-    "nearest",
     "lead_of_cosine",
     "distance_of_cosine",
     "behind",
     "ahead",
-    "tenth",
     "siblings",
-    "agreement",
-    "terms",
 )
 """What a model may weigh, in the order of `CandidateFeatures.row`."""
 
@@ -120,7 +135,9 @@ class CandidateFeatures:
         self._words = words = [max(0, leg.lexical) for leg in legs]
         self._near = near = [None if leg.dense is None else min(_ONE, max(0, leg.dense) * _ONE >> score_bits) for leg in legs]
         by_words = sorted(range(len(words)), key=words.__getitem__, reverse=True)
-        by_vectors = sorted((place for place, each in enumerate(near) if each is not None), key=lambda place: near[place] or 0, reverse=True)
+        by_vectors = sorted(
+            (place for place, each in enumerate(near) if each is not None), key=lambda place: near[place] or 0, reverse=True
+        )
         self.has_words, self.has_vectors = bool(by_words and words[by_words[0]]), bool(by_vectors)
         self._best_words = max(1, words[by_words[0]]) if by_words else 1
         self._tenth_words = words[by_words[_TENTH - 1]] if len(by_words) >= _TENTH else 0
@@ -139,13 +156,29 @@ class CandidateFeatures:
         self._second = next((self._joint[each] for each in self._order if self._document_place[documents[each]] > 1), 0)
         self._tenth = self._joint[self._order[_TENTH - 1]] if len(self._order) >= _TENTH else 0
 
+    @cached_property
+    def question_row(self) -> tuple[int, ...]:
+        """Return the features that all candidates share, as `QUESTION_FEATURES` names them, at 2^-16."""
+        best = self._best_words if self.has_words else 0
+        return (
+            self._terms,
+            min(_ONE, best * _ONE // self._attainable),
+            (best - self._tenth_words) * _ONE // self._best_words,
+            self._nearest,
+            self._nearest - self._tenth_near,
+            self._nearest - self._far,
+            self._tenth,
+            self._agreement,
+        )
+
     def row(self, index: int) -> tuple[int, ...]:
         """Return the features of one candidate, as `FEATURES` names them, at 2^-16."""
         document = self._documents[index]
         near = self._near[index]
-        words, joint = self._words[index], self._joint[index]
-        ahead = joint - (self._second if self._document_place[document] == 1 else self._best)
+        words = self._words[index]
+        ahead = self._joint[index] - (self._second if self._document_place[document] == 1 else self._best)
         return (
+            *self.question_row,
             _log2(self._document_place[document]),
             _log2(self._place_of[index]),
             _ONE if document in self._firsts else 0,
@@ -153,15 +186,11 @@ class CandidateFeatures:
             min(_ONE, words * _ONE // self._attainable),
             (words - self._tenth_words) * _ONE // self._best_words,
             near or 0,
-            min(_NEAR, self._nearest),
             0 if near is None else near - self._tenth_near,
             0 if near is None else near - self._far,
             min(0, ahead),
             max(0, ahead),
-            self._tenth,
             _log2(1 + self._siblings.get(document, 0)),
-            self._agreement,
-            self._terms,
         )
 
     def confidence(self, model: FeatureModel, index: int, calibration: ConfidenceCalibration | None = None) -> int:
@@ -170,10 +199,8 @@ class CandidateFeatures:
         if not (is_near or self.has_words):
             return 0
         weights = model.words if not is_near else model.both if self.has_words else model.vectors
-        total = weights[INTERCEPT] * _ONE
-        for name, value in zip(FEATURES, self.row(index), strict=True):
-            total += weights.get(name, 0) * value
-        return calibrated(total >> FEATURE_BITS, calibration)
+        answerable = _logistic(_weighed(weights.question, QUESTION_FEATURES, self.question_row))
+        return calibrated(answerable * _logistic(_weighed(weights.fragment, FEATURES, self.row(index))) // _MILLION, calibration)
 
     def _joined(self) -> list[int]:
         """Return one score for each candidate, from 0 to 1 at 2^-16: its words beside the best, its nearness beside the nearest."""
@@ -188,11 +215,21 @@ class CandidateFeatures:
         ]
 
 
-def calibrated(point: int, calibration: ConfidenceCalibration | None) -> int:
-    """Return the probability at a point of the logistic curve, at 2^-16, moved by what a base's own judged questions say."""
-    if calibration is not None:
-        point = (point * calibration.scale >> FEATURE_BITS) + calibration.shift
-    return _logistic(point)
+def calibrated(chance: int, calibration: ConfidenceCalibration | None) -> int:
+    """Return a probability in millionths, moved along the logistic curve by what a base's own judged questions say."""
+    if calibration is None:
+        return chance
+    chance = max(1, min(_MILLION - 1, chance))
+    point = (_log2(chance) - _log2(_MILLION - chance)) * _LN_2 >> FEATURE_BITS
+    return _logistic((point * calibration.scale >> FEATURE_BITS) + calibration.shift)
+
+
+def _weighed(weights: Mapping[str, int], names: Sequence[str], values: Sequence[int]) -> int:
+    """Return the point on the logistic curve that features come to, at 2^-16."""
+    total = weights[INTERCEPT] * _ONE
+    for name, value in zip(names, values, strict=True):
+        total += weights.get(name, 0) * value
+    return total >> FEATURE_BITS
 
 
 def _logistic(point: int) -> int:
@@ -202,7 +239,7 @@ def _logistic(point: int) -> int:
     return share if point >= 0 else _MILLION - share
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 12)
 def _log2(value: int) -> int:
     """Return the logarithm of a count from 1 on, rounded down to 2^-16, by squaring: every machine finds the same."""
     whole = value.bit_length() - 1

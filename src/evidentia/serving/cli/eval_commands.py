@@ -113,7 +113,9 @@ def calibrate(
     call: Invocation,
     base: "Base",
     *,
-    judged: Annotated[Path, arg("JUDGED", "A folder with queries.jsonl and qrels/, or a file of JSON lines with `question` and `relevant`.")],
+    judged: Annotated[
+        Path, arg("JUDGED", "A folder with queries.jsonl and qrels/, or a file of JSON lines with `question` and `relevant`.")
+    ],
     split: SplitOption = "test",
     dry_run: Annotated[bool, flag("--dry-run", "Fit and report without storing.")] = False,
 ) -> CommandResult[object]:
