@@ -209,20 +209,23 @@ def fit(rows: Rows, legs: str) -> dict[str, dict[str, int]]:
     masses = {JUDGED: 1.0, STRANGE: STRANGE_MASS, UNANSWERABLE: UNANSWERABLE_MASS}
     weights = np.where(answered.places == 0, FIRST_WEIGHT, 1.0)
     known = _newton(first, about_questions, (first.kinds == JUDGED).astype(np.float64), _masses(first, np.ones(len(first.places)), masses))
-    return {"question": known, "fragment": _newton(answered, about_fragments, answered.relevant, _masses(answered, weights, masses))}
+    given = _factor(known, answered.features)
+    return {"question": known, "fragment": _newton(answered, about_fragments, answered.relevant, _masses(answered, weights, masses), given)}
 
 
-def _newton(rows: Rows, names: Sequence[str], labels: Floats, masses: Floats) -> dict[str, int]:
-    """Return maximum-likelihood coefficients by Newton's method, with a ridge on features of unit variance."""
+def _newton(rows: Rows, names: Sequence[str], labels: Floats, masses: Floats, given: Floats | float = 1.0) -> dict[str, int]:
+    """Return maximum-likelihood coefficients of a curve times a given factor, by Fisher scoring, with a ridge on unit variances."""
     columns = rows.features[:, [FEATURES.index(name) for name in names]]
     mean, deviation = columns.mean(axis=0), np.where(columns.std(axis=0) > 0, columns.std(axis=0), 1.0)
     design = np.column_stack([np.ones(len(columns)), (columns - mean) / deviation])
     ridge = np.append(0.0, np.full(len(names), RIDGE))
     weights = np.zeros(design.shape[1])
     for _ in range(50):
-        chance = _curve(design @ weights)
-        gradient = design.T @ (masses * (labels - chance)) - ridge * weights
-        curvature = (design * (masses * chance * (1 - chance))[:, None]).T @ design + np.diag(ridge + 1e-9)
+        own = _curve(design @ weights)
+        chance = np.minimum(own * given, 1 - 1e-12)
+        slope = (1 - own) / (1 - chance)
+        gradient = design.T @ (masses * (labels - chance) * slope) - ridge * weights
+        curvature = (design * (masses * chance * (1 - own) * slope)[:, None]).T @ design + np.diag(ridge + 1e-9)
         step = np.linalg.solve(curvature, gradient)
         weights += step
         if float(np.abs(step).max()) < SETTLED:
@@ -234,10 +237,11 @@ def _newton(rows: Rows, names: Sequence[str], labels: Floats, masses: Floats) ->
 
 def said_by(model: Mapping[str, Mapping[str, int]], features: Floats) -> Floats:
     """Return what a model says of features."""
-    factors = [
-        _curve(features @ np.array([each.get(name, 0) / ONE for name in FEATURES]) + each[INTERCEPT] / ONE) for each in model.values()
-    ]
-    return factors[0] * factors[1]
+    return _factor(model["question"], features) * _factor(model["fragment"], features)
+
+
+def _factor(weights: Mapping[str, int], features: Floats) -> Floats:
+    return _curve(features @ np.array([weights.get(name, 0) / ONE for name in FEATURES]) + weights[INTERCEPT] / ONE)
 
 
 def leave_one_corpus_out(rows: Rows, legs: str) -> Floats:
