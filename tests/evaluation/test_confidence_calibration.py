@@ -46,18 +46,19 @@ def first(base: Base, **fields: object) -> tuple[float, str]:
 def test_twenty_questions_bring_the_confidence_nearer_to_the_judgments(directory: Path) -> None:
     with connect(directory) as base:
         shipped = first(base)
-        report = calibrate(base, QUESTIONS)
-        again = calibrate(base, QUESTIONS, store=False)
+    dry = calibrate(directory, QUESTIONS, store=False)
+    report = calibrate(directory, QUESTIONS)
     with connect(directory) as base:
         own = first(base)
-        from_there = calibrate(base, QUESTIONS, store=False)
+    again = calibrate(directory, QUESTIONS, store=False)
 
     assert shipped_models().second.basis == shipped[1]
-    assert ("20 judged questions of this base", True, False) == (own[1], report.is_stored, again.is_stored)
+    assert ("20 judged questions of this base", True, False) == (own[1], report.is_stored, dry.is_stored)
     assert own[0] != shipped[0]
     assert report.after.brier < min(report.before.brier, report.constant_brier)
-    assert report.calibration == again.calibration
-    assert abs(report.calibration.shift - from_there.calibration.shift) < 1 << 10
+    assert dry.calibration == report.calibration
+    assert abs(report.calibration.shift - again.calibration.shift) < 1 << 10
+    assert abs(report.calibration.scale - again.calibration.scale) < 1 << 10
 
 
 def test_a_receipt_replays_with_the_calibration_it_was_answered_with(directory: Path) -> None:
@@ -97,8 +98,8 @@ def test_the_order_of_fragments_stays(directory: Path) -> None:
 
 @pytest.mark.parametrize("questions", [QUESTIONS[:19], [msgspec.structs.replace(each, relevant=("elsewhere",)) for each in QUESTIONS]])
 def test_too_few_questions_and_strange_ids_are_refused(directory: Path, questions: list[JudgedQuestion]) -> None:
-    with connect(directory) as base, pytest.raises(InvalidFieldError, match="questions"):
-        calibrate(base, questions)
+    with pytest.raises(InvalidFieldError, match="questions"):
+        calibrate(directory, questions)
 
     assert not (directory / CALIBRATION_NAME).exists()
 

@@ -51,7 +51,7 @@ def test_standard_quality_gate() -> None:
 
 
 def test_the_gate_stops_what_is_off_topic_and_a_run_that_is_left_without_evidence() -> None:
-    assert [("block", "Retrieval relevance (0.06) below threshold (0.20)")] == trace("Off-topic Gate", found(0.06, "a"))[:1]
+    assert [("block", "Retrieval relevance (0.06) below threshold (0.30)")] == trace("Off-topic Gate", found(0.06, "a"))[:1]
     assert [("block", "Retrieved chunks (0) below minimum (1)")] == trace("Off-topic Gate")
     assert [("allow", "Retrieval quality within policy (1 chunks)")] == trace("Off-topic Gate", found(0.8, "a"))
 

@@ -120,7 +120,7 @@ def test_the_first_generation_is_as_it_was() -> None:
     model = shipped_models().first
 
     assert "scifact train, 809 questions" == model.basis
-    assert [22_297, 3_056, 1_479] == [
+    assert [51_786, 3_772, 431] == [
         confidence(model, words=20_000, cosine=30_000),
         confidence(model, words=4_000, cosine=None),
         confidence(model, words=None, cosine=6_000),

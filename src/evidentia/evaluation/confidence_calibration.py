@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from evidentia.base.sync_base import Base, connect
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.receipts import ConfidenceCalibration
 from evidentia.evaluation.datasets import load_dataset
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-    from evidentia.base.sync_base import Base
 
 FEWEST_QUESTIONS: Final = 20
 DEADLINE_MS: Final = 60_000
@@ -102,18 +101,20 @@ def read_questions(path: Path, *, split: str = "test") -> list[JudgedQuestion]:
 
 
 def calibrate(
-    base: Base, questions: Sequence[JudgedQuestion], *, store: bool = True, on_answer: Callable[[int, int], None] | None = None
+    directory: Path, questions: Sequence[JudgedQuestion], *, store: bool = True, on_answer: Callable[[int, int], None] | None = None
 ) -> CalibrationReport:
-    """Fit the calibration of a base and store it there; answers use it from the next time on that the base is opened."""
+    """Fit the calibration of the base in a directory and store it there; answers use it once the base is opened anew."""
     if len(questions) < FEWEST_QUESTIONS:
         raise InvalidFieldError(_FIELD, f"there are {len(questions)}, and at least {FEWEST_QUESTIONS} are needed")
-    pairs = _ask(base, questions, on_answer=on_answer)
+    present = read_calibration(directory)
+    with connect(directory) as base:  # opened here, so that it answers with the calibration just read
+        pairs = _ask(base, questions, present=present, on_answer=on_answer)
     if not any(each.is_relevant for each in pairs):
         raise InvalidFieldError(_FIELD, "no fragment that was found belongs to a relevant document; are the ids those of the base?")
     basis = f"{len(questions)} judged questions of this base"
     calibration = _fit(pairs, basis=basis)
     if store:
-        write_calibration(base.path, calibration)
+        write_calibration(directory, calibration)
     outcomes = np.array([each.is_relevant for each in pairs], dtype=np.float64)
     share = float(outcomes.mean())
     return CalibrationReport(
@@ -128,9 +129,14 @@ def calibrate(
     )
 
 
-def _ask(base: Base, questions: Sequence[JudgedQuestion], *, on_answer: Callable[[int, int], None] | None) -> list[_Pair]:
-    """Return what the shipped model says of each fragment, as a point on its curve, beside the judgment."""
-    present = read_calibration(base.path)
+def _ask(
+    base: Base,
+    questions: Sequence[JudgedQuestion],
+    *,
+    present: ConfidenceCalibration | None,
+    on_answer: Callable[[int, int], None] | None,
+) -> list[_Pair]:
+    """Return what the shipped model says of each fragment, beside the judgment; what the present calibration did is undone."""
     scale, shift = (1.0, 0.0) if present is None else (present.scale / _ONE, present.shift / _ONE)
     pairs = []
     for number, asked in enumerate(questions):

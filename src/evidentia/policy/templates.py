@@ -28,7 +28,7 @@ _RETRIEVAL: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {  # Any: rules
     "Off-topic Gate": (
         "Withholds what does not belong to the question, and stops a run that is left without evidence; for governance=filter.",
         {
-            "min_relevance_score": 0.2,
+            "min_relevance_score": 0.3,
             "max_source_age_days": 365,
             "min_chunks": 1,
             "action_on_low_relevance": "block",

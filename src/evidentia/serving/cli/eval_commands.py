@@ -129,7 +129,7 @@ def calibrate(
 
     questions = read_questions(judged, split=split)
     with Bar("asking", is_wanted=not call.is_quiet) as asking:
-        report = calibrate(base, questions, store=not dry_run, on_answer=asking.move)
+        report = calibrate(base.path, questions, store=not dry_run, on_answer=asking.move)
     return CommandResult(report, _calibration_facts(report), put_message=put_answer)
 
 
