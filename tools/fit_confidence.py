@@ -42,6 +42,8 @@ Floats = NDArray[np.float64]
 MODEL = ROOT / "src" / "evidentia" / "ranking" / "confidence.json"
 RESULTS = ROOT / "benchmarks" / "results" / "confidence.json"
 IMAGES = ROOT / "docs" / "images"
+PAGE = ROOT / "docs" / "ranking.md"
+FROM, UNTIL = "<!-- tools/fit_confidence.py writes from here -->", "<!-- to here -->"
 DEV = [name for name, layout in SETS.items() if layout.is_dev]
 CORPUS = {name: SETS[name].folder for name in DEV}
 TEN, ONE, DEADLINE_MS, SETTLED, CORPUS_MASS = 10, 1 << FEATURE_BITS, 60_000, 1e-8, 3_000
@@ -49,6 +51,7 @@ MOST_QUESTIONS = 800
 """Of a larger set so many questions are taken, at equal steps; every corpus weighs the same anyhow."""
 STRANGERS = 40
 """So many questions of each other corpus are asked of a base, as negatives."""
+MAX_ERROR = 0.10
 STRANGE_MASS, UNANSWERABLE_MASS, FIRST_WEIGHT, RIDGE = 0.2, 0.03, 6.0, 1.0
 """What strangers and unanswerable questions weigh beside those of a corpus, a first fragment beside another, and the ridge."""
 JUDGED, STRANGE, UNANSWERABLE = "judged", "strange", "UNANSWERABLE"
@@ -81,7 +84,8 @@ class Rows(NamedTuple):
 
     def of(self, which: NDArray[np.bool_]) -> Rows:
         """Return some of the lines."""
-        return Rows(*(each[which] for each in self))
+        features, relevant, sets, questions, places, kinds = self
+        return Rows(features[which], relevant[which], sets[which], questions[which], places[which], kinds[which])
 
 
 def main() -> None:
@@ -110,6 +114,8 @@ def main() -> None:
     stored = json.loads(MODEL.read_text(encoding="utf-8"))
     MODEL.write_text(json.dumps({**stored, "second": model}, indent=2) + "\n", encoding="utf-8")
     RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(FROM)
+    PAGE.write_text(f"{before}{FROM}\n{page_table(results['left_out'])}\n{UNTIL}{rest.partition(UNTIL)[2]}", encoding="utf-8")
     print("\n".join(f"{each['set']} {each['question']}: said {each['said']}, relevant {each['relevant']}" for each in results["wrong"]))
 
 
@@ -167,15 +173,10 @@ def _candidates(answered: Answered) -> dict[str, tuple[CandidateFeatures, dict[i
         "words": ({place: own for own, place in enumerate(sorted(by_words))}, by_words),
         "vectors": ({place: own for own, place in enumerate(sorted(by_vectors))}, by_vectors),
     }
-    only = {
-        "both": lambda leg: leg,
-        "words": lambda leg: LegScores(lexical=leg.lexical, dense=None),
-        "vectors": lambda leg: LegScores(lexical=0, dense=leg.dense),
-    }
     described = {}
     for name, (own_of, best) in chosen.items():
         features = CandidateFeatures(
-            [only[name](legs[place]) for place in own_of],
+            [_only(legs[place], name) for place in own_of],
             [found.hits[place].document_id for place in own_of],
             attainable=found.counts.attainable,
             score_bits=found.dense.score_bits if found.dense else 0,
@@ -183,6 +184,11 @@ def _candidates(answered: Answered) -> dict[str, tuple[CandidateFeatures, dict[i
         )
         described[name] = (features, {own_of[place]: place for place in best[:TEN]})
     return described
+
+
+def _only(leg: LegScores, legs: str) -> LegScores:
+    """Return what is left of both legs' scores where some took no part."""
+    return LegScores(lexical=0 if legs == "vectors" else leg.lexical, dense=None if legs == "words" else leg.dense)
 
 
 def _rows(lines: list[tuple[Any, ...]]) -> Rows:
@@ -320,6 +326,38 @@ def table(found: Mapping[str, Any], *, title: str) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     means = [float(np.mean([each[which]["ECE"] for each in found.values()])) for which in ("first", "first ten")]
     return "\n".join([*lines, f"mean ECE: first {means[0]:.4f}, first ten {means[1]:.4f}"])
+
+
+def page_table(left_out: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what the page on ranking says: a table by set for both legs, the means for all, and where the aims are missed."""
+    lines = [
+        "",
+        "| set, left out | fragments | relevant | said | calibration error | Brier score | a constant's |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    missed = []
+    for name, each in left_out["both"].items():
+        for which in ("first", "first ten"):
+            one = each[which]
+            cells = (f"{one['relevant']:.3f}", f"{one['said']:.3f}", f"{one['ECE']:.3f}", f"{one['Brier']:.4f}", f"{one['constant']:.4f}")
+            lines.append(f"| {name} | {which} | {' | '.join(cells)} |")
+            if one["ECE"] > MAX_ERROR:
+                missed.append(f"{name} ({which}) with an error of {one['ECE']:.3f}")
+            if one["Brier"] >= one["constant"]:
+                missed.append(f"{name} ({which}) with a Brier score no better than a constant's")
+    lines += ["", "| legs | mean error, first | mean error, first ten | said of strangers' first | AUC, own questions against strangers' |"]
+    lines.append("|---|--:|--:|--:|--:|")
+    for legs, sets in left_out.items():
+        means = [np.mean([each[which]["ECE"] for each in sets.values()]) for which in ("first", "first ten")]
+        means += [np.mean([each[STRANGE][what] for each in sets.values() if STRANGE in each]) for what in ("said", "AUC")]
+        lines.append(f"| {legs} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
+    unanswerable = {name: each[UNANSWERABLE]["AUC"] for name, each in left_out["both"].items() if UNANSWERABLE in each}
+    told = ", ".join(f"{value:.3f} on {name}" for name, value in unanswerable.items())
+    lines += ["", f"The AUC of answerable against unanswerable questions by the first fragment's confidence is {told}."]
+    lines.append(
+        f"The aim is an error of at most {MAX_ERROR} on each set and a Brier score below a constant's. Missed: {'; '.join(missed) or 'none'}."
+    )
+    return "\n".join([*lines, ""])
 
 
 def wrong(rows: Rows, said: Floats, *, most: int = 2) -> list[dict[str, Any]]:
