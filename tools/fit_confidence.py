@@ -47,7 +47,7 @@ FROM, UNTIL = "<!-- tools/fit_confidence.py writes from here -->", "<!-- to here
 DEV = [name for name, layout in SETS.items() if layout.is_dev]
 CORPUS = {name: SETS[name].folder for name in DEV}
 TEN, ONE, DEADLINE_MS, SETTLED, CORPUS_MASS = 10, 1 << FEATURE_BITS, 60_000, 1e-8, 3_000
-MOST_QUESTIONS = 800
+MAX_QUESTIONS = 800
 """Of a larger set so many questions are taken, at equal steps; every corpus weighs the same anyhow."""
 STRANGERS = 40
 """So many questions of each other corpus are asked of a base, as negatives."""
@@ -141,7 +141,7 @@ def ask_all() -> dict[str, Rows]:
 
 
 def _asked(name: str, sets: Mapping[str, JudgedSet]) -> Iterator[tuple[str, str, tuple[Turn, ...], Mapping[str, int], str]]:
-    for each in _some(sets[name].questions, MOST_QUESTIONS):
+    for each in _some(sets[name].questions, MAX_QUESTIONS):
         kind = JUDGED if each.is_judged else str(each.metadata.get("answerability"))
         if kind in (JUDGED, UNANSWERABLE):
             yield each.question_id, each.text, tuple(Turn(role=turn["role"], text=turn["text"]) for turn in each.turns), each.grades, kind
@@ -354,9 +354,8 @@ def page_table(left_out: Mapping[str, Mapping[str, Any]]) -> str:
     unanswerable = {name: each[UNANSWERABLE]["AUC"] for name, each in left_out["both"].items() if UNANSWERABLE in each}
     told = ", ".join(f"{value:.3f} on {name}" for name, value in unanswerable.items())
     lines += ["", f"The AUC of answerable against unanswerable questions by the first fragment's confidence is {told}."]
-    lines.append(
-        f"The aim is an error of at most {MAX_ERROR} on each set and a Brier score below a constant's. Missed: {'; '.join(missed) or 'none'}."
-    )
+    lines.append(f"The aim is an error of at most {MAX_ERROR} on each set and a Brier score below a constant's.")
+    lines += ["It is missed by:", "", *(f"- {each}" for each in missed)] if missed else []
     return "\n".join([*lines, ""])
 
 
