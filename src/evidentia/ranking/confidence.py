@@ -33,6 +33,8 @@ _WORDS_PERCENT: Final = 52
 """What words weigh in the order that places are counted in, as in linear fusion."""
 _TENTH, _FAR = 10, 50
 """Ranks whose scores show the shape of the candidates' scores."""
+_NO_VECTOR: Final = -(1 << 62)
+"""Stands for the score of a candidate without a vector: below any that there is."""
 _LOG_BITS: Final = 62
 _LN_2: Final = 45_426
 """The natural logarithm of 2, at 2^-16."""
@@ -119,6 +121,7 @@ FEATURES: Final = (
     "siblings",
 )
 """What a model may weigh, in the order of `CandidateFeatures.row`."""
+_PLACE: Final = {name: place for place, name in enumerate(FEATURES)}
 
 
 class CandidateFeatures:
@@ -129,32 +132,32 @@ class CandidateFeatures:
     """
 
     def __init__(self, legs: Sequence[LegScores], documents: Sequence[str], *, attainable: int, score_bits: int, terms: int) -> None:
+        # Every candidate of every request comes through here: plain lists, and scores stay in their own units until a row is asked for.
         self._documents = documents
         self._attainable = max(1, attainable)
+        self._bits = score_bits
         self._terms = _log2(1 + terms)
-        self._words = words = [max(0, leg.lexical) for leg in legs]
-        self._near = near = [None if leg.dense is None else min(_ONE, max(0, leg.dense) * _ONE >> score_bits) for leg in legs]
-        by_words = sorted(range(len(words)), key=words.__getitem__, reverse=True)
-        by_vectors = sorted(
-            (place for place, each in enumerate(near) if each is not None), key=lambda place: near[place] or 0, reverse=True
-        )
-        self.has_words, self.has_vectors = bool(by_words and words[by_words[0]]), bool(by_vectors)
+        self._words = words = [leg.lexical for leg in legs]
+        self._near = near = [_NO_VECTOR if leg.dense is None else leg.dense for leg in legs]
+        by_words = sorted(range(len(legs)), key=words.__getitem__, reverse=True)
+        by_vectors = sorted(range(len(legs)), key=near.__getitem__, reverse=True)
+        self.has_words = bool(by_words) and words[by_words[0]] > 0
+        self.has_vectors = bool(by_vectors) and near[by_vectors[0]] != _NO_VECTOR
         self._best_words = max(1, words[by_words[0]]) if by_words else 1
-        self._tenth_words = words[by_words[_TENTH - 1]] if len(by_words) >= _TENTH else 0
-        self._nearest, self._tenth_near, self._far = (
-            (near[by_vectors[rank - 1]] or 0) if len(by_vectors) >= rank else 0 for rank in (1, _TENTH, _FAR)
-        )
-        self._firsts = {documents[order[0]] for order in (by_words if self.has_words else (), by_vectors) if order}
-        self._agreement = len(set(by_words[:_TENTH]) & set(by_vectors[:_TENTH])) * _ONE // _TENTH if self.has_words else 0
-        self._joint = self._joined()
-        self._order = sorted(range(len(words)), key=self._joint.__getitem__, reverse=True)
-        self._place_of = {each: place for place, each in enumerate(self._order, start=1)}
-        self._document_place = {document: place for place, document in enumerate(dict.fromkeys(documents[each] for each in self._order), 1)}
-        leaders = [documents[each] for each in self._order[:_TENTH]]
-        self._siblings = {document: leaders.count(document) for document in leaders}
-        self._best = self._joint[self._order[0]] if self._order else 0
-        self._second = next((self._joint[each] for each in self._order if self._document_place[documents[each]] > 1), 0)
-        self._tenth = self._joint[self._order[_TENTH - 1]] if len(self._order) >= _TENTH else 0
+        self._tenth_words = max(0, words[by_words[_TENTH - 1]]) if len(by_words) >= _TENTH else 0
+        self._ranked_near = [max(0, near[by_vectors[rank - 1]]) if len(by_vectors) >= rank else 0 for rank in (1, _TENTH, _FAR)]
+        self._nearest, self._tenth_near, self._far = map(self._cosine, self._ranked_near)
+        leading = ((by_words, self.has_words), (by_vectors, self.has_vectors))
+        self._firsts = [documents[order[0]] for order, takes_part in leading if takes_part]
+        is_hybrid = self.has_words and self.has_vectors
+        self._agreement = len({*by_words[:_TENTH]}.intersection(by_vectors[:_TENTH])) * _ONE // _TENTH if is_hybrid else 0
+        self._joint = joint = self._joined()
+        self._order = order = sorted(range(len(legs)), key=joint.__getitem__, reverse=True)
+        self._document_order = list(dict.fromkeys([documents[each] for each in order]))
+        self._leaders = [documents[each] for each in order[:_TENTH]]
+        self._best = joint[order[0]] if order else 0
+        self._second = next((joint[each] for each in order if documents[each] != self._document_order[0]), 0)
+        self._tenth = joint[order[_TENTH - 1]] if len(order) >= _TENTH else 0
 
     @cached_property
     def question_row(self) -> tuple[int, ...]:
@@ -173,45 +176,54 @@ class CandidateFeatures:
 
     def row(self, index: int) -> tuple[int, ...]:
         """Return the features of one candidate, as `FEATURES` names them, at 2^-16."""
-        document = self._documents[index]
-        near = self._near[index]
-        words = self._words[index]
-        ahead = self._joint[index] - (self._second if self._document_place[document] == 1 else self._best)
+        document, words = self._documents[index], max(0, self._words[index])
+        has_vector = self._near[index] != _NO_VECTOR
+        near = self._cosine(self._near[index]) if has_vector else 0
+        document_place = self._document_order.index(document) + 1
+        ahead = self._joint[index] - (self._second if document_place == 1 else self._best)
         return (
             *self.question_row,
-            _log2(self._document_place[document]),
-            _log2(self._place_of[index]),
+            _log2(document_place),
+            _log2(self._order.index(index) + 1),
             _ONE if document in self._firsts else 0,
             words * _ONE // self._best_words,
             min(_ONE, words * _ONE // self._attainable),
             (words - self._tenth_words) * _ONE // self._best_words,
-            near or 0,
-            0 if near is None else near - self._tenth_near,
-            0 if near is None else near - self._far,
+            near,
+            near - self._tenth_near if has_vector else 0,
+            near - self._far if has_vector else 0,
             min(0, ahead),
             max(0, ahead),
-            _log2(1 + self._siblings.get(document, 0)),
+            _log2(1 + self._leaders.count(document)),
         )
 
     def confidence(self, model: FeatureModel, index: int, calibration: ConfidenceCalibration | None = None) -> int:
         """Return the probability that a candidate is relevant, in millionths; a calibration of the base moves it."""
-        is_near = self._near[index] is not None
+        is_near = self._near[index] != _NO_VECTOR
         if not (is_near or self.has_words):
             return 0
         weights = model.words if not is_near else model.both if self.has_words else model.vectors
-        answerable = _logistic(_weighed(weights.question, QUESTION_FEATURES, self.question_row))
-        return calibrated(answerable * _logistic(_weighed(weights.fragment, FEATURES, self.row(index))) // _MILLION, calibration)
+        answerable = _logistic(_weighed(weights.question, self.question_row))
+        return calibrated(answerable * _logistic(_weighed(weights.fragment, self.row(index))) // _MILLION, calibration)
+
+    def _cosine(self, score: int) -> int:
+        return min(_ONE, max(0, score) * _ONE >> self._bits)
 
     def _joined(self) -> list[int]:
         """Return one score for each candidate, from 0 to 1 at 2^-16: its words beside the best, its nearness beside the nearest."""
-        best, far, width = self._best_words, self._far, max(1, self._nearest - self._far)
-        by_words = [words * _ONE // best for words in self._words]
+        best, (nearest, _, far) = self._best_words, self._ranked_near
         if not self.has_vectors:
-            return by_words
+            return [words * _ONE // best for words in self._words]
         share = _WORDS_PERCENT if self.has_words else 0
+        by_words, by_vectors, whole = share * _ONE, (100 - share) * _ONE, 100 * best
+        width = 100 * max(1, nearest - far)
         return [
-            said if near is None else (share * said + (100 - share) * (max(0, near - far) * _ONE // width)) // 100
-            for said, near in zip(by_words, self._near, strict=True)
+            by_words * words // whole + by_vectors * (near - far) // width
+            if near > far
+            else words * _ONE // best
+            if near == _NO_VECTOR
+            else by_words * words // whole
+            for words, near in zip(self._words, self._near, strict=True)
         ]
 
 
@@ -224,11 +236,11 @@ def calibrated(chance: int, calibration: ConfidenceCalibration | None) -> int:
     return _logistic((point * calibration.scale >> FEATURE_BITS) + calibration.shift)
 
 
-def _weighed(weights: Mapping[str, int], names: Sequence[str], values: Sequence[int]) -> int:
+def _weighed(weights: Mapping[str, int], row: Sequence[int]) -> int:
     """Return the point on the logistic curve that features come to, at 2^-16."""
-    total = weights[INTERCEPT] * _ONE
-    for name, value in zip(names, values, strict=True):
-        total += weights.get(name, 0) * value
+    total = 0
+    for name, weight in weights.items():
+        total += weight * (_ONE if name == INTERCEPT else row[_PLACE[name]])
     return total >> FEATURE_BITS
 
 
