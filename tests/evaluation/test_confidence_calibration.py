@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from evidentia import connect
+from evidentia import connect, restore
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError
 from evidentia.contracts.receipts import ConfidenceCalibration
 from evidentia.engine.result_hashes import config_hash
@@ -94,6 +94,15 @@ def test_the_order_of_fragments_stays(directory: Path) -> None:
         after = base.retrieve(QUESTIONS[0].question, **ASKED)
 
     assert [each.chunk_id for each in before.fragments] == [each.chunk_id for each in after.fragments]
+
+
+def test_a_backup_takes_the_calibration_along(directory: Path, tmp_path: Path) -> None:
+    write_calibration(directory, ConfidenceCalibration(basis="ours", shift=1 << 16))
+    with connect(directory) as base:
+        base.backup(tmp_path / "backup.tar")
+    restore(tmp_path / "backup.tar", tmp_path / "restored")
+    with connect(tmp_path / "restored") as base:
+        assert "ours" == first(base)[1]
 
 
 @pytest.mark.parametrize("questions", [QUESTIONS[:19], [msgspec.structs.replace(each, relevant=("elsewhere",)) for each in QUESTIONS]])
