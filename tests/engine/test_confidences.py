@@ -26,7 +26,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Base]:
     """Return a base of technical pages, with vectors."""
     directory = tmp_path_factory.mktemp("confidences")
     for number, (colour, thing) in enumerate((colour, thing) for colour in ("red", "green", "blue") for thing in THINGS):
-        text = f"# The {colour} {thing}\n\nThe filter of the {colour} {thing} is cleaned every {number + 2} weeks by the crew of the yard.\n"
+        text = f"# The {colour} {thing}\n\nThe filter of the {colour} {thing} is cleaned every {number + 2} weeks by the yard's crew.\n"
         (directory / f"{colour}-{thing}.md").write_text(text, encoding="utf-8")
     with connect(directory / "base", init=True) as opened:
         opened.ingest(sorted(directory.glob("*.md")), source="yard")
