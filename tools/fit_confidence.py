@@ -66,7 +66,7 @@ LEGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "vectors": (
         ("nearest", "lead_of_nearest", "distance_of_nearest"),
-        ("document_place", "place", "lead_of_cosine", "distance_of_cosine", "behind", "tenth"),
+        ("document_place", "place", "lead_of_cosine", "distance_of_cosine", "behind", "distance_of_nearest"),
     ),
 }
 """The features of both factors of each model: those without which the corpora left out came out worse, of all in `FEATURES`."""
