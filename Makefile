@@ -132,6 +132,7 @@ traces: $(STAMP)
 
 fit: $(STAMP)
 	$(BIN)/python tools/fit_ranking.py $${EVIDENTIA_DATA:-../shared/data}/scifact
+	$(BIN)/python tools/fit_confidence.py
 	$(BIN)/python tools/fit_grounding.py
 
 bench-lexical: $(STAMP)

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.backups import BackupProgress
 
 RIG = Path(__file__).with_name("backup_rig.py")
-FILES = BaseFiles(settings="evidentia.toml", synonyms="synonyms", databases=("governance.db", "notes.db"), rebuilt=("runtime.db",))
+FILES = BaseFiles(settings=("evidentia.toml",), synonyms="synonyms", databases=("governance.db", "notes.db"), rebuilt=("runtime.db",))
 
 
 def write_pages(folder: Path, *, edition: int, count: int = 4) -> Path:

@@ -15,6 +15,8 @@ from evidentia.governance import shadow as module
 from evidentia.governance.log_maintenance import redact
 from evidentia.governance.shadow import shadow, shadow_log
 from evidentia.governance.shadow_tally import MAX_EXAMPLES, MAX_GROUPS, OTHERS, live_shadow
+from evidentia.policy.rules import check_policy
+from evidentia.policy.templates import TEMPLATES
 from evidentia.testing.determinism import SteppingClock
 
 if TYPE_CHECKING:
@@ -232,3 +234,29 @@ def test_reading_the_lines_of_a_log_comes_to_the_same_as_its_records(candidate: 
     read = list(traffic.log.records())
 
     assert shadow(read, [candidate], is_whole=is_whole) == shadow_log(traffic.log, [candidate], is_whole=is_whole)
+
+
+def test_no_template_as_shipped_blocks_recorded_runs_that_are_right() -> None:
+    """Collections, sources and dates are a base's own; ten fragments hold one or two that are relevant, and a filter leaves those."""
+    whole, filtered, strict = Traffic(), Traffic(), Traffic()
+    said = GroundingEntry(grounding_scores=(0.95, 0.92), citations=("a", "b", "c"), output_confidence=0.9)
+    for number in range(24):
+        scores = enumerate((0.9, 0.4, 0.1, 0.02))
+        tail = [document(score, source=f"d{place}", collection=f"team-{number}", age=200) for place, score in scores]
+        whole.run([*tail, said])
+        filtered.run([*tail[:2], said])
+        strict.run([document(0.9, source="a", collection=f"team-{number}"), document(0.85, source="b"), said])
+    recorded = {"Off-topic Gate": filtered, "Strict Compliance Retrieval": strict}
+    blocked = {
+        name: shadow(recorded.get(name, whole).records(), [check_policy(each)]).runs_newly_blocked for name, each in TEMPLATES.items()
+    }
+
+    assert dict.fromkeys(TEMPLATES, 0) == blocked
+
+
+def test_the_gate_stops_runs_that_are_left_without_evidence() -> None:
+    traffic = Traffic()
+    traffic.run([document(0.05), document(0.01)])
+    traffic.run([])
+
+    assert 2 == shadow(traffic.records(), [check_policy(TEMPLATES["Off-topic Gate"])]).runs_newly_blocked

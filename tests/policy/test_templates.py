@@ -28,7 +28,7 @@ def found(score: float, source: str, collection: str = "knowledge_base", age_day
 
 
 def test_there_are_some_for_every_category() -> None:
-    assert ["retrieval"] * 3 + ["grounding"] * 7 + ["protocol"] * 2 == [body.category for body in TEMPLATES.values()]
+    assert ["retrieval"] * 4 + ["grounding"] * 7 + ["protocol"] * 2 == [body.category for body in TEMPLATES.values()]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -41,14 +41,32 @@ def test_a_template_keeps_every_rule_as_it_is_written(name: str) -> None:
 
 
 def test_standard_quality_gate() -> None:
-    calls = [found(0.74, "a"), found(0.9, "b", age_days=91), found(0.9, "c", "internal-hr"), found(0.75, "d", "product-docs", 90)]
+    calls = [found(0.19, "a"), found(0.9, "b", age_days=366), found(0.9, "c", "internal-hr"), found(0.2, "d", "product-docs", 365)]
 
     assert [
-        ("warn", "Retrieval relevance (0.74) below threshold (0.75)"),
-        ("block", "Source age (91 days) exceeds max (90 days)"),
-        ("block", "Collection 'internal-hr' not in allowed list"),
+        ("warn", "Retrieval relevance (0.19) below threshold (0.20)"),
+        ("warn", "Source age (366 days) exceeds max (365 days)"),
         ("allow", "Retrieval quality within policy (4 chunks)"),
     ] == trace("Standard RAG Quality Gate", *calls)
+
+
+def test_the_gate_stops_what_is_off_topic_and_a_run_that_is_left_without_evidence() -> None:
+    assert [("block", "Retrieval relevance (0.06) below threshold (0.30)")] == trace("Off-topic Gate", found(0.06, "a"))[:1]
+    assert [("block", "Retrieved chunks (0) below minimum (1)")] == trace("Off-topic Gate")
+    assert [("allow", "Retrieval quality within policy (1 chunks)")] == trace("Off-topic Gate", found(0.8, "a"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_template_blocks_by_names_that_somebody_has_to_replace_first(name: str) -> None:
+    assert not {"allowed_collections", "blocked_sources"} & set(TEMPLATES[name].rules)
+
+
+@pytest.mark.parametrize("name", ["Standard RAG Quality Gate", "Lenient Monitoring"])
+def test_a_recorded_run_with_a_right_answer_and_a_long_tail_is_not_blocked(name: str) -> None:
+    """An answer of ten fragments holds one or two that are relevant; whoever records all of them did nothing wrong."""
+    tail = [found(score, f"d{place}", "handbook", age_days=400) for place, score in enumerate((0.93, 0.41, 0.12, 0.05, 0.03, 0.01))]
+
+    assert "block" not in {action for action, _ in trace(name, *tail)}
 
 
 def test_strict_compliance_does_not_stop_at_its_first_document() -> None:
@@ -61,7 +79,7 @@ def test_strict_compliance_does_not_stop_at_its_first_document() -> None:
 
 
 def test_strict_compliance_blocks_and_still_only_warns_about_a_source_that_dominates() -> None:
-    calls = [found(0.9, "a", "compliance-docs"), found(0.79, "deprecated-policy-archive", "x", 31), found(0.9, "a", "compliance-docs")]
+    calls = [found(0.9, "a"), found(0.79, "archive", "x", 31), found(0.9, "a")]
 
     assert [
         ("warn", "Retrieved chunks (1) below minimum (2)"),

@@ -139,3 +139,22 @@ def test_mistake_is_named(run: Run, arguments: tuple[str, ...], message: str) ->
 
     assert (2, "") == (outcome.exit_code, outcome.out)
     assert outcome.err.startswith(f"evidentia: {message}")
+
+
+def test_a_base_is_calibrated_with_judged_questions(run: Run, tmp_path: Path) -> None:
+    names = [f"{colour} {thing}" for colour in ("red", "green", "blue", "white") for thing in ("pump", "valve", "crane", "hoist", "winch")]
+    (tmp_path / "pages").mkdir()
+    for number, name in enumerate(names):
+        (tmp_path / "pages" / f"{number}.md").write_text(f"The {name} is repaired by crew {number}.\n", encoding="utf-8")
+    judged = [{"question": f"Who repairs the {name}?", "relevant": [f"pages:{number}.md"]} for number, name in enumerate(names)]
+    (tmp_path / "judged.jsonl").write_text("".join(json.dumps(each) + "\n" for each in judged), encoding="utf-8")
+    run("init")
+    run("ingest", "pages", "--source", "pages", "--no-embed")
+
+    dry, stored = run("eval", "calibrate", "judged.jsonl", "--dry-run"), run("eval", "calibrate", "judged.jsonl", "--json")
+
+    assert (0, 0) == (dry.exit_code, stored.exit_code), (dry.err, stored.err)
+    assert "Brier score" in dry.out
+    assert "no, a dry run" in dry.out
+    assert (20, True) == tuple(json.loads(stored.out)[name] for name in ("questions", "is_stored"))
+    assert (tmp_path / ".evidentia" / "calibration.json").exists()

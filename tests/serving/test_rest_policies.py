@@ -219,8 +219,8 @@ def test_a_push_is_all_or_nothing(plane: Served) -> None:
 def test_every_template_can_be_put_in_force(plane: Served) -> None:
     templates = plane.reader.get("/v1/policies/templates").json()["templates"]
 
-    assert 12 == len(templates)
-    assert [201] * 12 == [plane.admin.post("/v1/policies", json=each).status_code for each in templates.values()]
+    assert 13 == len(templates)
+    assert [201] * 13 == [plane.admin.post("/v1/policies", json=each).status_code for each in templates.values()]
 
 
 def test_the_schemas_are_served(plane: Served) -> None:

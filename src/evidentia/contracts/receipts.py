@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -14,6 +14,15 @@ from evidentia.contracts.retrieval import SourceReply
 from evidentia.contracts.settings import AccessSettings, QuerySettings, RankingSettings, SearchSettings, SourceSettings, TextSettings
 
 LeftOut = Literal["understand", "merge"]
+
+
+class ConfidenceCalibration(msgspec.Struct, frozen=True, kw_only=True):
+    """What judged questions of a base say about its confidence: on the logistic curve, scale * point + shift, both at 2^-16."""
+
+    basis: str
+    """What it was fitted on; stands in every fragment's metadata."""
+    scale: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1 << 16
+    shift: Annotated[int, msgspec.Meta(ge=-(1 << 21), le=1 << 21)] = 0
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +41,8 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Identity of the reranker; empty without one."""
     merger: str = ""
     """Identity of the model that merges the legs; empty without one."""
+    calibration: ConfidenceCalibration | None = None
+    """The base's own calibration of the confidence; what has none is hashed as before there were any."""
 
 
 class RecordedInputs(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.evidence import SCORE_ONE, EvidenceFragment, SignalScores, TermScore
 from evidentia.contracts.provenance import InclusionProof, IngestEvent, RetrievalContext, TrustMetadata
+from evidentia.contracts.search import LegScores
 from evidentia.contracts.vocabulary import AuthorityTier, DeprecationStatus, FusionMethod
 from evidentia.engine.fragment_layouts import NO_LAYOUT, layout_of
 from evidentia.engine.selection import CONFLICT_LOST, CONFLICT_WON, Pooled, count_remembered, external_of
 from evidentia.federation.federated_search import PRIOR
 from evidentia.provenance.custody_chain import embedded_chain, outside_chain, stored_chain
-from evidentia.ranking.confidence import confidence, shipped_model
+from evidentia.ranking.confidence import CandidateFeatures, confidence, shipped_models
 from evidentia.text.counting import basis_of
 from evidentia.text.prompt_injection import hostile_flags
 
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import DocumentMetadata, StoredChunk
     from evidentia.contracts.ids import ChunkId
     from evidentia.contracts.provenance import ProvenanceEntry
+    from evidentia.contracts.receipts import ConfidenceCalibration
     from evidentia.contracts.retrieval import ExternalCandidate
-    from evidentia.contracts.search import LegScores
     from evidentia.engine.legs import CandidateSet
     from evidentia.engine.ordering import RankedCandidate
     from evidentia.engine.question import Question
@@ -40,7 +42,16 @@ _MILLION = 1_000_000
 class Assembler:
     """Puts the fragments of one answer together; what they share is worked out once."""
 
-    def __init__(self, question: Question, found: CandidateSet, *, now: datetime, tokenizer: str, weighting: str) -> None:
+    def __init__(
+        self,
+        question: Question,
+        found: CandidateSet,
+        *,
+        now: datetime,
+        tokenizer: str,
+        weighting: str,
+        calibration: ConfidenceCalibration | None = None,
+    ) -> None:
         request = question.request
         self._snapshot = question.snapshot
         self._vector = vector = question.parts[0].vector
@@ -52,24 +63,30 @@ class Assembler:
         self._fusion = request.fusion if question.uses_words and question.uses_vectors else None
         self._encoder = None if vector is None else f"{vector.identity.name} {vector.identity.model[:16]}"
         self._uses_words = question.uses_words
-        self._attainable = max(1, found.counts.attainable)
-        self._score_bits = found.dense.score_bits if found.dense else 0
+        self._found = found
+        self._terms = len(question.words.terms)
+        self._generation = question.rules.confidence
+        self._calibration = calibration
         self._now = now
         self._as_of = request.as_of or now
         self._tokenizer = tokenizer
-        self._model = shipped_model()
-        self._shared = {"confidence_basis": self._model.basis, "token_count_basis": basis_of(tokenizer)}
+        self._shared = {"confidence_basis": self._basis(), "token_count_basis": basis_of(tokenizer)}
 
-    def confidence(self, scores: LegScores | SignalScores) -> float:
-        """Return the calibrated probability that a fragment of which the legs say this is relevant."""
-        words = min(LEG_ONE, max(0, scores.lexical) * LEG_ONE // self._attainable) if self._uses_words else None
+    def confidence(self, chunk_id: ChunkId) -> float:
+        """Return the calibrated probability that a candidate of the base is relevant."""
+        index = self._place_of[chunk_id]
+        if self._generation > 1:
+            return self._features.confidence(shipped_models().second, index, self._calibration) / _MILLION
+        scores = self._found.parts[0].legs[index]
+        attainable = max(1, self._found.counts.attainable)
+        words = min(LEG_ONE, max(0, scores.lexical) * LEG_ONE // attainable) if self._uses_words else None
         cosine = None if scores.dense is None else min(LEG_ONE, max(0, scores.dense) * LEG_ONE >> self._score_bits)
-        return confidence(self._model, words=words, cosine=cosine) / _MILLION
+        return confidence(shipped_models().first, words=words, cosine=cosine) / _MILLION
 
     def believed(self, ranked: RankedCandidate) -> float:
         """Return the probability that a candidate is relevant; what comes from outside has its source's word, or none better than even."""
         if ranked.external is None:
-            return self.confidence(ranked.scores)
+            return self.confidence(ranked.hit.chunk_id)
         told = ranked.external.candidate.confidence_millionths
         return PRIOR if told is None else told / _MILLION
 
@@ -84,7 +101,7 @@ class Assembler:
         scores = ranked.scores
         composite = ranked.score / SCORE_ONE
         leg_ranks = self._leg_ranks(chunk.chunk_id)
-        believed = self.confidence(scores)
+        believed = self.confidence(chunk.chunk_id)
         extracted_at = chunk.custody.origin.extraction_timestamp
         context = RetrievalContext(
             query_hash=self._query_hash,
@@ -128,6 +145,32 @@ class Assembler:
             pages=pages,
             images=images,
         )
+
+    @cached_property
+    def _place_of(self) -> dict[ChunkId, int]:
+        return {hit.chunk_id: place for place, hit in enumerate(self._found.hits)}
+
+    @cached_property
+    def _features(self) -> CandidateFeatures:
+        """Return the features of all candidates by the question as a whole; words that take no part say nothing."""
+        legs = self._found.parts[0].legs
+        return CandidateFeatures(
+            legs if self._uses_words else [LegScores(lexical=0, dense=leg.dense) for leg in legs],
+            [hit.document_id for hit in self._found.hits],
+            attainable=self._found.counts.attainable,
+            score_bits=self._score_bits,
+            terms=self._terms,
+        )
+
+    @property
+    def _score_bits(self) -> int:
+        return self._found.dense.score_bits if self._found.dense else 0
+
+    def _basis(self) -> str:
+        models = shipped_models()
+        if self._generation == 1:
+            return models.first.basis
+        return models.second.basis if self._calibration is None else self._calibration.basis
 
     def _from_outside(self, ranked: RankedCandidate, *, rank: int) -> EvidenceFragment:
         """Return what a source outside the base said, with the custody of its way here; the event log knows nothing of it."""

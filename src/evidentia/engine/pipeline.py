@@ -346,8 +346,8 @@ class Engine:
         except ModelMissingError:
             fused = fuse(_unmerged(question), found, settings=self._config.ranking, merge=merge)
         best = fusion_order(fused, [hit.chunk_id for hit in found.hits])[: question.limit]
-        assembler, legs = self.assembler(question, found), found.parts[0].legs
-        return [assembler.confidence(legs[index]) for index in best]
+        assembler = self.assembler(question, found)
+        return [assembler.confidence(found.hits[index].chunk_id) for index in best]
 
     def coverage(self, searched: Searched, *, elapsed_ms: float) -> Mapping[SourceId, CoverageReport]:
         """Return what every source did for a question."""
@@ -395,6 +395,7 @@ class Engine:
             now=self.clock.now(),
             tokenizer=ESTIMATE if question.request.token_budget is None else question.request.tokenizer,
             weighting=self._config.search.weighting,
+            calibration=self._config.calibration,
         )
 
     def context_cost(self, question: Question) -> ContextCost:

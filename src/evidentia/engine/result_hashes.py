@@ -76,7 +76,10 @@ def request_hash(request: EvidenceRequest) -> Sha256:
 
 def config_hash(config: EngineConfig) -> Sha256:
     """Return the hash of the settings that shape an answer."""
-    return sha256_hex(encode_record({"config": plain(config)}))
+    settings = {name: plain(getattr(config, name)) for name in config.__struct_fields__}
+    if config.calibration is None:
+        del settings["calibration"]  # receipts from before there were any keep their hash
+    return sha256_hex(encode_record({"config": settings}))
 
 
 def result_hash(

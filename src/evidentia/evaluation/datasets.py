@@ -59,14 +59,14 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
             yield document
 
 
-def load_dataset(folder: Path, *, split: str = "test") -> Dataset:
-    """Return one split; refuses a judged query that `queries.jsonl` does not hold. The corpus is not read here.
+def load_dataset(folder: Path, *, split: str = "test", needs_corpus: bool = True) -> Dataset:
+    """Return one split; refuses a judged query that `queries.jsonl` does not hold. The corpus is not read here, and may be elsewhere.
 
     Judgments of documents that the corpus does not hold stay: they count as relevant and cannot be found.
     """
     if not folder.is_dir():
         raise InvalidFieldError(_FIELD, f"'{folder}' is not a folder")
-    for name in ("corpus.jsonl", "queries.jsonl"):
+    for name in ("corpus.jsonl", "queries.jsonl") if needs_corpus else ("queries.jsonl",):
         if not (folder / name).is_file():
             raise InvalidFieldError(_FIELD, f"'{folder}' has no file '{name}'")
     qrels_path = _path_of_split(folder, split)

@@ -1,4 +1,4 @@
-"""Policies to start from: three for retrieval, seven for grounding, two for the protocol, each with only the rules that matter.
+"""Policies to start from: four for retrieval, seven for grounding, two for the protocol, each with only the rules that matter.
 
 They are bodies as an author writes them; give one a scope and put it in force.
 """
@@ -15,26 +15,34 @@ if TYPE_CHECKING:
 
 _RETRIEVAL: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {  # Any: rules as an author writes them
     "Standard RAG Quality Gate": (
-        "Minimum relevance and freshness for a customer-facing knowledge base.",
+        "Warns of weak and old sources of a knowledge base; name collections and sources of your own to block others.",
         {
-            "min_relevance_score": 0.75,
-            "max_source_age_days": 90,
+            "min_relevance_score": 0.2,
+            "max_source_age_days": 365,
             "min_chunks": 1,
-            "max_chunks": 8,
-            "allowed_collections": ["knowledge_base", "product-docs"],
+            "max_chunks": 10,
             "action_on_low_relevance": "warn",
-            "action_on_stale_source": "block",
+            "action_on_stale_source": "warn",
+        },
+    ),
+    "Off-topic Gate": (
+        "Withholds what does not belong to the question, and stops a run that is left without evidence; for governance=filter.",
+        {
+            "min_relevance_score": 0.3,
+            "max_source_age_days": 365,
+            "min_chunks": 1,
+            "action_on_low_relevance": "block",
+            "action_on_stale_source": "warn",
+            "action_on_chunk_violation": "block",
         },
     ),
     "Strict Compliance Retrieval": (
-        "Blocks on any violation, for places where stale or weak sources cannot be used.",
+        "Blocks on any violation, for places where stale or weak sources cannot be used; add the collections that are allowed.",
         {
             "min_relevance_score": 0.80,
             "max_source_age_days": 30,
             "min_chunks": 2,
             "max_chunks": 5,
-            "allowed_collections": ["compliance-docs"],
-            "blocked_sources": ["deprecated-policy-archive"],
             "require_source_diversity": True,
             "max_single_source_ratio": 0.5,
             "action_on_low_relevance": "block",

@@ -46,7 +46,7 @@ from evidentia.sources.registration import check_change
 from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.components import BaseComponents
 from evidentia.wiring.directory import Directory
-from evidentia.wiring.model_registry import NONE_ATTACHED, SYNONYMS_NAME, AttachedModels, ModelRegistry
+from evidentia.wiring.model_registry import CALIBRATION_NAME, NONE_ATTACHED, SYNONYMS_NAME, AttachedModels, ModelRegistry
 from evidentia.wiring.settings_file import SETTINGS_NAME, has_base, read_settings, settings_template
 from evidentia.wiring.system import SystemClock, SystemEntropy
 from evidentia.wiring.telemetry_sinks import TraceHub, sinks_of
@@ -81,7 +81,7 @@ _ANYTHING = EvidenceRequest(query=DecomposedQuery(text="anything unheard-of"), r
 MODELS_S = 60
 """How long a request waits for models to be loaded; after that it is answered without those that are not."""
 BASE_FILES = BaseFiles(
-    settings=SETTINGS_NAME,
+    settings=(SETTINGS_NAME, CALIBRATION_NAME),
     synonyms=SYNONYMS_NAME,
     databases=(GOVERNANCE_NAME, NOTES_NAME),
     rebuilt=(RUNTIME_NAME, RESPONSES_NAME, TRACES_NAME, USAGE_NAME, INBOX_NAME),

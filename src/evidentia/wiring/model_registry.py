@@ -13,7 +13,7 @@ from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.answer_rules import ENGINE
 from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
-from evidentia.contracts.receipts import EngineConfig
+from evidentia.contracts.receipts import ConfidenceCalibration, EngineConfig
 from evidentia.contracts.settings import EmbeddingSettings, Settings
 from evidentia.contracts.vocabulary import Similarity
 from evidentia.engine.question import Models
@@ -31,6 +31,30 @@ if TYPE_CHECKING:
 
 SYNONYMS_NAME = "synonyms"
 """The folder in which a base keeps every version of the synonyms that it answered with, by hash."""
+CALIBRATION_NAME = "calibration.json"
+"""The file in which a base keeps its own calibration of the confidence; a receipt holds the one that it was answered with."""
+
+
+def read_calibration(directory: Path) -> ConfidenceCalibration | None:
+    """Return the calibration of a base; None where the shipped confidence holds."""
+    try:
+        return msgspec.json.decode((directory / CALIBRATION_NAME).read_bytes(), type=ConfidenceCalibration)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise BaseDamagedError(CALIBRATION_NAME, f"it cannot be read ({error}); calibrate again, or remove it") from error
+
+
+def write_calibration(directory: Path, calibration: ConfidenceCalibration | None) -> None:
+    """Keep a calibration with a base, in place of one that was there; None goes back to the shipped confidence."""
+    path = directory / CALIBRATION_NAME
+    with storage_errors(directory):
+        if calibration is None:
+            path.unlink(missing_ok=True)
+            return
+        unfinished = path.with_suffix(".new")
+        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(calibration), indent=2) + b"\n")
+        unfinished.replace(path)
 
 
 class AttachedModels(NamedTuple):
@@ -71,6 +95,7 @@ class ModelRegistry:
                 synonyms=self._keep_synonyms(),
                 reranker=reranker.identity if reranker else "",
                 merger=merger.identity if merger else "",
+                calibration=read_calibration(self._directory),
             )
 
     def models_for(self, config: EngineConfig) -> Models:

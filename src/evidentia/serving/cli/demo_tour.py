@@ -16,9 +16,10 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.vocabulary import RetrievalMode
 from evidentia.governance.decision_replay import replay
 from evidentia.governance.log_maintenance import verify
+from evidentia.policy.templates import TEMPLATES
 from evidentia.provenance.verification import verify_export
 from evidentia.serving.cli.cli_errors import UsageError
-from evidentia.serving.cli.output import put, put_table
+from evidentia.serving.cli.output import Figure, put, put_table
 from evidentia.serving.cli.principals import principal_from
 from evidentia.serving.cli.progress import EmbedBar
 from evidentia.serving.cli.proof_files import checked_counts, put_link, read_export, write_export
@@ -409,6 +410,9 @@ POLICIES: Final = (
         "scope": SCOPE,
     },
 )
+GATE: Final = "Off-topic Gate"
+DESK: Final = "front-desk"
+OFF_TOPIC: Final = "What is the best recipe for lasagna?"
 TRUE_CLAIM: Final = "Signing keys are rotated every 30 days."
 FALSE_CLAIM: Final = "Signing keys are never rotated once a parcel has left Antwerp."
 
@@ -422,6 +426,7 @@ def govern(base: Base) -> None:
     )
     put("", f"{AGENT} answers '{QUESTION}' from the evidence, and then makes something up:", "")
     put_table(("phase", "policy", "action", "reason"), [_row(decision) for decision in _decisions(base)])
+    _guard(base)
     put("", "Each line is a sealed record; nothing but the log is needed to check it, or to decide all of it again:")
     with open_control(base.path) as control:
         verified, replayed = verify(control.log), replay(control.log)
@@ -429,6 +434,18 @@ def govern(base: Base) -> None:
         f"  verified {verified.records} records: {'everything holds' if verified.ok else 'BROKEN'}",
         f"  decided {replayed.decisions} decisions again: {replayed.mismatch_count} came out differently",
     )
+
+
+def _guard(base: Base) -> None:
+    """Put the template against off-topic answers in force, and ask one question that the base answers and one that it does not."""
+    base.add_policy({**msgspec.to_builtins(TEMPLATES[GATE]), "scope": {"agents": [DESK]}})
+    put("", f"The template '{GATE}' withholds from {DESK} what is probably not relevant:", "")
+    rows = []
+    for question in (QUESTION, OFF_TOPIC):
+        answer = base.retrieve(question, agent_name=DESK, governance="filter", as_of=AS_OF, latency_deadline_ms=PATIENT_MS)
+        surest = f"{answer.fragments[0].confidence:.0%}" if answer.fragments else "-"
+        rows.append((question, Figure(len(answer.fragments)), Figure(len(answer.withheld)), Figure(surest)))
+    put_table(("question", "fragments", "withheld", "confidence of the first"), rows)
 
 
 def _decisions(base: Base) -> Sequence[PolicyDecision]:

@@ -1,4 +1,4 @@
-"""`evidentia eval`: how good the answers are on a judged collection, and whether one run is better than another."""
+"""`evidentia eval`: how good the answers are on a judged collection, whether one run is better, and a base's own calibration."""
 
 import sys
 import time
@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from evidentia.serving.cli.cli_errors import UsageError
-from evidentia.serving.cli.invocation import CommandResult, Invocation, arg, command, command_group, opt
+from evidentia.serving.cli.invocation import CommandResult, Invocation, arg, command, command_group, flag, opt
 from evidentia.serving.cli.output import Figure, put, put_answer, put_table
 from evidentia.serving.cli.search_commands import ModeOption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evidentia.base.sync_base import Base
     from evidentia.evaluation.beir import BeirRun
     from evidentia.evaluation.compare import Comparison
+    from evidentia.evaluation.confidence_calibration import CalibrationReport
 
 group = command_group("Evaluate retrieval against relevance judgments.")
 
@@ -104,6 +106,41 @@ def compare(
         )
     found = compared[0][2]
     return CommandResult(messages[0], _facts(found, baseline, systems[0]), notes=_missing_notes(found), put_message=put_answer)
+
+
+@command(group, "calibrate")
+def calibrate(
+    call: Invocation,
+    base: "Base",
+    *,
+    judged: Annotated[
+        Path, arg("JUDGED", "A folder with queries.jsonl and qrels/, or a file of JSON lines with `question` and `relevant`.")
+    ],
+    split: SplitOption = "test",
+    dry_run: Annotated[bool, flag("--dry-run", "Fit and report without storing.")] = False,
+) -> CommandResult[object]:
+    """Calibrate the confidence of a base with judged questions.
+
+    At least 20 questions are needed. Answers use the calibration from the next time on that the base is opened; removing
+    calibration.json from the base goes back to the shipped one.
+    """
+    from evidentia.evaluation.confidence_calibration import calibrate, read_questions
+    from evidentia.serving.cli.progress import Bar
+
+    questions = read_questions(judged, split=split)
+    with Bar("asking", is_wanted=not call.is_quiet) as asking:
+        report = calibrate(base.path, questions, store=not dry_run, on_answer=asking.move)
+    return CommandResult(report, _calibration_facts(report), put_message=put_answer)
+
+
+def _calibration_facts(report: "CalibrationReport") -> list[tuple[str, object]]:
+    before, after = report.before, report.after
+    return [
+        ("questions", f"{report.questions}, with {report.fragments} fragments, {report.relevant:.1%} of them relevant"),
+        ("calibration error", f"{before.calibration_error:.4f} before, {after.calibration_error:.4f} after (cross-validated)"),
+        ("Brier score", f"{before.brier:.4f} before, {after.brier:.4f} after, {report.constant_brier:.4f} for a constant"),
+        ("stored", "yes" if report.is_stored else "no, a dry run"),
+    ]
 
 
 def _refuse_unwritable(run_file: Path | None) -> None:

@@ -52,7 +52,8 @@ _OTHER_ARCHIVES: Final = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 class BaseFiles(NamedTuple):
     """The names that the parts of a base go by, as far as this room does not know them."""
 
-    settings: str
+    settings: Sequence[str]
+    """The settings, and what else shapes answers and is one file."""
     synonyms: str
     databases: Sequence[str]
     """Beside the records, and durable."""
@@ -106,7 +107,8 @@ class EmbeddedBackup:
         for name in self._files.databases:
             copy_side_file(self._directory / name, sink, advance=partial(meter.advance, 0, current=name))
         left_out = copy_synonyms(self._directory / self._files.synonyms, sink)
-        copy_file(self._directory / self._files.settings, sink)
+        for name in self._files.settings:
+            copy_file(self._directory / name, sink)
         left_out += copy_named(self._directory, self._settings, sink)
         left_out += left_behind(self._directory, sink, rebuilt=self._files.rebuilt)
         manifest = _manifest(head, sink, left_out, taken_at=taken_at)
