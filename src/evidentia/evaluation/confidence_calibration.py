@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from evidentia.base.sync_base import Base, connect
+from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.receipts import ConfidenceCalibration
 from evidentia.evaluation.datasets import load_dataset
@@ -89,11 +90,11 @@ def read_questions(path: Path, *, split: str = "test") -> list[JudgedQuestion]:
             JudgedQuestion(question=each.text, relevant=tuple(sorted(name for name, grade in grades[each.query_id].items() if grade > 0)))
             for each in dataset.queries
         ]
-    decoder = msgspec.json.Decoder(JudgedQuestion)
+    decode = json_decoder(JudgedQuestion)
     found = []
     for number, line in numbered_lines(path, field=_FIELD):
         try:
-            found.append(decoder.decode(line))
+            found.append(decode(line))
         except msgspec.DecodeError as error:
             problem = str(error)
             raise line_error(path, number, problem[:1].lower() + problem[1:], field=_FIELD) from error
