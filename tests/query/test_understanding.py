@@ -221,3 +221,10 @@ def test_a_question_of_the_longest_kind_stays_within_bounds(text: str) -> None:
     assert len(found.text) <= 4 * 32_768 + 512
     assert len(found.parts) <= 6
     assert sum(len(step.note) + sum(map(len, step.added)) for step in found.steps) <= 8_192
+
+
+def test_colours_of_a_terminal_are_no_part_of_a_question() -> None:
+    plain = ask("tarfile.ReadError: not a gzip file")
+    coloured = ask("\x1b[31mtarfile.ReadError\x1b[0m: \x1b[1;4mnot a gzip file\x1b[0m")
+
+    assert (plain.text, plain.lexical) == (coloured.text, coloured.lexical)

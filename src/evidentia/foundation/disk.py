@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.contracts.errors import BaseBusyError, BaseDamagedError, BaseFullError, BaseReadOnlyError, EvidentiaError
+from evidentia.contracts.errors import BaseBusyError, BaseDamagedError, BaseFullError, BaseReadOnlyError, BaseStateError, EvidentiaError
 
 if sys.platform != "win32":  # there, a file that is open cannot be replaced in the first place
     import fcntl
@@ -64,6 +64,8 @@ def disk_errors(directory: Path, *, name: str) -> Iterator[None]:
 
 def _meaning(error: sqlite3.Error, directory: Path, *, name: str) -> EvidentiaError:
     problem = getattr(error, "sqlite_errorname", "") or ""
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+        return BaseStateError("the base was closed; connect to it again")
     if problem.startswith(_SQLITE_FULL):
         return BaseFullError(str(directory))
     if problem.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):

@@ -7,6 +7,7 @@ add are terms of the index, which are no words.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 WHOLE_WEIGHT: Final = 1_000_000
 """The weight of a part that counts in full, in millionths."""
 MAX_REWRITTEN_LENGTH: Final = 32_768
+_COLOURS: Final = re.compile(r"\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]")
+"""Sequences by which terminals set colours (ECMA-48); whoever pastes from one does not mean them."""
 _NOT_ENGLISH: Final = "its rules are for English"
 _NO_CONTEXT: Final = Context("")
 _NO_LEXICON: Final = "the words of the base cannot be asked for"
@@ -145,6 +148,8 @@ class _Reader:
     def rewrite(self, rewritten: str | None) -> str:
         """Return the text that a model made of the question, if one did, else the question."""
         asked = self._request.query.text
+        if self._rules.prefers_quotations and "\x1b" in asked:
+            asked = _COLOURS.sub("", asked)
         if rewritten is None or not self._is_on[QueryStepName.REWRITE]:
             return asked
         if rewritten == asked or len(rewritten) > MAX_REWRITTEN_LENGTH or not self._tokeniser.terms(rewritten):
