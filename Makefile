@@ -69,7 +69,7 @@ bench: bench-ingest bench-lexical bench-quality bench-floods bench-dense bench-f
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
-	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/quality.py --store
 
 bench-floods: $(STAMP)
 	$(BIN)/python benchmarks/floods.py

@@ -213,6 +213,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, help="at most so many questions of each set")
     parser.add_argument("--shallow", action="store_true", help="leave out the requests for a hundred fragments, hence R@100")
     parser.add_argument("--out", type=Path, help="write the scores of every question to this file")
+    parser.add_argument("--store", action="store_true", help="keep the figures in benchmarks/results/quality.json and quality.md")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"), help="compare two such files")
     parser.add_argument("--summary", type=Path, help="print the table of such a file")
     parser.add_argument("--way", default="default", help="which way is compared")
@@ -227,7 +228,11 @@ def main() -> None:
     report = run(given.sets.split(","), given.ways.split(","), **options)
     if given.out:
         given.out.write_text(json.dumps(report) + "\n", encoding="utf-8")
-    print(render(summarise(report)))
+    summary = summarise(report)
+    print(render(summary))
+    if given.store:
+        RESULTS.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        RESULTS.with_suffix(".md").write_text(render(summary), encoding="utf-8")
 
 
 if __name__ == "__main__":
