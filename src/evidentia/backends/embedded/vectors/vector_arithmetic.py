@@ -100,7 +100,7 @@ class OnnxKernel:
 class _Session(Protocol):
     """What onnxruntime makes of a model; the package says nothing of its types."""
 
-    def run(self, outputs: None, given: dict[str, NDArray[np.uint8] | NDArray[np.int8]], /) -> list[NDArray[np.int32]]: ...
+    def run(self, _outputs: None, _given: dict[str, NDArray[np.uint8] | NDArray[np.int8]], /) -> list[NDArray[np.int32]]: ...
 
 
 def _multiplied(session: _Session, query: NDArray[np.uint8]) -> NDArray[np.int32]:
