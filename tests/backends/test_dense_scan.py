@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.backends.embedded.vectors import dense_scan, vector_arithmetic
+from evidentia.backends.embedded.vectors import dense_scan, vector_arithmetic, vector_file
 from evidentia.backends.embedded.vectors.dense_scan import PACK_AFTER, DenseProbe, DenseRows
 from evidentia.backends.embedded.vectors.vector_arithmetic import (
     COARSE_LEVELS,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.vectors.vector_arithmetic import Kernel
 
 COSINE = SimilarityMeasure(Similarity.COSINE, 22)
+PROBE = np.arange(16, dtype=np.uint8)
 MEASURES = [
     COSINE,
     SimilarityMeasure(Similarity.DOT, 14),
@@ -116,15 +117,22 @@ def found(
     return ordered[:limit]
 
 
-def test_what_is_scanned_often_is_copied_into_memory_and_found_as_before(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kernel", [NumpyKernel(), best_kernel()], ids=["numpy", "best"])
+def test_what_is_scanned_often_is_copied_into_memory_and_found_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel
+) -> None:
+    monkeypatch.setattr(vector_file, "PACKED_ROWS", 1_100)
     vectors = unit(np.random.default_rng(5), 3_000, 16)
     written = write_vectors(tmp_path / "0.vec", vectors, chunk_keys=np.arange(3_000), sequence=1)
     scanned = ScanRows(VectorFile(written.path))
     rows = DenseRows([scanned])
-    answers = [found(rows, vectors[7], measure=COSINE, allowed=None, limit=5, kernel=best_kernel()) for _ in range(PACK_AFTER + 1)]
+    asked = PACK_AFTER + 4
+    answers = [found(rows, vectors[7], measure=COSINE, allowed=None, limit=5, kernel=kernel) for _ in range(asked)]
+    before, scanned.file.scan = scanned.multiply(PROBE, kernel), np.zeros_like(scanned.file.scan)
 
-    assert not np.shares_memory(scanned.file.scan, scanned.scan)
-    assert [expected(vectors, vectors[7], measure=COSINE, allowed=None, limit=5)] * (PACK_AFTER + 1) == answers
+    assert np.array_equal(before, scanned.multiply(PROBE, kernel))  # the file is not read any more
+    assert not scanned.pack(kernel)
+    assert [expected(vectors, vectors[7], measure=COSINE, allowed=None, limit=5)] * asked == answers
 
 
 # --- rows ---
@@ -178,6 +186,7 @@ def test_a_merged_file_holds_the_chosen_rows_in_order_of_their_keys(tmp_path: Pa
 
 def test_the_graph_is_what_onnx_understands() -> None:
     onnx.checker.check_model(onnx.load_from_string(multiplication_graph()))
+    onnx.checker.check_model(onnx.load_from_string(multiplication_graph(np.ones((384, 200), dtype=np.int8))))
 
 
 @pytest.mark.parametrize("kernel", [NumpyKernel(), OnnxKernel(levels=COARSE_LEVELS)], ids=["numpy", "onnxruntime"])
@@ -190,11 +199,12 @@ def test_kernels_agree_with_plain_integers(kernel: Kernel, dimension: int) -> No
         chance.integers(0, 2 * kernel.levels + 1, dimension).astype(np.uint8),
         np.full(dimension, 2 * kernel.levels, dtype=np.uint8),
     ):
-        assert (query.astype(np.int64) @ scan.astype(np.int64)).tolist() == kernel.multiply(query, scan).tolist()
+        exact = (query.astype(np.int64) @ scan.astype(np.int64)).tolist()
+        assert exact == kernel.multiply(query, scan).tolist() == kernel.packed(scan)(query).tolist()
 
 
 def test_a_kernel_that_adds_in_16_bits_is_found_out() -> None:
-    class Saturating:
+    class Saturating(NumpyKernel):
         levels = FINE_LEVELS
 
         def multiply(self, query: NDArray[np.uint8], scan: NDArray[np.int8]) -> NDArray[np.int32]:

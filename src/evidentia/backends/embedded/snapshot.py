@@ -378,9 +378,9 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         shown[self._table.document_of[view.mask]] = True
         return self.tables.sources_of(shown)
 
-    def _named(self, places: NDArray[np.int64]) -> list[ChunkId]:
+    def _named(self, places: NDArray[np.int64], *, document_ids: Sequence[DocumentId] | None = None) -> list[ChunkId]:
         with self._lock:
-            return self._table.chunk_ids(places)
+            return self._table.chunk_ids(places, document_ids=document_ids)
 
     def _find(self, chunk_id: ChunkId) -> int | None:
         with self._lock:
@@ -460,9 +460,10 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
     def _hits(self, places: NDArray[np.int64], scores: Array, *, limit: int) -> Iterator[SearchHit]:
         """Order by score, then by chunk id, and cut."""
-        named, documents = self._named(places), self._table.document_of[places]
-        sources = self._table.source_codes[documents].tolist()
-        found = zip((-scores).tolist(), named, places.tolist(), self._table.document_ids(documents), sources, strict=True)
+        documents = self._table.document_of[places]
+        document_ids, sources = self._table.document_ids(documents), self._table.source_codes[documents].tolist()
+        named = self._named(places, document_ids=document_ids)
+        found = zip((-scores).tolist(), named, places.tolist(), document_ids, sources, strict=True)
         for score, chunk_id, place, document_id, source in sorted(found)[:limit]:
             yield SearchHit(
                 chunk_id=chunk_id,

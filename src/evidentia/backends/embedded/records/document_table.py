@@ -205,13 +205,14 @@ class DocumentTable:
             if number is not None:
                 yield number, access_key, record_of(document_id, metadata, self.rules[access_key])
 
-    def chunk_ids(self, places: NDArray[np.int64]) -> list[ChunkId]:
-        """Return the ids of the chunks at these places."""
+    def chunk_ids(self, places: NDArray[np.int64], *, document_ids: Sequence[DocumentId] | None = None) -> list[ChunkId]:
+        """Return the ids of the chunks at these places, of whose documents the ids may be known."""
         documents = self.document_of[places]
         positions = self.chunk_keys[places] - self.first_chunks[documents]
+        known = self.document_ids(documents) if document_ids is None else document_ids
         return [
             chunk_id_of(document_id, position=position, content_hash=mark)
-            for document_id, position, mark in zip(self.document_ids(documents), positions.tolist(), self._marks_at(places), strict=True)
+            for document_id, position, mark in zip(known, positions.tolist(), self._marks_at(places), strict=True)
         ]
 
     def document_ids(self, documents: NDArray[np.integer]) -> list[DocumentId]:

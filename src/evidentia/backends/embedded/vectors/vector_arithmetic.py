@@ -10,8 +10,8 @@ import hashlib
 import math
 import threading
 from contextlib import suppress
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,11 +21,14 @@ from evidentia.contracts.vectors import LARGEST_COMPONENT, VectorIdentity
 from evidentia.contracts.vocabulary import Similarity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
     from evidentia.backends.embedded.lexical.segments import Array
+
+    Multiply = Callable[[NDArray[np.uint8]], NDArray[np.int32]]
+    """What multiplies a query with rows that it holds."""
 
 
 FINE_LEVELS = 127
@@ -50,6 +53,10 @@ class Kernel(Protocol):
         """Return query (dimensions) times scan (dimensions by rows), exactly."""
         ...
 
+    def packed(self, scan: NDArray[np.int8]) -> Multiply:
+        """Return what multiplies queries with a copy of these rows, laid out in memory as it is read fastest."""
+        ...
+
 
 class NumpyKernel:
     """Implements `Kernel` in float32, a stretch of dimensions at a time, so short that every sum is exact."""
@@ -67,26 +74,50 @@ class NumpyKernel:
                 totals[start : start + _BLOCK] += (wide[first : first + step] @ part).astype(np.int32)
         return totals
 
+    def packed(self, scan: NDArray[np.int8]) -> Multiply:
+        """Return what multiplies queries with a copy of these rows: large pages are read faster than a file's."""
+        return partial(self.multiply, scan=np.array(scan))
+
 
 class OnnxKernel:
     """Implements `Kernel` by MatMulInteger. The query stands on the left: with the rows there it is many times slower."""
 
     def __init__(self, *, levels: int) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 3
         self.levels = levels
-        self._session: Any = onnxruntime.InferenceSession(  # the package says nothing of its types
-            multiplication_graph(), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = _session(multiplication_graph())
 
     def multiply(self, query: NDArray[np.uint8], scan: NDArray[np.int8]) -> NDArray[np.int32]:
         """Return query times scan, exactly."""
         product: NDArray[np.int32] = self._session.run(None, {"query": query[np.newaxis], "rows": scan})[0]
         sums: NDArray[np.int32] = product[0]
         return sums
+
+    def packed(self, scan: NDArray[np.int8]) -> Multiply:
+        """Return what multiplies queries with a copy of these rows; those of a model are laid out once, others in every multiplication."""
+        return partial(_multiplied, _session(multiplication_graph(scan)))
+
+
+class _Session(Protocol):
+    """What onnxruntime makes of a model; the package says nothing of its types."""
+
+    def run(self, _outputs: None, _given: dict[str, NDArray[np.uint8] | NDArray[np.int8]], /) -> list[NDArray[np.int32]]: ...
+
+
+def _multiplied(session: _Session, query: NDArray[np.uint8]) -> NDArray[np.int32]:
+    sums: NDArray[np.int32] = session.run(None, {"query": query[np.newaxis]})[0][0]
+    return sums
+
+
+def _session(model: bytes) -> _Session:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # there is one node
+    options.enable_cpu_mem_arena = False  # every packed block has a session, and would keep an arena
+    session: _Session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return session
 
 
 def best_kernel() -> Kernel:
@@ -102,23 +133,33 @@ def is_exact(kernel: Kernel) -> bool:
         scan = (places * 7919 % 255 - 127).astype(np.int8)
         scan[:, 0], scan[:, -1] = 127, -127
         mixed = (np.arange(dimension) * 31 % (2 * kernel.levels + 1)).astype(np.uint8)
+        packed = kernel.packed(scan)
         for query in (np.full(dimension, 2 * kernel.levels, dtype=np.uint8), mixed):
-            if not np.array_equal(query.astype(np.int64) @ scan.astype(np.int64), kernel.multiply(query, scan)):
+            exact = query.astype(np.int64) @ scan.astype(np.int64)
+            if not all(np.array_equal(exact, sums) for sums in (kernel.multiply(query, scan), packed(query))):
                 return False
     return True
 
 
-def multiplication_graph() -> bytes:
+def multiplication_graph(rows: NDArray[np.int8] | None = None) -> bytes:
     """Return the ONNX model rows * query, written by hand: its format is Protocol Buffers, and this is all of it.
 
+    It holds the rows where they are given, else they are its second input.
+
     model  {1: ir_version, 7: graph, 8: {1: domain, 2: version}}
-    graph  {1: node, 2: name, 11: input, 11: input, 12: output}
+    graph  {1: node, 2: name, 5: rows, 11: input, 11: input, 12: output}
     node   {1: input, 1: input, 2: output, 4: op_type}
+    rows   {1: dimensions, 1: rows, 2: element type, 8: name, 9: bytes}
     value  {1: name, 2: {1: {1: element type, 2: {1: {2: named dimension}, 1: {2: named dimension}}}}}
     """
     node = _text(1, "query") + _text(1, "rows") + _text(2, "sums") + _text(4, "MatMulInteger")
     graph = _bytes(1, node) + _text(2, "scan")
-    graph += _bytes(11, _value("query", _UINT8, ("one", "dimension"))) + _bytes(11, _value("rows", _INT8, ("dimension", "row")))
+    graph += _bytes(11, _value("query", _UINT8, ("one", "dimension")))
+    if rows is None:
+        graph += _bytes(11, _value("rows", _INT8, ("dimension", "row")))
+    else:
+        shape = _number(1, rows.shape[0]) + _number(1, rows.shape[1])
+        graph += _bytes(5, shape + _number(2, _INT8) + _text(8, "rows") + _bytes(9, rows.tobytes()))
     graph += _bytes(12, _value("sums", _INT32, ("one", "row")))
     return _number(1, 8) + _bytes(7, graph) + _bytes(8, _text(1, "") + _number(2, 10))
 
@@ -148,7 +189,7 @@ def _value(name: str, element: int, shape: tuple[str, ...]) -> bytes:
 
 
 def _number(field: int, value: int) -> bytes:
-    return bytes([field << 3, value])  # everything here is below 128, which takes one byte
+    return bytes([field << 3]) + _varint(value)
 
 
 def _text(field: int, value: str) -> bytes:
@@ -156,9 +197,12 @@ def _text(field: int, value: str) -> bytes:
 
 
 def _bytes(field: int, content: bytes) -> bytes:
-    length = len(content)
-    prefix = bytes([length]) if length < _LARGEST_BYTE else bytes([length & 127 | 128, length >> 7])
-    return bytes([field << 3 | 2]) + prefix + content
+    return bytes([field << 3 | 2]) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    """Return a number seven bits at a time, the lowest first; all but the last byte say that there are more."""
+    return bytes([value]) if value < _LARGEST_BYTE else bytes([value & 127 | 128]) + _varint(value >> 7)
 
 
 # --- vector measure ---
