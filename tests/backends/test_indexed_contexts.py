@@ -85,11 +85,11 @@ def test_content_offsets_ids_and_corpus_version_know_nothing_of_it(parts: Embedd
 def test_a_phrase_does_not_reach_from_the_text_into_the_context(parts: EmbeddedComponents) -> None:
     commit(parts, guide("many handbooks"))
 
-    assert [1] == found(parts, '"are many"')
-    assert [0, 1] == found(parts, '"many handbooks"')
-    assert [] == found(parts, '"many src"')
-    assert [] == found(parts, '"md many"')
-    assert [] == found(parts, '"handbooks staging"')
+    assert [1] == found(parts, '+"are many"')
+    assert [0, 1] == found(parts, '+"many handbooks"')
+    assert [] == found(parts, '+"many src"')
+    assert [] == found(parts, '+"md many"')
+    assert [] == found(parts, '+"handbooks staging"')
 
 
 def test_a_title_that_changes_alone_is_indexed_anew_and_the_older_version_keeps_its_own(parts: EmbeddedComponents) -> None:
@@ -120,7 +120,7 @@ def test_merged_segments_keep_contexts(parts: EmbeddedComponents) -> None:
     parts.collector().collect(keep_versions=1)
 
     assert [0, 1] == found(parts, "handbook")
-    assert [1] == found(parts, '"Younger keys"')
+    assert [1] == found(parts, '+"Younger keys"')
     assert [] == found(parts, "almanac")
     assert verify_base(parts.archive()).ok
 

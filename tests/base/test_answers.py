@@ -309,26 +309,26 @@ def test_why_a_chunk_without_the_words_is_missing(base: Base) -> None:
 
 def test_why_a_chunk_without_the_phrase_is_missing(base: Base) -> None:
     chunk = _chunk(base, "3")
-    receipt, _ = _ask(base, '"rotated keys"', limit=20)
+    receipt, _ = _ask(base, '+"rotated keys"', limit=20)
     why = base.why(receipt, chunk)
 
     assert ("search", None) == (why.stage, why.rank)
-    assert "a quoted phrase does not occur in it" == why.reason
-    assert "the query without the quotation marks" == why.smallest_change
-    assert _is_in(base, chunk, "rotated keys", limit=20)
+    assert "a phrase that the query requires does not occur in it" == why.reason
+    assert "the query without the plus sign before the quotation marks" == why.smallest_change
+    assert _is_in(base, chunk, '"rotated keys"', limit=20)
 
 
 def test_a_change_that_is_not_enough_by_itself_names_the_rest(base: Base) -> None:
-    """Without the quotation marks many chunks match, so the limit and the budget have their say too."""
-    receipt, _ = _ask(base, '"rotated keys"', limit=1, token_budget=45)
-    for fragment in base.retrieve("rotated keys", as_of=AS_OF, limit=20, receipt=False, **WORDS).fragments[1:]:
+    """Without the plus sign many chunks match, so the limit and the budget have their say too."""
+    receipt, _ = _ask(base, '+"rotated keys"', limit=1, token_budget=45)
+    for fragment in base.retrieve('"rotated keys"', as_of=AS_OF, limit=20, receipt=False, **WORDS).fragments[1:]:
         chunk, why = fragment.chunk_id, base.why(receipt, fragment.chunk_id)
         if why.stage == "answered":
             continue
 
-        assert why.smallest_change.startswith("the query without the quotation marks and limit=")
-        assert not _is_in(base, chunk, "rotated keys", limit=1, token_budget=45)
-        assert _is_in(base, chunk, "rotated keys", **_changed(why, limit=1, token_budget=45))
+        assert why.smallest_change.startswith("the query without the plus sign before the quotation marks and limit=")
+        assert not _is_in(base, chunk, '"rotated keys"', limit=1, token_budget=45)
+        assert _is_in(base, chunk, '"rotated keys"', **_changed(why, limit=1, token_budget=45))
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,8 @@ def test_explanation_names_chunks_terms_and_stages(run: Run, asked: Path) -> Non
     out = run("search", "HRB-4012 expired", "--base", asked, "--explain", "--limit", "1").out
 
     assert "\n\napi:codes.md#0@" in out
-    assert re.search(r"\nterm +score +frequency +containing +length\n", out)
-    assert re.search(r"\nhrb4012 +\d+\.\d\d +1 +1 of 4 ", out)
+    assert re.search(r"\nterm +score +frequency +in context +containing +length\n", out)
+    assert re.search(r"\nhrb4012 +\d+\.\d\d +1 +0? +1 of 4 ", out)
     assert re.search(r"\n# +confidence +score +relevance +authority +freshness +utility +words +cosine\n", out)
     assert re.search(r"\nunderstanding +what it did +added\n", out)
     assert re.search(r"\nstage +left +what it did\n", out)

@@ -12,6 +12,7 @@ import msgspec
 from evidentia.backends.embedded.records.database import storage_errors
 from evidentia.contracts.answer_rules import ENGINE
 from evidentia.contracts.canonical import sha256_hex
+from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.receipts import ConfidenceCalibration, EngineConfig
 from evidentia.contracts.settings import EmbeddingSettings, Settings
@@ -38,7 +39,7 @@ CALIBRATION_NAME = "calibration.json"
 def read_calibration(directory: Path) -> ConfidenceCalibration | None:
     """Return the calibration of a base; None where the shipped confidence holds."""
     try:
-        return msgspec.json.decode((directory / CALIBRATION_NAME).read_bytes(), type=ConfidenceCalibration)
+        return decode_json((directory / CALIBRATION_NAME).read_bytes(), ConfidenceCalibration)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import FieldProblem, InvalidFieldError
 from evidentia.serving.cli import policy_trials
 from evidentia.serving.cli.cli_errors import WRONG_USAGE, UsageError
@@ -245,6 +244,7 @@ def _heads(path: Path | None) -> "tuple[LogHead, ...]":
     import msgspec
 
     from evidentia.contracts.decisions import LogHead
+    from evidentia.contracts.decoding import convert
     from evidentia.serving.cli.input_files import read_document
 
     document = read_document(path)
