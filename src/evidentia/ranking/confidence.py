@@ -167,7 +167,8 @@ class CandidateFeatures:
         return (
             self._terms,
             min(_ONE, best * _ONE // self._attainable),
-            (best - self._tenth_words) * _ONE // self._best_words,
+            # Beside what is attainable: a lead among words that say little, over a base that lacks the others, is no sign of an answer.
+            min(_ONE, (best - self._tenth_words) * _ONE // self._attainable),
             self._nearest,
             self._nearest - self._tenth_near,
             self._nearest - self._far,
