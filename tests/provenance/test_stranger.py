@@ -114,7 +114,10 @@ def responses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, EvidenceRes
         for source in ("pages", "notes"):
             base.ingest([folder / source], source=source)
         base.add_source({"source_id": "wiki", "source_type": "api", "expected_p99_ms": 230}, Wiki())
-        return {name: base.retrieve("keys", **{"as_of": "2026-01-01T00:00:00Z"} | fields) for name, fields in ASKED.items()}
+        return {
+            name: base.retrieve("keys", **{"as_of": "2026-01-01T00:00:00Z", "latency_deadline_ms": 20_000} | fields)
+            for name, fields in ASKED.items()
+        }
 
 
 def test_the_stranger_accepts_every_answer(responses: dict[str, EvidenceResponse]) -> None:
