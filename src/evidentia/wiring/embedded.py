@@ -80,6 +80,8 @@ _ANYTHING = EvidenceRequest(query=DecomposedQuery(text="anything unheard-of"), r
 """A question of common and of unknown words: to answer it, everything that questions need is read."""
 MODELS_S = 60
 """How long a request waits for models to be loaded; after that it is answered without those that are not."""
+LOADER_S = 5
+"""How long closing waits for models that are being loaded; those that hang are left behind."""
 BASE_FILES = BaseFiles(
     settings=(SETTINGS_NAME, CALIBRATION_NAME),
     synonyms=SYNONYMS_NAME,
@@ -116,6 +118,7 @@ class EmbeddedComponents:
         self._is_used = False
         self._warming = threading.Lock()
         self._has_models = threading.Event()
+        self._loader: threading.Thread | None = None
         """Set once the models are loaded, or cannot be: a request that may ask one waits for that before its time begins to run."""
         self._calls = ThreadedModelCalls(clock, settings=settings.fanout)
         self._workers = ThreadPoolBlockingExecutor()
@@ -321,7 +324,8 @@ class EmbeddedComponents:
         engine = self.engine(self.config)
         engine.warm()
         self._is_warm = True
-        threading.Thread(target=self._load_models, args=(engine,), name="evidentia-models", daemon=True).start()
+        self._loader = threading.Thread(target=self._load_models, args=(engine,), name="evidentia-models", daemon=True)
+        self._loader.start()
 
     def _load_models(self, engine: Engine) -> None:
         try:
@@ -463,6 +467,8 @@ class EmbeddedComponents:
                 getattr(self, made).close()
         for control in self._controls.values():
             control.close()
+        if self._loader is not None:  # a process that ends while onnxruntime makes a session is aborted
+            self._loader.join(LOADER_S)
         self._calls.close()
         self._offloader.close()
         self._workers.shutdown()
