@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evidentia.backends.embedded.lexical.postings import PostingsBuilder, definitions_of, features_of, merge
+from evidentia.backends.embedded.lexical.postings import PostingsBuilder, definitions_of, merge
 from evidentia.backends.embedded.lexical.segments import Segment, write_segment
 from evidentia.text.features import measure
 from evidentia.text.tokens import Tokeniser
@@ -37,7 +37,7 @@ def _older(arrays: dict[str, Array]) -> dict[str, Array]:
 def test_a_segment_keeps_the_traits_of_its_texts(tmp_path: Path) -> None:
     segment = _written(tmp_path / "segment", _arrays(TEXTS))
 
-    assert [list(measure(text)) for text in TEXTS] == features_of(segment).tolist()
+    assert [list(measure(text)) for text in TEXTS] == segment.features().tolist()
     assert ("SLA", "service level agreement", 1) == definitions_of(segment)[0]
     assert 10 == len(definitions_of(segment))
 
@@ -57,14 +57,14 @@ def test_a_segment_from_before_opens_and_has_none(tmp_path: Path) -> None:
     segment = _written(tmp_path / "older", _older(_arrays(TEXTS)))
 
     assert [] == definitions_of(segment)
-    assert [[0] * 4] * len(TEXTS) == features_of(segment).tolist()
+    assert [[0] * 4] * len(TEXTS) == segment.features().tolist()
 
 
 def test_a_segment_from_before_merges_with_others(tmp_path: Path) -> None:
     older, newer = _written(tmp_path / "older", _older(_arrays(TEXTS[:12]))), _written(tmp_path / "newer", _arrays(TEXTS[12:]))
     merged = _written(tmp_path / "merged", merge([older, newer], keep=[np.ones(12, dtype=np.bool_), np.ones(18, dtype=np.bool_)]))
 
-    assert [[0] * 4] * 12 + [list(measure(text)) for text in TEXTS[12:]] == features_of(merged).tolist()
+    assert [[0] * 4] * 12 + [list(measure(text)) for text in TEXTS[12:]] == merged.features().tolist()
     assert [(short, long, ordinal + 12) for short, long, ordinal in definitions_of(newer)] == definitions_of(merged)
 
 
@@ -73,7 +73,7 @@ def test_segments_from_before_merge_into_one_without_traits_of_its_chunks(tmp_pa
     merged = _written(tmp_path / "merged", merge([older], keep=[np.arange(len(TEXTS)) < 5]))
 
     assert [] == definitions_of(merged)
-    assert [[0] * 4] * 5 == features_of(merged).tolist()
+    assert [[0] * 4] * 5 == merged.features().tolist()
 
 
 def test_hostile_texts_make_a_segment(tmp_path: Path) -> None:
@@ -81,4 +81,4 @@ def test_hostile_texts_make_a_segment(tmp_path: Path) -> None:
     segment = _written(tmp_path / "segment", _arrays(texts))
 
     assert all("\t" not in short + long for short, long, _ in definitions_of(segment))
-    assert (len(texts), 4) == features_of(segment).shape
+    assert (len(texts), 4) == segment.features().shape

@@ -6,6 +6,7 @@ A layout never changes under its hash, so those that were read are kept by hash,
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,15 +60,17 @@ class LayoutReader:
         return layout
 
 
-_READER = LayoutReader()
+@cache
+def _shared_reader() -> LayoutReader:
+    return LayoutReader()
 
 
-def layout_of(chunk: StoredChunk, snapshot: SearchableSnapshot, *, reader: LayoutReader = _READER) -> FragmentLayout:
+def layout_of(chunk: StoredChunk, snapshot: SearchableSnapshot, *, reader: LayoutReader | None = None) -> FragmentLayout:
     """Return the pages and images of a chunk; a document without a layout costs nothing."""
     named = chunk.metadata.layout
     if named is None:
         return NO_LAYOUT
-    layout = reader.layout(named, snapshot)
+    layout = (reader or _shared_reader()).layout(named, snapshot)
     return FragmentLayout(
         pages=pages_between(layout.pages, start=chunk.start, end=chunk.end),
         images=tuple(_images(layout.images, start=chunk.start, content=chunk.content)),

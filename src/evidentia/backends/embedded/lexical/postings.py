@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evidentia.contracts.ids import CHUNK_HASH_DIGITS
+from evidentia.backends.embedded.lexical.segments import MARK_BYTES
 from evidentia.text.definitions import find_definitions
 from evidentia.text.features import FEATURE_COUNT, measure
 from evidentia.text.term_table import TermTable
@@ -243,7 +243,6 @@ def _sums(values: Array, offsets: Array) -> NDArray[np.int64]:
 #
 # Segments from before these arrays have none: no definitions, and zeros; ids are then made from the database.
 
-MARK_BYTES = CHUNK_HASH_DIGITS // 2
 _SEPARATOR = "\t"
 
 
@@ -271,18 +270,6 @@ class TraitsBuilder:
         return _arrays(self._definitions, ordinals=self._ordinals, features=features) | {"marks": marks}
 
 
-def features_of(segment: Segment) -> NDArray[np.uint8]:
-    """Return one row of features per chunk."""
-    if not segment.has("features"):
-        return np.zeros((segment.header.chunk_count, FEATURE_COUNT), dtype=np.uint8)
-    return segment.array("features").reshape(-1, FEATURE_COUNT)
-
-
-def marks_of(segment: Segment) -> NDArray[np.uint8] | None:
-    """Return one row of marks per chunk, or None when the segment has none."""
-    return segment.array("marks").reshape(-1, MARK_BYTES) if segment.has("marks") else None
-
-
 def definitions_of(segment: Segment) -> list[tuple[str, str, int]]:
     """Return (short form, long form, ordinal) of every definition."""
     split = [definition.decode().partition(_SEPARATOR) for definition in _encoded(segment)]
@@ -301,8 +288,8 @@ def merged_traits(segments: Sequence[Segment], *, keep: Sequence[NDArray[np.bool
                 definitions.append(definition)
                 ordinals.append(renumbered[ordinal])
         first_ordinal += int(kept.sum())
-    features = [features_of(segment)[kept].ravel() for segment, kept in zip(segments, keep, strict=True)]
-    marks = [each[kept].ravel() for segment, kept in zip(segments, keep, strict=True) if (each := marks_of(segment)) is not None]
+    features = [segment.features()[kept].ravel() for segment, kept in zip(segments, keep, strict=True)]
+    marks = [each[kept].ravel() for segment, kept in zip(segments, keep, strict=True) if (each := segment.marks()) is not None]
     named = {"marks": np.concatenate(marks)} if len(marks) == len(segments) else {}
     return _arrays(definitions, ordinals=ordinals, features=np.concatenate(features)) | named
 

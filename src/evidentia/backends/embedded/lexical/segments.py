@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from evidentia.contracts.canonical import encode_record
 from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import BaseDamagedError
+from evidentia.contracts.ids import CHUNK_HASH_DIGITS
+from evidentia.text.features import FEATURE_COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"EVIDSEG1"
 ALIGNMENT = 64
+MARK_BYTES = CHUNK_HASH_DIGITS // 2
 _PREFIX = 16
 _READ_BYTES = 1 << 20
 
@@ -113,6 +116,16 @@ class Segment:
         blob = self.array("term_bytes").tobytes()
         offsets = self.array("term_offsets").tolist()
         return [blob[start:stop].decode() for start, stop in pairwise(offsets)]
+
+    def features(self) -> NDArray[np.uint8]:
+        """Return one row of features per chunk; segments from before there were any have none but zeros."""
+        if not self.has("features"):
+            return np.zeros((self.header.chunk_count, FEATURE_COUNT), dtype=np.uint8)
+        return self.array("features").reshape(-1, FEATURE_COUNT)
+
+    def marks(self) -> NDArray[np.uint8] | None:
+        """Return one row of marks per chunk, or None when the segment has none."""
+        return self.array("marks").reshape(-1, MARK_BYTES) if self.has("marks") else None
 
     def _read_header(self) -> SegmentHeader:
         if self._map[: len(MAGIC)] != MAGIC:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 import msgspec
 import numpy as np
 
-from evidentia.backends.embedded.lexical.postings import features_of, marks_of
 from evidentia.backends.embedded.records.database import select_in
 from evidentia.backends.embedded.records.growing_array import GrowingArray, GrowingTexts
 from evidentia.backends.embedded.records.metadata_columns import NO_RECORD, DocumentRecord, MetadataColumns, record_of
@@ -327,12 +326,12 @@ class DocumentTable:
         """Number the chunks of segments after those of the first `kept`, which stay."""
         start = sum(segment.header.chunk_count for segment in segments[:kept])
         new = segments[kept:]
-        marks = [marks_of(segment) for segment in new]
+        marks = [segment.marks() for segment in new]
         self._is_marked = (not kept or self._is_marked) and all(each is not None for each in marks)
         arrays: dict[str, list[Array]] = {
             "chunk_keys": [segment.array("chunk_keys") for segment in new],
             "lengths": [segment.array("lengths") for segment in new],
-            "features": [np.ascontiguousarray(features_of(segment)).view("<u4").reshape(-1) for segment in new],
+            "features": [np.ascontiguousarray(segment.features()).view("<u4").reshape(-1) for segment in new],
             "marks": [
                 np.zeros(segment.header.chunk_count, dtype="<u8") if each is None else np.ascontiguousarray(each).view("<u8").reshape(-1)
                 for segment, each in zip(new, marks, strict=True)
