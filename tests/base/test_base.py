@@ -192,6 +192,33 @@ def test_a_wrong_option_is_named_before_anything_happens(base: Base, folder: Pat
     assert before == base.head()
 
 
+def test_one_path_by_itself_is_that_path_and_no_row_of_letters(base: Base, folder: Path) -> None:
+    assert base.ingest([folder]).seen == base.ingest(str(folder)).seen == base.ingest(folder).seen > 0
+
+
+@pytest.mark.parametrize("paths", [b"docs", 7, None, [3], [None]])
+def test_what_is_no_path_is_refused_by_name(base: Base, paths: object) -> None:
+    with pytest.raises(InvalidFieldError, match="field 'paths': expected "):
+        base.ingest(paths)  # type: ignore[arg-type]  # what callers without types may pass
+
+
+@pytest.mark.parametrize("wrong", [None, 7, b"x", "", ["x"]])
+@pytest.mark.parametrize(
+    ("method", "field"),
+    [
+        ("replay", "receipt_id"),
+        ("export", "chunk_id"),
+        ("chunks", "document_id"),
+        ("layout", "document_id"),
+        ("open_table", "table_id"),
+        ("image", "image_hash"),
+    ],
+)
+def test_what_is_no_id_is_refused_by_name(base: Base, method: str, field: str, wrong: object) -> None:
+    with pytest.raises(InvalidFieldError, match=f"field '{field}': expected a text"):
+        getattr(base, method)(wrong)
+
+
 def test_a_wrong_setting_is_named_with_its_file(tmp_path: Path) -> None:
     connect(tmp_path, init=True).close()
     settings = tmp_path / "evidentia.toml"

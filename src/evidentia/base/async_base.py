@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from evidentia.base import administration, visible_content
 from evidentia.base.answers import EvidenceResponse
-from evidentia.base.base_ingest import embed_into, ingest_into, ingest_options
+from evidentia.base.base_ingest import embed_into, given_paths, ingest_into, ingest_options
 from evidentia.base.maintenance import check_up
 from evidentia.contracts import evidence as messages
 from evidentia.contracts.access import AccessRule, Principal, local_owner, normalised
@@ -88,7 +88,7 @@ class AsyncBase:
 
     async def ingest(
         self,
-        paths: Iterable[str | Path],
+        paths: str | Path | Iterable[str | Path],
         *,
         source: str = DEFAULT_SOURCE,
         authority: str = "curated",
@@ -111,7 +111,7 @@ class AsyncBase:
         options = ingest_options(
             source=source, authority=authority, classification=classification, tenant=tenant, acl=acl, tags=tags, prune=prune
         )
-        given = [Path(path) for path in paths]
+        given = given_paths(paths)
         with self._stoppable() as is_stopped:
             return await asyncio.to_thread(
                 ingest_into,
@@ -170,7 +170,9 @@ class AsyncBase:
 
     async def chunks(self, document_id: str) -> list[StoredChunk]:
         """Return the live chunks of a document in order of position."""
-        return await asyncio.to_thread(visible_content.chunks, self._parts, DocumentId(document_id), self._principal)
+        return await asyncio.to_thread(
+            visible_content.chunks, self._parts, DocumentId(visible_content.required_id("document_id", document_id)), self._principal
+        )
 
     async def tables(self) -> list[TableCard]:
         """Return the tables of every live document, ordered by document; no cell is read for it."""
@@ -178,7 +180,9 @@ class AsyncBase:
 
     async def open_table(self, table_id: str) -> OpenTable:
         """Return a table of a live document with its cells."""
-        return await asyncio.to_thread(visible_content.open_table, self._parts, self._principal, TableId(table_id))
+        return await asyncio.to_thread(
+            visible_content.open_table, self._parts, self._principal, TableId(visible_content.required_id("table_id", table_id))
+        )
 
     async def ask_tables(self, question: str, *, limit: int = 200) -> TableAnswer:
         """Answer a question from spreadsheets: rows with the rows of the sheets they came from, or why there are none.
@@ -189,11 +193,15 @@ class AsyncBase:
 
     async def layout(self, document_id: str) -> DocumentLayout | None:
         """Return the pages, images and tables of a live document; None where it has none of them."""
-        return await asyncio.to_thread(visible_content.layout, self._parts, self._principal, DocumentId(document_id))
+        return await asyncio.to_thread(
+            visible_content.layout, self._parts, self._principal, DocumentId(visible_content.required_id("document_id", document_id))
+        )
 
     async def image(self, image_hash: str) -> tuple[str, bytes]:
         """Return the media type and the bytes of an image, by the hash that a fragment or a layout names."""
-        return await asyncio.to_thread(visible_content.image, self._parts, self._principal, Sha256(image_hash))
+        return await asyncio.to_thread(
+            visible_content.image, self._parts, self._principal, Sha256(visible_content.required_id("image_hash", image_hash))
+        )
 
     async def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""
@@ -322,11 +330,19 @@ class AsyncBase:
 
     async def replay(self, receipt_id: str) -> ReplayReport:
         """Answer a receipt's request again on its own version and say whether the result is the same."""
-        return await asyncio.to_thread(_replay, self._parts, ReceiptId(receipt_id), self._principal)
+        return await asyncio.to_thread(
+            _replay, self._parts, ReceiptId(visible_content.required_id("receipt_id", receipt_id)), self._principal
+        )
 
     async def why(self, receipt_id: str, chunk_id: str) -> WhyReport:
         """Say why a chunk is, or is not, in the answer of a receipt, and the smallest change that would have let it in."""
-        return await asyncio.to_thread(_why, self._parts, ReceiptId(receipt_id), ChunkId(chunk_id), self._principal)
+        return await asyncio.to_thread(
+            _why,
+            self._parts,
+            ReceiptId(visible_content.required_id("receipt_id", receipt_id)),
+            ChunkId(visible_content.required_id("chunk_id", chunk_id)),
+            self._principal,
+        )
 
     async def verify(self, target: str | FragmentExport | messages.EvidenceResponse | None = None) -> VerifyReport:
         """Recompute custody of the whole base, of a document or chunk by its id, of an exported fragment, or of an answer.
@@ -343,7 +359,9 @@ class AsyncBase:
 
     async def export(self, chunk_id: str) -> FragmentExport:
         """Return a fragment with everything a stranger needs to check it offline."""
-        return await asyncio.to_thread(visible_content.export, self._parts, ChunkId(chunk_id), self._principal)
+        return await asyncio.to_thread(
+            visible_content.export, self._parts, ChunkId(visible_content.required_id("chunk_id", chunk_id)), self._principal
+        )
 
     async def signed_head(self, sequence: int | None = None) -> SignedHead:
         """Return the head of the log at a version, the newest by default, with the signature of the base and its public keys."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -15,8 +18,7 @@ from evidentia.contracts.vocabulary import AuthorityTier, Classification, Latenc
 from evidentia.wiring.model_registry import encoding_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
+    from collections.abc import Callable
 
     from evidentia.contracts.ports import Encoder, SourceWriter
     from evidentia.contracts.reports import IngestProgress, IngestReport
@@ -35,6 +37,18 @@ LANGUAGE_CODES = {
 
 WORTH_REWRITING = 0.25
 """When at least this share of the vectors is new, all of them are put into wide files, which are scanned faster."""
+
+
+def given_paths(paths: object) -> list[Path]:
+    """Return what is to be taken in as paths: several, or one by itself."""
+    several = (paths,) if isinstance(paths, str | os.PathLike) else paths
+    if isinstance(several, bytes) or not isinstance(several, Iterable):
+        raise InvalidFieldError("paths", f"expected a path or several, not {type(paths).__name__}")
+    given = list(several)
+    for each in given:
+        if not isinstance(each, str | os.PathLike):
+            raise InvalidFieldError("paths", f"expected paths, not {type(each).__name__}")
+    return [Path(each) for each in given]
 
 
 def ingest_into(

@@ -12,14 +12,13 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import msgspec
 
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.async_base import AsyncBase
-from evidentia.base.base_ingest import ingest_options
+from evidentia.base.base_ingest import given_paths, ingest_options
 from evidentia.base.remote_ingest import Parcel, prepare_sending, send
 from evidentia.contracts import doors
 from evidentia.contracts import evidence as messages
@@ -41,6 +40,8 @@ from evidentia.provenance.verification import verify_export
 from evidentia.wiring.remote_calls import open_calls
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from evidentia.contracts.backups import BackupProgress, BackupReport
     from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.ports import Governor, OperationCalls
@@ -137,7 +138,7 @@ class RemoteBase(AsyncBase):
 
     async def ingest(
         self,
-        paths: Iterable[str | Path],
+        paths: str | Path | Iterable[str | Path],
         *,
         source: str = DEFAULT_SOURCE,
         authority: str = "curated",
@@ -174,7 +175,7 @@ class RemoteBase(AsyncBase):
             sent = msgspec.structs.replace(request, files=parcel.files, embed=embed and is_last)
             return await self._call("ingest", IngestReport, _members(sent))
 
-        sending = await asyncio.to_thread(prepare_sending, [Path(path) for path in paths])
+        sending = await asyncio.to_thread(prepare_sending, given_paths(paths))
         return await send(sending, take_in, head=self.head, on_progress=on_progress)
 
     async def embed(self, *, on_progress: Callable[[EmbedProgress], None] | None = None) -> EmbedReport:

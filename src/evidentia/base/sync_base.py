@@ -72,7 +72,7 @@ class Base:
 
     def ingest(
         self,
-        paths: Iterable[str | Path],
+        paths: str | Path | Iterable[str | Path],
         *,
         source: str = DEFAULT_SOURCE,
         authority: str = "curated",

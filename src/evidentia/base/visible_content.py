@@ -198,6 +198,13 @@ def _sees_chunk(parts: BaseComponents, principal: Principal, chunk_id: ChunkId) 
     return is_allowed(chunk.access, scope) and _sees(parts, principal, chunk.document_id)
 
 
+def required_id(field: str, value: object) -> str:
+    """Return an id as it was given; anything but a text is refused by the name of its field."""
+    if not isinstance(value, str) or not value:
+        raise InvalidFieldError(field, f"expected a text, not {type(value).__name__ if value != '' else 'an empty one'}")
+    return value
+
+
 def _check_question(question: object, limit: object) -> None:
     if not isinstance(question, str) or not question.strip():
         raise InvalidFieldError("question", "expected a question about tables")
