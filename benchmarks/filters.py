@@ -107,7 +107,7 @@ def measured(view: View, columns: SyntheticColumns, case: Case, costs: FilterCos
     first: list[float] = []
     again: list[float] = []
     for _ in range(REPEATS):
-        narrowing = Narrowing(case.filter, columns=columns, document_of=places, documents=DOCUMENTS, costs=costs)  # type: ignore[arg-type]
+        narrowing = Narrowing(case.filter, columns=columns, document_of=places, documents=np.arange(DOCUMENTS, dtype=np.int32), costs=costs)  # type: ignore[arg-type]
         for taken in (first, *[[] for _ in range(LATER - 1)], again):
             started = time.thread_time_ns()
             found = view.match(case.query, keep=narrowing, limit=LIMIT, listed=True)

@@ -61,7 +61,7 @@ def test_either_way_gives_the_same_result_and_the_one_of_the_reference(tmp_path:
 def _narrowing_over(records: Sequence[Mapping[str, object]], text: str, *, costs: FilterCosts = MEASURED) -> Narrowing:
     places = np.arange(len(records), dtype=np.int32)
     columns = MetadataColumns(lambda: (), {field: MetadataColumn.of([record.get(field) for record in records]) for field in records[0]})
-    return Narrowing(parse(text), columns=columns, document_of=places, documents=len(records), costs=costs)
+    return Narrowing(parse(text), columns=columns, document_of=places, documents=np.arange(len(records), dtype=np.int32), costs=costs)
 
 
 MANY = [{"title": f"page {number}", "language": "en" if number % 100 else "de", "source_id": "s"} for number in range(20_000)]

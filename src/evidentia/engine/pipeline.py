@@ -61,7 +61,7 @@ from evidentia.engine.selection import (
     read_pool,
     resolve,
 )
-from evidentia.engine.stage_log import StageLog
+from evidentia.engine.stage_log import StageLog, coarse, told
 from evidentia.engine.understanding import NO_VECTORS, Understander
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import Federation, PreparedRound, SourceQuestion
@@ -241,7 +241,7 @@ class Engine:
         log = StageLog(self.clock, deadline_ms=request.latency_deadline_ms)
         prepared = self.prepare(request, principal=principal, log=log, access_state=access_state, recorded=recorded, is_live=False)
         searched = self.search(prepared, log)
-        return self.write_receipt(self.conclude(searched, log), log)
+        return told(self.write_receipt(self.conclude(searched, log), log), is_owners=prepared.question.is_owners)
 
     def prepare(
         self,
@@ -350,8 +350,11 @@ class Engine:
         return [assembler.confidence(found.hits[index].chunk_id) for index in best]
 
     def coverage(self, searched: Searched, *, elapsed_ms: float) -> Mapping[SourceId, CoverageReport]:
-        """Return what every source did for a question."""
-        return _coverage(searched.question, searched.found, elapsed_ms=elapsed_ms)
+        """Return what every source did for a question; how long the base was searched is for the owner."""
+        question, found = searched
+        if question.is_owners:
+            return _coverage(question, found, elapsed_ms=elapsed_ms)
+        return {source: coarse(report) for source, report in _coverage(question, found, elapsed_ms=0.0).items()}
 
     def is_cpu_only(self, question: Question) -> bool:
         """Tell whether what is left to do for a searched question needs neither the disk nor a model: it has only to be worked out."""
@@ -601,7 +604,7 @@ class Engine:
     ) -> EvidenceResponse:
         response = self._sealed(question, found, admitted, fitted, governed, conflicts=conflicts, log=log)
         log.mark("seal", "custody and proofs attached", remaining=len(governed.fragments))
-        return msgspec.structs.replace(response, decisions=tuple(log.decisions), stage_latencies_ms=dict(log.latencies_ms))
+        return msgspec.structs.replace(response, decisions=tuple(log.decisions), stage_latencies_ms=_told_stages(question, log))
 
     def _sealed(
         self,
@@ -616,7 +619,7 @@ class Engine:
     ) -> EvidenceResponse:
         request = question.request
         commit, commit_hash = _shown_commit(question)
-        coverage = _coverage(question, found, elapsed_ms=log.latencies_ms.get("search", 0.0))
+        coverage = self.coverage(Searched(question, found), elapsed_ms=log.latencies_ms.get("search", 0.0))
         withheld = (*fitted.withheld, *admitted.withheld, *governed.withheld)
         policies = question.policies.digest if question.policies.policies else ""
         asked = request_hash(request)
@@ -658,7 +661,7 @@ class Engine:
             governance=governed.remarks,
             degraded=tuple(log.degraded),
             is_approximate=found.dense is not None and found.dense.is_approximate,
-            stage_latencies_ms=dict(log.latencies_ms),
+            stage_latencies_ms=_told_stages(question, log),
             tokens_used=_tokens_used(question, governed.fragments),
             custody_format=CUSTODY_FORMAT,
         )
@@ -700,10 +703,14 @@ def _shown_commit(question: Question) -> tuple[CommitRecord, Sha256]:
     A receipt of a time when hashes were not keyed yet is answered with those that it names.
     """
     version, request = question.snapshot.version, question.request
-    is_owner = request.principal is not None and request.principal.is_owner
-    if is_owner or request.evidence_state == version.commit.evidence_state:
+    if question.is_owners or request.evidence_state == version.commit.evidence_state:
         return version.commit, version.commit_hash
     return version.public_commit, version.public_hash
+
+
+def _told_stages(question: Question, log: StageLog) -> dict[str, float]:
+    """Return what the stages took, which is for the owner and for traces: it tells how much they had to look at."""
+    return dict(log.latencies_ms) if question.is_owners else {}
 
 
 def _budget_note(question: Question, fitted: Fitted) -> str:

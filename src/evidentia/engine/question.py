@@ -76,6 +76,11 @@ class Question(NamedTuple):
         return self.plan.narrowing
 
     @property
+    def is_owners(self) -> bool:
+        """Tell whether the owner asks."""
+        return self.request.principal is not None and self.request.principal.is_owner
+
+    @property
     def uses_vectors(self) -> bool:
         """Tell whether vectors take part."""
         return self.parts[0].vector is not None

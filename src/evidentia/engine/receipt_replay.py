@@ -108,7 +108,7 @@ class Replayer:
         if said is not None:
             return self._may_know(said, scope, asker=asker, receipt=receipt)
         document_id = document_of(chunk_id)
-        if self.index.visibility(document_id, scope=scope) is False:
+        if self.index.visibility(document_id, scope=scope) is not True:  # what is hidden takes the way of what is not there
             return False
         newest = self.index.at(search=self.config.search)
         if newest.standing(LexicalQuery(terms={}), scope=scope, narrowing=None, chunk_id=chunk_id) is not None:

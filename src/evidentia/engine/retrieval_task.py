@@ -21,12 +21,12 @@ from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, Prov
 from evidentia.contracts.vocabulary import OnTimeout
 from evidentia.engine.external_candidates import coverage_of
 from evidentia.engine.result_hashes import sealed
-from evidentia.engine.stage_log import StageLog, build_trace
+from evidentia.engine.stage_log import StageLog, build_trace, coarse, told
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import EarlyStop, PreparedRound, RoundReplies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.ports import BlockingExecutor
@@ -93,6 +93,7 @@ class RetrievalTask:
         self._answer: EvidenceResponse | None = None
         """What can be handed out by now: the answer without its receipt, later the answer with it."""
         self._question: Question | None = None
+        self._stages: Mapping[str, float] = {}
 
     async def run(self, request: EvidenceRequest, *, principal: Principal) -> EvidenceResponse:
         """Return the answer. What takes longer than its share of the deadline takes no part in it, and the answer says so.
@@ -173,7 +174,7 @@ class RetrievalTask:
         response = self._answer if is_done else msgspec.structs.replace(self._answer, latency_ms=log.elapsed_ms())
         response = response if response.response_hash else sealed(response)
         self._trace(response, log)
-        return response
+        return told(response, is_owners=self._question is not None and self._question.is_owners)
 
     def _prepare_and_answer(self, asked: _Asked) -> None:
         """On a thread: prepare, and answer too unless somebody outside is asked, somebody watches, or nobody waits for it any more."""
@@ -230,8 +231,9 @@ class RetrievalTask:
         if asked.request.on_timeout == OnTimeout.REFUSE:
             raise SearchTimedOutError(asked.request.latency_deadline_ms)
         plan = None if self._prepared is None else self._prepared.question.plan
-        answered = self._engine.unsearched(asked.request, principal=asked.principal, plan=plan, log=asked.log.beside())
-        self._question = answered.question
+        log = asked.log.beside()
+        answered = self._engine.unsearched(asked.request, principal=asked.principal, plan=plan, log=log)
+        self._question, self._stages = answered.question, log.latencies_ms
         self._answer = answered.response
 
     def _finish(self, searched: Searched, prepared_round: PreparedRound | None, heard: RoundReplies, log: StageLog) -> None:
@@ -241,7 +243,7 @@ class RetrievalTask:
         disk does not hold it up; the cache comes last, because nobody waits for it.
         """
         answered = self._engine.conclude(searched, log)
-        self._question = answered.question
+        self._question, self._stages = answered.question, log.latencies_ms
         log.check_cancelled()  # what nobody waits for is not written down
         self._engine.write_decisions(answered)
         missing = (RECEIPT_IS_LATE,) if answered.question.request.receipt else ()
@@ -260,7 +262,7 @@ class RetrievalTask:
             fingerprint=question.scope.fingerprint,
             replies=question.inputs.replies,
             started_at=log.started_at,
-            stages=response.stage_latencies_ms,
+            stages=self._stages,
             notes=response.decisions,
         )
         self._engine.sink.record(trace)
@@ -361,7 +363,8 @@ class ScatterGather:
         self._replies.append(reply)
         told = [each for each in self._replies if each.source_id == source]
         if self._watch is not None and len(told) == self._awaited[source]:
-            self._watch(SourceFinished(source_id=source, report=coverage_of(told)[source]))
+            report = coverage_of(told)[source]
+            self._watch(SourceFinished(source_id=source, report=report if self._question.is_owners else coarse(report)))
         self._offer()
 
     def _gathered(self, replies: Sequence[SourceReply]) -> Searched:

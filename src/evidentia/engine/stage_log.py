@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.evidence import SCORE_ONE, CoverageReport, Decision, EvidenceFragment, EvidenceRequest, EvidenceResponse
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS, Sha256, SourceId
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 _NS_PER_MS = 1_000_000
 LATE: Final = "deadline:"
 """How the remark begins that an answer comes after its deadline."""
+TOLD_STEP_MS: Final = 10
+"""Others than the owner are told times in whole steps of this, rounded up; what single stages took, they are not told at all."""
 
 
 class AbandonedError(Exception):
@@ -90,6 +94,21 @@ class StageLog:
         return (f"{LATE} the answer took longer than {self.deadline_ms} ms",) if elapsed_ms > self.deadline_ms else ()
 
 
+def told(response: EvidenceResponse, *, is_owners: bool) -> EvidenceResponse:
+    """Return an answer as it is handed out: others than the owner are told coarsely how long it took, which no hash covers."""
+    return response if is_owners else msgspec.structs.replace(response, latency_ms=_coarse_ms(response.latency_ms))
+
+
+def coarse(report: CoverageReport) -> CoverageReport:
+    """Return what a source did, with the time it took as others than the owner are told it."""
+    return msgspec.structs.replace(report, elapsed_ms=_coarse_ms(report.elapsed_ms)) if report.elapsed_ms else report
+
+
+def _coarse_ms(elapsed_ms: float) -> float:
+    """Return a time as others than the owner are told it."""
+    return float(-(-elapsed_ms // TOLD_STEP_MS) * TOLD_STEP_MS)
+
+
 # --- request trace ---
 # A request as a trace: what took how long and what came of it. Refuses to take a word of what was asked or answered.
 #
@@ -103,6 +122,8 @@ _PLACES: Final = 4
 _SCORE_PLACES: Final = 6
 _WITH_EXCEPTIONS: Final = frozenset({CoverageState.FAILED, CoverageState.STALE, CoverageState.BREAKER_OPEN})
 """States whose reason may quote what a source raised, which may quote anything."""
+_OF_THE_BASE: Final = frozenset({CoverageState.SEARCHED, CoverageState.TIMED_OUT})
+"""What becomes of a source of the base that takes part: all of them are searched in one stage."""
 
 
 def build_trace(
@@ -115,7 +136,10 @@ def build_trace(
     stages: Mapping[str, float],
     notes: Sequence[Decision] = (),
 ) -> RequestTrace:
-    """Return the trace of an answered request; `stages` are in the order in which they ran, each beginning where the last ended."""
+    """Return the trace of an answered request; `stages` are in the order in which they ran, each beginning where the last ended.
+
+    Its times are those that were measured: it is made before the answer is told its caller.
+    """
     spans = _stage_spans(stages, notes, response.fragments)
     search_ms = next((span.start_ms for span in spans if span.name == SEARCH), 0.0)
     principal = request.principal
@@ -136,7 +160,7 @@ def build_trace(
         cache_hit_ratio=round(response.cache_hit_ratio, _PLACES),
         degraded=tuple(dict.fromkeys(_kind_of(reason) for reason in response.degraded)),
         result_hash=response.result_hash,
-        spans=(*spans, *_source_spans(replies, response.source_coverage, search_ms=search_ms)),
+        spans=(*spans, *_source_spans(replies, response.source_coverage, search_ms=search_ms, searched_ms=stages.get(SEARCH, 0.0))),
     )
 
 
@@ -168,19 +192,31 @@ def _documents(fragments: Sequence[EvidenceFragment]) -> dict[str, str | int | f
     return named
 
 
-def _source_spans(replies: Sequence[SourceReply], coverage: Mapping[SourceId, CoverageReport], *, search_ms: float) -> list[TraceSpan]:
+def _source_spans(
+    replies: Sequence[SourceReply], coverage: Mapping[SourceId, CoverageReport], *, search_ms: float, searched_ms: float
+) -> list[TraceSpan]:
     """Return one span per reply, and one per source that has none: those of the base itself and those that were not asked."""
     spans = [
-        _source_span(reply.source_id, reply.report, start_ms=reply.asked_ms, tier=reply.tier or reply.report.tier, part=reply.part)
+        _source_span(
+            reply.source_id,
+            reply.report,
+            start_ms=reply.asked_ms,
+            duration_ms=reply.report.elapsed_ms,
+            tier=reply.tier or reply.report.tier,
+            part=reply.part,
+        )
         for reply in sorted(replies, key=lambda reply: (reply.source_id, reply.part))
     ]
     replied = {reply.source_id for reply in replies}
     rest = ((source_id, report) for source_id, report in sorted(coverage.items()) if source_id not in replied)
-    return [*spans, *(_source_span(source_id, report, start_ms=search_ms, tier=report.tier) for source_id, report in rest)]
+    for source_id, report in rest:
+        took_ms = searched_ms if report.state in _OF_THE_BASE else 0.0
+        spans.append(_source_span(source_id, report, start_ms=search_ms, duration_ms=took_ms, tier=report.tier))
+    return spans
 
 
 def _source_span(
-    source_id: SourceId, report: CoverageReport, *, start_ms: float, tier: CacheTier | None, part: int | None = None
+    source_id: SourceId, report: CoverageReport, *, start_ms: float, duration_ms: float, tier: CacheTier | None, part: int | None = None
 ) -> TraceSpan:
     attributes: dict[str, str | int | float | bool] = {"candidates": report.candidates, "faults": sum(report.faults.values())}
     if tier is not None:
@@ -191,7 +227,7 @@ def _source_span(
         name=source_id,
         kind="source",
         start_ms=round(start_ms, _PLACES),
-        duration_ms=round(report.elapsed_ms, _PLACES),
+        duration_ms=round(duration_ms, _PLACES),
         note=_kind_of(report.reason) if report.state in _WITH_EXCEPTIONS else report.reason,
         state=report.state,
         attributes=attributes,

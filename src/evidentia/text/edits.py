@@ -40,6 +40,11 @@ class WordList(NamedTuple):
     keys: NDArray[np.int64]
     signatures: NDArray[np.uint64]
 
+    def only(self, is_wanted: NDArray[np.bool_]) -> WordList:
+        """Return the list in which some of the words alone are found, by their numbers; those keep them."""
+        kept = is_wanted[self.in_order]
+        return self._replace(in_order=self.in_order[kept], keys=self.keys[kept], signatures=self.signatures[kept])
+
 
 def word_list(encoded: NDArray[np.uint8], offsets: NDArray[np.int64]) -> WordList:
     """Return the words of a vocabulary that is stored as UTF-8, given where each begins and the last ends."""

@@ -23,9 +23,11 @@ from evidentia.backends.embedded.stored_tables import store_tables, stored_table
 from evidentia.backends.embedded.vectors.hnsw import GraphFolder, import_usearch
 from evidentia.backends.embedded.vectors.vector_file import OpenFiles, space_at
 from evidentia.backends.embedded.version_tables import VersionTables
+from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import encode_struct, sha256_hex
+from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.errors import BaseDamagedError, EvidentiaError, NotFoundError, VersionCollectedError
-from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256
+from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId
 from evidentia.contracts.ports import EvidenceIndex
 from evidentia.contracts.predicates import matches
 from evidentia.contracts.search import AccessScope, SnapshotVersion
@@ -54,6 +56,7 @@ WATCH_S = 0.1
 WORTH_STORING = 8
 """Tables are stored again when the log has grown by a part in this many of the chunks since."""
 _ATTEMPTS = 3
+_NO_DOCUMENT = encode_struct(DocumentMetadata(source_id=SourceId(""))), encode_struct(AccessRule())
 _LAST_RULE = """SELECT v.metadata, a.rule FROM versions v JOIN access_rules a USING (access_key)
     WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
 
@@ -119,11 +122,13 @@ class EmbeddedIndex(EvidenceIndex):
             return snapshot.shows(document_id, scope=scope)
         with self._lock, storage_errors(self._directory):
             row = self._database.execute(_LAST_RULE, (document_id,)).fetchone()
-        if row is None:
-            return None
-        metadata, rule = row
-        record = record_of(document_id, metadata, rule)
-        return is_allowed(schema.decode_access(rule), scope) and all(matches(each, record) for each in scope.rules)
+        # A document that is not there is decided like one that is hidden, so that the time does not tell which of the two it is.
+        metadata, rule = _NO_DOCUMENT if row is None else row
+        passes = [is_allowed(schema.decode_access(rule), scope)]
+        if scope.rules:
+            record = record_of(document_id, metadata, rule)
+            passes += [matches(each, record) for each in scope.rules]
+        return None if row is None else all(passes)
 
     def close(self) -> None:
         """Give back what is held."""

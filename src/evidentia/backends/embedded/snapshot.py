@@ -86,7 +86,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         self._fragments = FragmentReader(database, table=self._table, log=log)
         self._views: LruCache[str, View] = LruCache(KEPT_VIEWS)
         self._postings = kept_postings()
-        self._narrowings: LruCache[tuple[FilterCosts, bytes], Narrowing] = LruCache(KEPT_NARROWINGS)
+        self._narrowings: LruCache[tuple[FilterCosts, str, bytes], Narrowing] = LruCache(KEPT_NARROWINGS)
         self.filter_costs = MEASURED
         """By what is chosen whether a filter is decided first; it changes the work and nothing else."""
         self._places = PlaceMap(self._table)
@@ -121,11 +121,14 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
     def prepare(self, former: EmbeddedSnapshot | None = None, change: TableChange | None = None) -> None:
         """Make ahead what the first requests would have to: for everybody who asked `former`, from which this version was derived."""
         if former is not None and change is not None and not former.is_narrowed and not self.is_narrowed:
+            new_rules = sorted(self._table.rules.keys() - former.tables.table.rules.keys())
             for view in former.views():
                 shown = view.shown_places
                 allowed = np.concatenate([shown.allowed, self._decide(shown.scope, start=len(shown.allowed))])
-                made = self._view_of(shown.after(change, allowed=allowed, table=self._table))
+                hides_nothing = shown.hides_nothing and all(self._admits(key, shown.scope) for key in new_rules)
+                made = self._view_of(shown.after(change, allowed=allowed, hides_nothing=hides_nothing, table=self._table))
                 made.sources = self._visible_sources(made)
+                made.prepare()
                 with self._lock:
                     self._views.put(shown.scope.fingerprint, made)
         if self._vectors is not None:
@@ -156,15 +159,16 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         limit: int,
     ) -> LexicalHits:
         """Return the best matches, exactly, with counts over the whole match."""
-        view, keep = self.view(scope), self._keep(narrowing)
-        needs_list = bool(facets) or len(self._table.live_sources) > 1
+        view = self.view(scope)
+        keep = self._keep(narrowing, view)
+        needs_list = bool(facets) or len(self.sources(scope)) > 1
         matched = view.match(query, keep=keep, limit=limit, listed=needs_list)
         documents = None if matched.matching is None or not facets else self._documents_at(matched.matching)
         return LexicalHits(
             hits=tuple(self._hits(matched.places, matched.scores, limit=limit)),
             matching=matched.total,
             attainable=view.attainable(query),
-            matching_by_source=self._count_sources(matched),
+            matching_by_source=self._count_sources(matched, self.sources(scope)),
             facets={} if documents is None else {field: _ordered(self._count_facet(field, documents)) for field in facets},
         )
 
@@ -175,7 +179,8 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
         Only the chunks that the words do not match are counted anew: others are a few hundred, the match may be everything.
         """
-        view, keep = self.view(scope), self._keep(narrowing)
+        view = self.view(scope)
+        keep = self._keep(narrowing, view)
         added = view.unmatched([hit.place for hit in others], query, keep=keep)
         if not len(added):
             return found
@@ -188,7 +193,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         return msgspec.structs.replace(
             found,
             matching=found.matching + len(added),
-            matching_by_source={source: by_source[source] for source in self._source_names() if by_source[source]},
+            matching_by_source={source: by_source[source] for source in self.sources(scope) if by_source[source]},
             facets=facets,
         )
 
@@ -227,10 +232,10 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
     ) -> ChunkStanding | None:
         """Return how a chunk stands towards a query; None when the scope does not show it. The rank costs a whole search."""
         view = self.view(scope)
-        place = self._find(chunk_id)
+        place = self._find(chunk_id, view)
         if place is None or not view.mask[place]:
             return None
-        keep = self._keep(narrowing)
+        keep = self._keep(narrowing, view)
         given = view.contributions(place, query)
         score = sum(each[-1] for each in given)
         is_narrowed_out = keep is not None and not keep.at(np.asarray([place]))[0]
@@ -245,7 +250,7 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
                 documents=view.documents,
                 length=int(view.lengths[place]),
                 idf=postings.idf,
-                in_context=self.tables.terms.in_context(term, place),
+                in_context=view.in_context(term, place),
             )
             for term, postings, frequency, points in given
         )
@@ -294,9 +299,10 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
 
         The nearest that hold a preferred phrase are returned besides, at most `limit` more.
         """
-        view, keep = self.view(scope), self._keep(narrowing)
+        view = self.view(scope)
+        keep = self._keep(narrowing, view)
         part = self._vectors or VectorPart(query.identity, (), sequence=0, places=self._places, similarity=self._search.similarity)
-        holding = [self.tables.terms.phrase(phrase) for phrase in phrases]
+        holding = [view.holding_phrase(phrase) for phrase in phrases]
         search = partial(part.nearest, query, view=view, phrases=holding, may_approximate=not scope.rules)
         places, scores, is_approximate = (
             search(keep=None, limit=limit) if keep is None else keep.nearest(search, limit=limit, is_exact=part.is_exact)
@@ -382,15 +388,16 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         with self._lock:
             return self._table.chunk_ids(places, document_ids=document_ids)
 
-    def _find(self, chunk_id: ChunkId) -> int | None:
+    def _find(self, chunk_id: ChunkId, view: View) -> int | None:
         with self._lock:
-            return self._table.place_of(chunk_id)
+            return self._table.place_of(chunk_id, allowed=view.allowed)
 
     def _make_view(self, scope: AccessScope) -> View:
         allowed = self._decide(scope)
         for number, access_key, record in self._last_known():
             allowed[number] &= self._admits(access_key, scope) and all(matches(rule, record) for rule in scope.rules)
-        return self._view_of(ShownPlaces.of(scope, allowed=allowed, table=self._table))
+        hides_nothing = not scope.rules and all(self._admits(key, scope) for key in self._table.rules)
+        return self._view_of(ShownPlaces.of(scope, allowed=allowed, hides_nothing=hides_nothing, table=self._table))
 
     def _view_of(self, shown: ShownPlaces) -> View:
         return View(self.tables.terms, shown=shown, table=self._table, search=self._search, kept=self._postings)
@@ -429,18 +436,19 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         named = [b"\n".join(self._table.rules[key] for key in pair) for pair in pairs.tolist()]
         return RowRules(numbers.reshape(-1), named)
 
-    def _keep(self, narrowing: Predicate | None) -> Narrowing | None:
+    def _keep(self, narrowing: Predicate | None, view: View) -> Narrowing | None:
         if narrowing is None:
             return None
-        key = self.filter_costs, encode_struct(narrowing)  # Python holds 1 and True to be equal, the bytes do not
+        encoded = encode_struct(narrowing)  # Python holds 1 and True to be equal, the bytes do not
+        key = self.filter_costs, view.shown_places.scope.fingerprint, encoded
         with self._lock:
             kept = self._narrowings.get(key)
             if kept is None:
                 kept = Narrowing(
                     narrowing,
                     columns=self._columns,
-                    document_of=self._table.document_of,
-                    documents=len(self._table.version_keys),
+                    document_of=view.document_of,
+                    documents=view.document_numbers,
                     costs=self.filter_costs,
                 )
                 self._narrowings.put(key, kept)
@@ -480,14 +488,13 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         ordered = sorted(zip(self._named(ties), ties.tolist(), strict=True))
         return higher + 1 + [tied for _, tied in ordered].index(place)
 
-    def _count_sources(self, matched: Matches) -> Mapping[SourceId, int]:
+    def _count_sources(self, matched: Matches, sources: Mapping[SourceId, AuthorityTier]) -> Mapping[SourceId, int]:
+        """Count what matched by source, in order of their names; only sources that are shown are looked at."""
         if matched.matching is None:
-            return dict.fromkeys(self._source_names(), matched.total) if matched.total else {}
-        counts = np.bincount(self._table.source_codes[self._table.document_of[matched.matching]], minlength=len(self._table.sources))
-        return {self._table.sources[code]: int(counts[code]) for code in self._table.live_sources if counts[code]}
-
-    def _source_names(self) -> list[SourceId]:
-        return [self._table.sources[code] for code in self._table.live_sources]
+            return dict.fromkeys(sources, matched.total) if matched.total else {}
+        counts = np.bincount(self._table.source_codes[self._table.document_of[matched.matching]])
+        found = {self._table.sources[code]: int(counts[code]) for code in np.flatnonzero(counts).tolist()}
+        return dict(sorted(found.items()))
 
     def _documents_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the documents at some places, each once."""
@@ -499,9 +506,11 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
         """Count documents per value; each member of a set counts by itself."""
         column = self._columns.column(field)
         counts: dict[str, int] = {}
-        for code, count in enumerate(np.bincount(column.codes[documents], minlength=len(column.values)).tolist()):
+        found = np.bincount(column.codes[documents])
+        codes = np.flatnonzero(found)  # values that only others have are not met
+        for code, count in zip(codes.tolist(), found[codes].tolist(), strict=True):
             value = column.values[code]
-            if not count or value is None:
+            if value is None:
                 continue
             for member in value if isinstance(value, tuple) else (value,):
                 shown = member.isoformat() if isinstance(member, datetime) else str(member)

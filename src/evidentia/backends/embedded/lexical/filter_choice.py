@@ -74,15 +74,19 @@ class Narrowing:
         *,
         columns: MetadataColumns,
         document_of: NDArray[np.int32],
-        documents: int,
+        documents: NDArray[np.int32],
         costs: FilterCosts = MEASURED,
     ) -> None:
-        """Take a filter over so many documents; `document_of` is -1 at places that are not shown."""
+        """Take a filter over the documents of one view, by their numbers; `document_of` is -1 at places that are not shown.
+
+        Others than these are neither sampled nor decided, so what they hold changes neither the way that is chosen nor its work.
+        """
         self._costs = costs
         self._predicate = predicate
         self._columns = columns
         self._document_of = document_of
         self._documents = documents
+        self._count = len(documents)
         self._atoms: dict[bytes, _DecidedAtom] = {}
         self._mask: NDArray[np.bool_] | None = None
         self._spent_ns = 0
@@ -91,7 +95,8 @@ class Narrowing:
     def mask(self) -> NDArray[np.bool_]:
         """Return for every place whether it passes; decided once, for all documents."""
         if self._mask is None:
-            passes = np.append(self._decide(np.arange(self._documents, dtype=np.int32)), np.False_)
+            passes = np.zeros(int(self._documents.max(initial=-1)) + 2, dtype=np.bool_)  # the last is for -1
+            passes[self._documents] = self._decide(self._documents)
             self._mask = passes[self._document_of]
         return self._mask
 
@@ -110,7 +115,7 @@ class Narrowing:
 
         So many terms match at most so many places, which takes so many additions.
         """
-        some_ns = self._some_ns(min(matching, self._documents))
+        some_ns = self._some_ns(min(matching, self._count))
         before = self._whole_ns() + self._kept() * terms * self._costs.lookup
         after = additions * self._costs.posting + len(self._document_of) * self._costs.place + some_ns
         if before < after:
@@ -138,7 +143,7 @@ class Narrowing:
         if self._mask is not None:
             return None
         number = SPARE * limit * len(self._document_of) // max(1, self._kept())
-        return number if number * self._costs.near + self._some_ns(min(number, self._documents)) <= self._whole_ns() else None
+        return number if number * self._costs.near + self._some_ns(min(number, self._count)) <= self._whole_ns() else None
 
     def _kept(self) -> int:
         """Return how many places pass, or are likely to."""
@@ -151,7 +156,7 @@ class Narrowing:
     @cached_property
     def _share_milli(self) -> int:
         """Return the share of the documents that is estimated to pass, in thousandths; never 0, since a sample cannot tell."""
-        sample = np.arange(0, self._documents, max(1, self._documents // SAMPLE), dtype=np.int32)
+        sample = self._documents[:: max(1, self._count // SAMPLE)]
         passing = int(np.count_nonzero(self._decide(sample)))
         return 1_000 * (passing + 1) // (len(sample) + 2)
 
@@ -164,7 +169,7 @@ class Narrowing:
         if self._mask is not None:
             return 0
         undecided = sum(atom.undecided for atom in self._known_atoms)
-        return max(0, undecided * self._costs.value + self._documents * self._costs.document - self._spent_ns)
+        return max(0, undecided * self._costs.value + self._count * self._costs.document - self._spent_ns)
 
     def _some_ns(self, documents: int) -> int:
         """Return what it costs at most to decide so many documents."""
@@ -187,7 +192,7 @@ class Narrowing:
                 clauses = [Or(clause) for clause in normal]
         except InvalidFieldError:
             pass  # its normal form is too large to be worth anything
-        return sorted(clauses, key=lambda clause: sum(len(self._atom(atom).values) for atom in _atoms_of(clause)))
+        return sorted(clauses, key=lambda clause: sum(self._atom(atom).count for atom in _atoms_of(clause)))
 
     def _decide(self, documents: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which of some documents pass."""
@@ -221,22 +226,29 @@ class Narrowing:
         if known is None:
             column = self._columns.column(atom.field)
             holds = matcher_of(atom)
-            known = self._atoms[name] = _DecidedAtom(column.codes, column.values, lambda value: holds({atom.field: value}))
+            known = self._atoms[name] = _DecidedAtom(
+                column.codes, column.values, lambda value: holds({atom.field: value}), documents=self._documents
+            )
         return known
 
 
 class _DecidedAtom:
     """One comparison over a column: a value is compared when a document with it is first asked about."""
 
-    def __init__(self, codes: NDArray[np.unsignedinteger], values: Sequence[object], holds: Callable[[object], bool]) -> None:
-        self.values = values
+    def __init__(
+        self, codes: NDArray[np.unsignedinteger], values: Sequence[object], holds: Callable[[object], bool], *, documents: NDArray[np.int32]
+    ) -> None:
+        self._values = values
         self._codes = codes
         self._holds = holds
-        self._verdicts = np.full(len(values), -1, dtype=np.int8)
+        self._verdicts = np.zeros(len(values), dtype=np.int8)
+        self._verdicts[codes[documents]] = -1
+        self.count = self.undecided
+        """How many different values the documents have."""
 
     @property
     def undecided(self) -> int:
-        """Return how many values have not been compared."""
+        """Return how many of their values have not been compared."""
         return int(np.count_nonzero(self._verdicts < 0))
 
     def at(self, documents: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -244,10 +256,10 @@ class _DecidedAtom:
         codes = self._codes[documents]
         is_open = self._verdicts[codes] < 0
         if is_open.any():
-            is_asked = np.zeros(len(self.values), dtype=np.bool_)
+            is_asked = np.zeros(len(self._verdicts), dtype=np.bool_)
             is_asked[codes[is_open]] = True
             for code in np.flatnonzero(is_asked).tolist():
-                self._verdicts[code] = self._holds(self.values[code])
+                self._verdicts[code] = self._holds(self._values[code])
         holds: NDArray[np.bool_] = self._verdicts[codes] > 0
         return holds
 

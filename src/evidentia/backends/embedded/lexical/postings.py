@@ -211,17 +211,20 @@ def _place(part: _Part, merged: dict[str, Array], next_posting: NDArray[np.int64
     ordinals, counts = part.segment.array("ordinals"), part.segment.array("counts")
     is_kept = part.kept[ordinals]
     renumbered = np.cumsum(part.kept, dtype=np.int32) + np.int32(part.first_ordinal - 1)
-    targets = _targets(next_posting[part.ranks], part.posting_counts)
+    first = next_posting[part.ranks]
+    targets = ranges(first, first + part.posting_counts)
     merged["ordinals"][targets] = renumbered[ordinals[is_kept]]
     merged["counts"][targets] = counts[is_kept]
-    targets = _targets(next_position[part.ranks], part.position_counts)
+    first = next_position[part.ranks]
+    targets = ranges(first, first + part.position_counts)
     merged["positions"][targets] = part.segment.array("positions")[np.repeat(is_kept, counts)]
     next_posting[part.ranks] += part.posting_counts
     next_position[part.ranks] += part.position_counts
 
 
-def _targets(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return starts[i], starts[i] + 1, ... counts[i] times, for each i in turn."""
+def ranges(starts: Array, stops: Array) -> NDArray[np.int64]:
+    """Return starts[i], starts[i] + 1, ... up to stops[i], without it, for each i in turn."""
+    counts = stops - starts
     before = offsets_of(counts)
     return np.repeat(starts - before[:-1], counts) + np.arange(before[-1])
 

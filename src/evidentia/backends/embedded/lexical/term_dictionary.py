@@ -1,11 +1,16 @@
 """Term look-up and postings over all segments of a snapshot.
 
 Places number the chunks of all segments one after the other, so postings of several segments join without a sort.
+
+A look-up for somebody who may not see every chunk works on what they see (`shown`): terms, words that are spelt alike and definitions
+that occur in hidden chunks alone are not there, and postings are cut by the stretches of chunks that are shown. So neither the answer
+nor the work tells a word that only hidden chunks hold from a word that nothing holds.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from operator import attrgetter
@@ -13,9 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evidentia.backends.embedded.lexical.postings import CONTEXT_START, definitions_of
+from evidentia.backends.embedded.lexical.postings import CONTEXT_START, definitions_of, ranges
 from evidentia.contracts.ports import Lexicon
 from evidentia.contracts.search import Definition
+from evidentia.foundation.lru import SharedLruCache
 from evidentia.text import edits as edit_distances
 from evidentia.text.definitions import words_of
 
@@ -28,6 +34,10 @@ if TYPE_CHECKING:
 
 
 TERMS_PER_SIGNPOST = 64
+KEPT_SHOWN = 16
+"""For how many different sets of visible chunks a segment keeps what they hold."""
+MAX_STRETCHES = 512
+"""Postings are cut by up to so many stretches of visible chunks; with more of them, each posting is looked at."""
 _POSITION_BITS = 20
 _NOWHERE = np.empty(0, dtype=np.int64)
 
@@ -40,27 +50,68 @@ class Postings(NamedTuple):
 
 
 class _LaidOut:
-    """What look-ups in one segment need besides its arrays, each made once, for all versions."""
+    """What look-ups in one segment need besides its arrays, each made once, for all versions and for all who see the same chunks of it.
 
-    def __init__(self, segment: Segment) -> None:
+    Where `mask` does not show every chunk, what the others hold is left out.
+    """
+
+    def __init__(self, segment: Segment, *, whole: _LaidOut | None = None, mask: NDArray[np.bool_] | None = None) -> None:
         self._segment = segment
+        self._whole = whole
+        self.mask = mask
+        self._shown: SharedLruCache[bytes, _LaidOut] = SharedLruCache(KEPT_SHOWN)
+
+    def shown(self, mask: NDArray[np.bool_]) -> _LaidOut:
+        """Return what is laid out for those who see some chunks alone."""
+        if bool(mask.all()):
+            return self
+        key = hashlib.sha256(np.packbits(mask).data).digest()
+        found = self._shown.get(key)
+        if found is None:
+            found = _LaidOut(self._segment, whole=self, mask=mask.copy())
+            self._shown.put(key, found)
+        return found
+
+    @cached_property
+    def chunk_counts(self) -> NDArray[np.int64] | None:
+        """Return in how many chunks that are seen each term occurs; None where all are seen."""
+        if self.mask is None:
+            return None
+        seen = self.mask.take(self._segment.array("ordinals"))
+        return np.add.reduceat(seen, self._segment.array("posting_offsets")[:-1], dtype=np.int64)  # no term is without a posting
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64] | None:
+        """Return the numbers of the terms that occur; None where all do."""
+        return None if self.chunk_counts is None else np.flatnonzero(self.chunk_counts)
+
+    @cached_property
+    def stretches(self) -> NDArray[np.int32] | None:
+        """Return where stretches of chunks begin and end that are seen, in turn; None where all are, or there are too many."""
+        if self.mask is None:
+            return None
+        bounds = np.flatnonzero(np.diff(self.mask, prepend=np.False_, append=np.False_)).astype(np.int32)
+        return bounds if len(bounds) <= 2 * MAX_STRETCHES else None
 
     @cached_property
     def signposts(self) -> list[bytes]:
         """Return every so many terms, in order, so that most of a look-up does not touch the map."""
         offsets, stored = self._segment.array("term_offsets"), self._segment.array("term_bytes").data
-        begins, ends = offsets[:-1:TERMS_PER_SIGNPOST].tolist(), offsets[1::TERMS_PER_SIGNPOST].tolist()
-        return [bytes(stored[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+        numbers = np.arange(len(offsets) - 1) if self.numbers is None else self.numbers
+        posts = numbers[::TERMS_PER_SIGNPOST]
+        return [bytes(stored[begin:end]) for begin, end in zip(offsets[posts].tolist(), offsets[posts + 1].tolist(), strict=True)]
 
     @cached_property
     def words(self) -> edit_distances.WordList:
         """Return the terms as they are looked through for words that are spelt alike."""
+        if self._whole is not None and self.chunk_counts is not None:
+            return self._whole.words.only(self.chunk_counts > 0)
         return edit_distances.word_list(self._segment.array("term_bytes"), self._segment.array("term_offsets"))
 
     @cached_property
     def glossary(self) -> DefinitionIndex:
         """Return the definitions that the segment's chunks give."""
-        return DefinitionIndex(self._segment)
+        return DefinitionIndex(self._segment, mask=self.mask)
 
     def prepare(self) -> None:
         """Make all of it."""
@@ -68,7 +119,7 @@ class _LaidOut:
 
 
 class SegmentTerms:
-    """The vocabulary of one segment; a look-up is a binary search over the memory map."""
+    """The vocabulary of one segment, or what somebody sees of it; a look-up is a binary search over the memory map."""
 
     def __init__(self, segment: Segment, *, first_place: int) -> None:
         self.first_place = first_place
@@ -90,34 +141,58 @@ class SegmentTerms:
         other.first_place = first_place
         return other
 
+    def shown(self, mask: NDArray[np.bool_]) -> SegmentTerms | None:
+        """Return what a mask over all places shows of the segment; None where that is nothing."""
+        own = mask[self.first_place : self.first_place + self.segment.header.chunk_count]
+        if not own.any():
+            return None
+        other = copy.copy(self)
+        other.laid_out = self.laid_out.shown(own)
+        return other
+
     def find(self, term: bytes) -> int | None:
         """Return the number of a term, or None."""
-        offsets, stored = self._offsets, self._bytes
+        offsets, stored, numbers = self._offsets, self._bytes, self.laid_out.numbers
+        count = len(offsets) - 1 if numbers is None else len(numbers)
         block = bisect_left(self.laid_out.signposts, term)
-        low, high = max(0, (block - 1) * TERMS_PER_SIGNPOST), min(block * TERMS_PER_SIGNPOST, len(offsets) - 1)
+        low, high = max(0, (block - 1) * TERMS_PER_SIGNPOST), min(block * TERMS_PER_SIGNPOST, count)
         while low < high:
             middle = (low + high) // 2
-            if bytes(stored[offsets[middle] : offsets[middle + 1]]) < term:
+            number = middle if numbers is None else numbers[middle]
+            if bytes(stored[offsets[number] : offsets[number + 1]]) < term:
                 low = middle + 1
             else:
                 high = middle
-        is_there = low < len(offsets) - 1 and bytes(stored[offsets[low] : offsets[low + 1]]) == term
-        return low if is_there else None
+        if low == count:
+            return None
+        number = low if numbers is None else int(numbers[low])
+        return number if bytes(stored[offsets[number] : offsets[number + 1]]) == term else None
 
     def postings(self, number: int) -> tuple[Array, Array]:
-        """Return the ordinals and frequencies of a term."""
+        """Return the ordinals and frequencies of a term; what is hidden is not read where what is shown lies in a few stretches."""
         part = slice(self._posting_offsets[number], self._posting_offsets[number + 1])
-        return self._ordinals[part], self._counts[part]
+        ordinals, counts = self._ordinals[part], self._counts[part]
+        if self.laid_out.mask is None:
+            return ordinals, counts
+        if self.laid_out.stretches is None:
+            is_seen = self.laid_out.mask.take(ordinals)
+            return ordinals[is_seen], counts[is_seen]
+        bounds = ordinals.searchsorted(self.laid_out.stretches)
+        seen = ranges(bounds[::2], bounds[1::2])
+        return ordinals[seen], counts[seen]
 
     def phrase(self, terms: Sequence[bytes]) -> NDArray[np.int64]:
         """Return the places in which the terms stand one after the other; positions are read only where every term occurs."""
         numbers = [number for term in terms if (number := self.find(term)) is not None]
         if len(numbers) < len(terms):
             return _NOWHERE
-        by_rarity = sorted(range(len(numbers)), key=lambda offset: len(self.postings(numbers[offset])[0]))
-        held = self.postings(numbers[by_rarity[0]])[0]
+        held_by = [self.postings(number)[0] for number in numbers]
+        by_rarity = sorted(range(len(numbers)), key=lambda offset: len(held_by[offset]))
+        held = held_by[by_rarity[0]]
         for offset in by_rarity[1:]:
-            held = _shared(held, self.postings(numbers[offset])[0])
+            held = _shared(held, held_by[offset])
+        if not len(held):
+            return _NOWHERE
         starts = self._occurrences(numbers[by_rarity[0]], held) - by_rarity[0]
         for offset in by_rarity[1:]:
             starts = _shared(starts, self._occurrences(numbers[offset], held) - offset)
@@ -125,30 +200,30 @@ class SegmentTerms:
 
     def _occurrences(self, number: int, held: Array) -> NDArray[np.int64]:
         """Return every occurrence of a term in chunks that hold it, as ordinal << 20 | position, ascending."""
-        ordinals, counts = self.postings(number)
+        part = slice(self._posting_offsets[number], self._posting_offsets[number + 1])
+        ordinals, counts = self._ordinals[part], self._counts[part]
         at = np.searchsorted(ordinals, held)
         wanted, ends = counts[at].astype(np.int64), np.cumsum(counts, dtype=np.int64)[at]
-        before = np.cumsum(wanted) - wanted
-        positions = self._positions[self._position_offsets[number] + np.repeat(ends - wanted - before, wanted) + np.arange(wanted.sum())]
+        positions = self._positions[self._position_offsets[number] + ranges(ends - wanted, ends)]
         found: NDArray[np.int64] = (np.repeat(held.astype(np.int64), wanted) << _POSITION_BITS) | positions
         return found
 
     def in_context(self, number: int, place: int) -> int:
         """Return how often a term stands in the context of a chunk that holds it."""
-        ordinals, counts = self.postings(number)
-        index = int(np.searchsorted(ordinals, place - self.first_place))
-        start = self._position_offsets[number] + counts[:index].sum(dtype=np.int64)
-        return int(np.count_nonzero(self._positions[start : start + counts[index]] >= CONTEXT_START))
+        first, stop = self._posting_offsets[number], self._posting_offsets[number + 1]
+        index = first + int(np.searchsorted(self._ordinals[first:stop], place - self.first_place))
+        start = self._position_offsets[number] + self._counts[first:index].sum(dtype=np.int64)
+        return int(np.count_nonzero(self._positions[start : start + self._counts[index]] >= CONTEXT_START))
 
     def seen(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> list[tuple[str, int]]:
         """Return each of these terms with the number of its chunks that the mask shows."""
-        starts = self._posting_offsets[numbers]
-        lengths = self._posting_offsets[numbers + 1] - starts
-        ends = np.cumsum(lengths)
-        places = self._ordinals[np.repeat(starts - ends + lengths, lengths) + np.arange(lengths.sum())] + self.first_place
-        seen = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(mask[places], dtype=np.int64)])
-        counts = seen[ends] - seen[ends - lengths]
+        counts = self._seen_of(numbers, mask=mask) if self.laid_out.chunk_counts is None else self.laid_out.chunk_counts[numbers]
         return [(self._term(number).decode(), chunks) for number, chunks in zip(numbers.tolist(), counts.tolist(), strict=True)]
+
+    def _seen_of(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+        starts, stops = self._posting_offsets[numbers], self._posting_offsets[numbers + 1]
+        seen = mask[self._ordinals[ranges(starts, stops)] + self.first_place]
+        return np.add.reduceat(seen, np.cumsum(stops - starts) - (stops - starts), dtype=np.int64)
 
     def _term(self, number: int) -> bytes:
         return bytes(self._bytes[self._offsets[number] : self._offsets[number + 1]])
@@ -173,6 +248,12 @@ class TermDictionary:
             part = known.get(segment.name)
             self.parts.append(SegmentTerms(segment, first_place=first_place) if part is None else part.at(first_place))
             first_place += segment.header.chunk_count
+
+    def shown(self, mask: NDArray[np.bool_]) -> TermDictionary:
+        """Return what a mask shows: whatever is looked up there, what is hidden takes no part in the work."""
+        other: TermDictionary = copy.copy(self)
+        other.parts = [seen for part in self.parts if (seen := part.shown(mask)) is not None]
+        return other
 
     def prepare(self) -> None:
         """Lay out what the first look-up would."""
@@ -228,11 +309,13 @@ class TermDictionary:
 
 
 class DefinitionIndex:
-    """Every definition with the chunks that give it; whoever counts them cuts them to a mask."""
+    """Every definition with the chunks that give it, as far as a mask shows them."""
 
-    def __init__(self, segment: Segment) -> None:
+    def __init__(self, segment: Segment, *, mask: NDArray[np.bool_] | None = None) -> None:
         given: dict[tuple[str, str], list[int]] = {}
         for short, long, ordinal in definitions_of(segment):
+            if mask is not None and not mask[ordinal]:
+                continue
             given.setdefault((short, long), []).append(ordinal)
         self._entries = [(short, long, np.asarray(ordinals, dtype=np.int64)) for (short, long), ordinals in given.items()]
         self.by_short: dict[str, list[int]] = {}

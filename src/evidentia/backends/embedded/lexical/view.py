@@ -1,13 +1,14 @@
 """What one caller sees of a snapshot: the mask, the statistics over it, and scores that follow from nothing else.
 
-A view knows only its own documents: postings are cut to the mask before anything is counted, so what the caller may not
-see has no way to influence a number. Postings with their impacts are kept per view, within a bound, because a view's
-statistics never change.
+A view knows only its own documents: its vocabulary is that of what the caller may see, and postings are cut to the mask before
+anything is counted, so what the caller may not see influences neither a number nor which words cost work. Postings with their
+impacts are kept per view, within a bound, because a view's statistics never change.
 """
 
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,30 +62,34 @@ class _Matched(NamedTuple):
 
 
 class ShownPlaces(NamedTuple):
-    """What a scope shows of a version: which documents it allows, which places it shows, and how long those are together."""
+    """What a scope shows of a version: which documents it allows, which places it shows, and how long those are together.
+
+    `hides_nothing` says that no access rule of the base keeps the caller out, so that places which are not shown are outdated at most.
+    """
 
     scope: AccessScope
     allowed: NDArray[np.bool_]
     mask: NDArray[np.bool_]
     total_length: int
+    hides_nothing: bool
 
     @classmethod
-    def of(cls, scope: AccessScope, *, allowed: NDArray[np.bool_], table: DocumentTable) -> ShownPlaces:
+    def of(cls, scope: AccessScope, *, allowed: NDArray[np.bool_], hides_nothing: bool, table: DocumentTable) -> ShownPlaces:
         """Work out what a scope shows of the documents that it allows."""
         mask = np.append(allowed, np.False_)[table.document_of]  # -1 is the place of chunks that this version does not show
-        return cls(scope, allowed, mask, int(table.lengths[mask].sum(dtype=np.int64)))
+        return cls(scope, allowed, mask, int(table.lengths[mask].sum(dtype=np.int64)), hides_nothing)
 
-    def after(self, change: TableChange, *, allowed: NDArray[np.bool_], table: DocumentTable) -> ShownPlaces:
+    def after(self, change: TableChange, *, allowed: NDArray[np.bool_], hides_nothing: bool, table: DocumentTable) -> ShownPlaces:
         """Work it out for a version that was derived; the cost is that of the change, apart from a copy of the mask."""
         if change.moved is None:
-            return ShownPlaces.of(self.scope, allowed=allowed, table=table)
+            return ShownPlaces.of(self.scope, allowed=allowed, hides_nothing=hides_nothing, table=table)
         before = len(self.mask)
         mask = np.concatenate([self.mask, np.zeros(len(table.document_of) - before, dtype=np.bool_)])
         ended = change.moved[mask[change.moved]]
         mask[change.moved] = np.append(allowed, np.False_)[table.document_of[change.moved]]
         begun = change.moved[mask[change.moved]]
         added = int(table.lengths[begun].sum(dtype=np.int64)) - int(table.lengths[ended].sum(dtype=np.int64))
-        return ShownPlaces(self.scope, allowed, mask, self.total_length + added)
+        return ShownPlaces(self.scope, allowed, mask, self.total_length + added, hides_nothing)
 
 
 class View:
@@ -97,8 +102,10 @@ class View:
         self.allowed = shown.allowed
         self.mask = shown.mask
         self.documents = int(np.count_nonzero(shown.mask))
-        self._is_whole = self.documents == len(shown.mask)
-        self._vocabulary = vocabulary
+        self._table = table
+        self._vocabulary = vocabulary if shown.hides_nothing else vocabulary.shown(shown.mask)
+        self._is_cut = self.documents == len(shown.mask) or not shown.hides_nothing
+        """Whether the vocabulary names no place that is not shown."""
         self._search = search
         self.lengths = table.lengths
         self.sources: Mapping[SourceId, AuthorityTier] | None = None
@@ -106,9 +113,13 @@ class View:
             total_length=shown.total_length, documents=max(1, self.documents), k1_milli=search.k1_milli, b_milli=search.b_milli
         )
         self._impacts = ImpactTable(self._bm25, table.coded_lengths) if search.weighting == "bm25" else None
-        self.lexicon = EmbeddedLexicon(vocabulary, mask=shown.mask, count=lambda term: len(self.term(term).places))
+        self.lexicon = EmbeddedLexicon(self._vocabulary, mask=shown.mask, count=lambda term: len(self.term(term).places))
         self._terms = kept
         self._scratch = threading.local()
+
+    def prepare(self) -> None:
+        """Lay out what the first look-up of a term would have to."""
+        self._vocabulary.prepare()
 
     def term(self, term: str, *, weight: int | None = None) -> TermPostings:
         """Return a term's postings within the mask; a weight makes its impacts those of an added term."""
@@ -128,8 +139,7 @@ class View:
         found = self._terms.get(key)
         if found is None:
             parts = [self.term(term) for term in dict.fromkeys(phrase)]
-            places = self._vocabulary.phrase(phrase).astype(np.int32)
-            places = places[self.mask[places]]
+            places = self.holding_phrase(phrase).astype(np.int32)
             worth = sum((part.at(places).astype(np.int64) for part in parts), np.zeros(len(places), dtype=np.int64))
             found = TermPostings(
                 places,
@@ -141,11 +151,31 @@ class View:
             self._terms.put(key, found)
         return found
 
+    def holding_phrase(self, phrase: Sequence[str]) -> NDArray[np.int64]:
+        """Return the places within the mask in which the terms stand one after the other."""
+        places = self._vocabulary.phrase(phrase)
+        return places if self._is_cut else places[self.mask[places]]
+
+    def in_context(self, term: str, place: int) -> int:
+        """Return how often a term that a chunk holds stands in its context rather than in its text."""
+        return self._vocabulary.in_context(term, place)
+
+    @cached_property
+    def document_of(self) -> NDArray[np.int32]:
+        """Return the document of each place, -1 where it is not shown."""
+        document_of: NDArray[np.int32] = self._table.document_of
+        return document_of if self.shown_places.hides_nothing else np.where(self.mask, document_of, np.int32(-1))
+
+    @cached_property
+    def document_numbers(self) -> NDArray[np.int32]:
+        """Return the documents that are allowed, ascending."""
+        return np.flatnonzero(self.allowed).astype(np.int32)
+
     def holding(self, preferred: Sequence[Sequence[str]], *, required: Sequence[Sequence[str]]) -> NDArray[np.int32]:
         """Return the places that hold one of some phrases, and every one of those that are required."""
         held = np.unique(np.concatenate([self.phrase(phrase).places for phrase in preferred]))
         for phrase in required:
-            held = held[np.isin(held, self._vocabulary.phrase(phrase))]
+            held = held[np.isin(held, self.holding_phrase(phrase))]
         return held
 
     def match(self, query: LexicalQuery, *, keep: Narrowing | None, limit: int, listed: bool = False) -> Matches:
@@ -199,7 +229,7 @@ class View:
         found = self.shown(places, keep=keep)
         is_matched = self.occurs(found, query)
         for phrase in query.phrases:
-            is_matched &= np.isin(found, self._vocabulary.phrase(phrase))
+            is_matched &= np.isin(found, self.holding_phrase(phrase))
         return found[~is_matched]
 
     def scores(self, places: Sequence[int], query: LexicalQuery) -> list[int]:
@@ -249,7 +279,7 @@ class View:
 
     def has_phrases(self, place: int, phrases: Sequence[Sequence[str]]) -> bool:
         """Tell whether every phrase occurs at a place."""
-        return all(place in self._vocabulary.phrase(phrase) for phrase in phrases)
+        return all(place in self.holding_phrase(phrase) for phrase in phrases)
 
     def _found(self, query: LexicalQuery) -> list[tuple[TermPostings, int]]:
         """Return the postings of each term and preferred phrase, weighed already, and how often they count."""
@@ -259,12 +289,12 @@ class View:
 
     def _narrow(self, matching: NDArray[np.int64], *, phrases: Sequence[Sequence[str]], keep: Narrowing | None) -> NDArray[np.int64]:
         for phrase in phrases:
-            matching = matching[np.isin(matching, self._vocabulary.phrase(phrase))]
+            matching = matching[np.isin(matching, self.holding_phrase(phrase))]
         return matching if keep is None else matching[keep.at(matching)]
 
     def _make_term(self, term: str) -> TermPostings:
         places, frequencies = self._vocabulary.postings(term)
-        if not self._is_whole:
+        if not self._is_cut:
             seen = self.mask.take(places)
             places, frequencies = places[seen], frequencies[seen]
         documents = max(1, self.documents)

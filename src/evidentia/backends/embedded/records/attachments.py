@@ -146,35 +146,36 @@ KEPT_CELLS = 2_000_000
 """How many cells are kept of tables that were opened; a larger table is read each time."""
 
 
+class _SeenLayouts(NamedTuple):
+    """The tables of live documents, and what kind of image has which hash."""
+
+    cards: tuple[TableCard, ...]
+    media_types: dict[Sha256, str]
+
+
 class _Listing:
     """What the versions that can be read hold, and what each scope sees of it."""
 
     def __init__(self, versions: Sequence[LaidOutVersion]) -> None:
         self._versions = versions
-        self._images: dict[Sha256, list[tuple[int, str]]] = {}
-        for number, version in enumerate(versions):
-            for image in version.layout.images:
-                self._images.setdefault(image.image_hash, []).append((number, image.media_type))
-        self._cards: LruCache[str, tuple[TableCard, ...]] = LruCache(KEPT_SCOPES)
+        self._seen: LruCache[str, _SeenLayouts] = LruCache(KEPT_SCOPES)
 
-    def cards(self, scope: AccessScope | None) -> tuple[TableCard, ...]:
+    def seen(self, scope: AccessScope | None) -> _SeenLayouts:
+        """Return what a scope sees, found once: what is looked for afterwards is looked for among that alone."""
         key = "" if scope is None else scope.fingerprint
-        found = self._cards.get(key)
+        found = self._seen.get(key)
         if found is None:
-            found = tuple(self._visible_cards(scope))
-            self._cards.put(key, found)
+            found = self._see(RowFilter(scope))
+            self._seen.put(key, found)
         return found
 
-    def media_type(self, image_hash: Sha256, scope: AccessScope | None) -> str | None:
-        """Return what a visible document says an image is; None where none shows it. Live documents come first."""
-        places, shown = self._images.get(image_hash, ()), RowFilter(scope)
-        return next((media_type for number, media_type in places if _shows(self._versions[number], shown)), None)
-
-    def _visible_cards(self, scope: AccessScope | None) -> Iterator[TableCard]:
-        shown = RowFilter(scope)
-        for version in self._versions:
-            if version.is_live and version.layout.tables and _shows(version, shown):
-                yield from version.layout.tables
+    def _see(self, shown: RowFilter) -> _SeenLayouts:
+        visible = [version for version in self._versions if _shows(version, shown)]
+        media_types: dict[Sha256, str] = {}
+        for version in visible:  # live documents come first
+            for image in version.layout.images:
+                media_types.setdefault(image.image_hash, image.media_type)
+        return _SeenLayouts(tuple(card for version in visible if version.is_live for card in version.layout.tables), media_types)
 
 
 class EmbeddedLayouts(LayoutCatalogue):
@@ -190,7 +191,7 @@ class EmbeddedLayouts(LayoutCatalogue):
     def cards(self, scope: AccessScope | None) -> tuple[TableCard, ...]:
         """Return the tables of live documents that a scope shows, by document, and within it in the order of the file."""
         with self._lock:
-            return self._listing().cards(scope)
+            return self._listing().seen(scope).cards
 
     def table(self, table_id: TableId, scope: AccessScope | None) -> OpenTable:
         """Return a table that a scope shows with its cells, or raise NotFoundError."""
@@ -212,7 +213,7 @@ class EmbeddedLayouts(LayoutCatalogue):
     def image(self, image_hash: Sha256, scope: AccessScope | None) -> tuple[str, bytes]:
         """Return the media type and the bytes of an image that a scope shows, or raise NotFoundError."""
         with self._lock:
-            media_type = self._listing().media_type(image_hash, scope)
+            media_type = self._listing().seen(scope).media_types.get(image_hash)
         content = None if media_type is None else self._reader.attachment(image_hash)
         if media_type is None or content is None:
             raise NotFoundError("image", image_hash)

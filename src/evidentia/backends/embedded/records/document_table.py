@@ -136,7 +136,9 @@ class DocumentTable:
         wanted = sorted(after.keys() - before.keys())
         known = self._numbers(wanted)
         first_new = len(self.version_keys)
-        other._add_rules(database, {after[key][3] for key in wanted})
+        # All of them: what came and went between the two left chunks in the segments, and who may see those counts too.
+        newer = database.execute("SELECT access_key, rule FROM access_rules WHERE access_key > ?", (max(self.rules, default=-1),))
+        other.rules = self.rules | dict(newer)
         other._add_documents([after[key] for key, number in zip(wanted, known.tolist(), strict=True) if number < 0])
         come = np.concatenate([known[known >= 0], np.arange(first_new, len(other.version_keys))])
         kinds = len(other.sources)
@@ -221,14 +223,14 @@ class DocumentTable:
     def number_of(self, document_id: DocumentId) -> int | None:
         """Return the number of a document, or None when this version does not show it."""
         row = self._database.execute(_NUMBER.format(at=self._sequence), (document_id,)).fetchone()
-        number = -1 if row is None else int(self._numbers([row[0]])[0])
+        number = int(self._numbers([-1 if row is None else row[0]])[0])
         return None if number < 0 else number
 
-    def place_of(self, chunk_id: ChunkId) -> int | None:
-        """Return where a chunk lies, or None when this version does not show it."""
+    def place_of(self, chunk_id: ChunkId, *, allowed: NDArray[np.bool_]) -> int | None:
+        """Return where a chunk of the documents that are allowed lies, or None when this version does not show it."""
         parts = chunk_parts(chunk_id)
         document = None if parts is None else self.number_of(parts.document_id)
-        if parts is None or document is None or parts.position >= self.chunk_counts[document]:
+        if parts is None or document is None or not allowed[document] or parts.position >= self.chunk_counts[document]:
             return None
         found = np.flatnonzero(self.chunk_keys == self.first_chunks[document] + parts.position)
         if not len(found):

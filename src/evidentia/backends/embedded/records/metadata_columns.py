@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, get_type_hints
 
@@ -115,14 +115,18 @@ class MetadataColumns:
         return MetadataColumns(load, {field: column.plus(_values(records, field)) for field, column in columns.items()})
 
     def column(self, field: str) -> MetadataColumn:
-        """Return the column of a field."""
+        """Return the column of a field; a free field that nobody has costs what one does that somebody has."""
+        if field.startswith(EXTRA_PREFIX) and self._is_prepared:
+            return self._columns.get(field, self._absent)
         if field not in self._columns:
             self._columns[field] = self._lay_out(field)
         return self._columns[field]
 
+    @cached_property
+    def _absent(self) -> MetadataColumn:
+        return MetadataColumn.absent(self._count)
+
     def _lay_out(self, field: str) -> MetadataColumn:
-        if self._is_prepared and field.startswith(EXTRA_PREFIX):
-            return MetadataColumn.absent(self._count)
         column = MetadataColumn.of(())
         for records in self._load():
             column = column.plus(_values(records, field))
