@@ -232,6 +232,24 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The environment variable that holds its key; the key itself is never stored."""
 
 
+class OutboundSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """TLS and proxy of every connection to others: served bases, sources, MCP servers and model endpoints."""
+
+    authorities: str = ""
+    """A file or folder of certificate authorities (PEM) that are trusted, and no others; empty for `SSL_CERT_FILE`, `SSL_CERT_DIR`, or
+    the list of the system. A relative path starts at the base."""
+    certificate: str = ""
+    """The file of the client certificate that is shown to servers that ask for one (mTLS)."""
+    private_key: str = ""
+    """The file of its key, unencrypted; empty when it is in the file of the certificate."""
+    proxy: str = ""
+    """A forward proxy, such as `http://proxy.internal:3128`; proxies of the environment are not used, and this machine never goes by it."""
+    proxy_key_variable: str = ""
+    """The environment variable that holds `name:password` for the proxy, which is then at an https address or on this machine."""
+    no_proxy: tuple[str, ...] = ()
+    """Hosts that are reached without the proxy; `.internal` stands for all below it."""
+
+
 class JwtSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Signed tokens (JWT) of an identity provider; they are accepted once `keys` is set."""
 
@@ -304,6 +322,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ranking: RankingSettings = RankingSettings()
     tables: TableSettings = TableSettings()
     llm: LlmSettings = LlmSettings()
+    outbound: OutboundSettings = OutboundSettings()
     sources: SourceSettings = SourceSettings()
     fanout: FanoutSettings = FanoutSettings()
     cache: CacheSettings = CacheSettings()

@@ -1,12 +1,13 @@
 """A served base over gRPC: the same operations as messages of `evidentia.v1`, for `grpc://` and `grpcs://` addresses.
 
-Proxies are not asked, certificates are checked, and a token travels encrypted, within this machine, or not at all. Needs the extra `grpc`.
+The proxy is that of the settings and no other, certificates are checked, and a token travels encrypted, within this machine, or not at all. Needs the extra `grpc`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -26,13 +27,15 @@ from evidentia.contracts.operations import OPERATION_BY_NAME
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.ports import Governor, OperationCalls
 from evidentia.contracts.shapes import shape_fault
-from evidentia.foundation.outbound_http import check_address, is_sendable_key, require_confidential
+from evidentia.foundation.client_tls import handshake_fault, trusted_bytes
+from evidentia.foundation.outbound_http import DIRECT, check_address, check_outbound, is_sendable_key, require_confidential
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     import grpc
 
+    from evidentia.contracts.settings import OutboundSettings
     from evidentia.protobuf.methods import Method
 
 Answer = TypeVar("Answer")
@@ -47,7 +50,7 @@ _AT_FAULT: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_E
 class GrpcCalls(OperationCalls):
     """Implements `OperationCalls`. The channel belongs to the event loop that asks; another loop gets one of its own."""
 
-    def __init__(self, address: str, *, token: str, authorities: bytes | None = None) -> None:
+    def __init__(self, address: str, *, token: str, outbound: OutboundSettings = DIRECT) -> None:
         scheme, separator, place = address.partition("://")
         web = "https" if scheme.lower() == "grpcs" else "http"
         checked = check_address(f"{web}{separator}{place}", field="path", unfit=_UNFIT, telling=_TELLING)
@@ -57,7 +60,9 @@ class GrpcCalls(OperationCalls):
             raise InvalidFieldError("token", "there is none, or it holds characters that no token has")
         self._place = place.rstrip("/")
         self._is_encrypted = web == "https"
-        self._authorities = authorities
+        self._way = check_outbound(outbound, host=checked.host)
+        if self._way.proxy_key_variable and self._way.proxy:
+            raise InvalidFieldError("outbound.proxy_key_variable", "gRPC goes by proxies without a password; connect with an https address")
         self._metadata = (("authorization", f"Bearer {token}"),)
         self._channel: tuple[asyncio.AbstractEventLoop, grpc.aio.Channel] | None = None
 
@@ -127,6 +132,9 @@ class GrpcCalls(OperationCalls):
             told = fault_in(fault)
             if told is not None:
                 raise error_of(told, host=self._host) from None
+        told_by_grpc = handshake_fault(error.details() or "", host=self._host) if self._is_encrypted else None
+        if told_by_grpc is not None:
+            raise told_by_grpc from None
         status = error.code().name
         if status == "DEADLINE_EXCEEDED":
             raise ServiceUnavailableError(f"'{self._host}' gave no whole answer within {timeout_ms} ms") from None
@@ -146,11 +154,21 @@ class GrpcCalls(OperationCalls):
         options = (
             ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
             ("grpc.max_send_message_length", -1),
-            ("grpc.enable_http_proxy", 0),
+            ("grpc.enable_http_proxy", 1 if self._way.proxy else 0),
+            *((("grpc.http_proxy", self._way.proxy),) if self._way.proxy else ()),
         )
         if not self._is_encrypted:
             return grpc.aio.insecure_channel(self._place, options=options)
-        return grpc.aio.secure_channel(self._place, grpc.ssl_channel_credentials(self._authorities), options=options)
+        return grpc.aio.secure_channel(self._place, self._credentials(), options=options)
+
+    def _credentials(self) -> grpc.ChannelCredentials:
+        import grpc
+
+        trusted, way = trusted_bytes(self._way), self._way
+        if not way.certificate:
+            return grpc.ssl_channel_credentials(trusted)
+        key = Path(way.private_key or way.certificate).read_bytes()
+        return grpc.ssl_channel_credentials(trusted, private_key=key, certificate_chain=Path(way.certificate).read_bytes())
 
 
 class _Params:
