@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import threading
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from serving.hosting_planes import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 LOCAL = "127.0.0.1"
 
 
@@ -25,7 +27,7 @@ class ForwardProxy:
         self._wanted = base64.b64encode(password.encode()).decode() if password else ""
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
+        with closing(writer), suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             line = head.partition("\r\n")[0]
             self.asked.append(line)
@@ -34,16 +36,23 @@ class ForwardProxy:
                 writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
             else:
                 await self._pass_on(method, target, head, reader, writer)
-        writer.close()
 
     async def _pass_on(self, method: str, target: str, head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         port = int(target.rpartition(":")[2]) if method == "CONNECT" else urlsplit(target).port or 80
         there, onward = await asyncio.open_connection(LOCAL, port)
+        try:
+            await self._tunnel(method, target, head, (reader, writer), (there, onward))
+        finally:
+            onward.close()
+
+    @staticmethod
+    async def _tunnel(method: str, target: str, head: str, here: Streams, there: Streams) -> None:
+        (reader, writer), (far, onward) = here, there
         if method == "CONNECT":
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
             onward.write(head.replace(target, urlsplit(target).path, 1).encode())
-        await asyncio.gather(_copy(reader, onward), _copy(there, writer))
+        await asyncio.gather(_copy(reader, onward), _copy(far, writer))
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -58,33 +67,11 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 def forward_proxy(*, password: str = "") -> Iterator[ForwardProxy]:
     """Give a proxy that answers meanwhile; with a password it wants `name:password`."""
     proxy = ForwardProxy(password=password)
-    loop = asyncio.new_event_loop()
-    ready = threading.Event()
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def run() -> None:
-        server = await asyncio.start_server(proxy.connected, LOCAL, 0)
-        proxy.url = f"http://{LOCAL}:{server.sockets[0].getsockname()[1]}"
-        ready.set()
-        async with server:
-            await asyncio.Event().wait()
-
-    def work() -> None:
-        running = loop.create_task(run())
-        tasks.add(running)
-        with suppress(asyncio.CancelledError):
-            loop.run_until_complete(running)
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.close()
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    assert ready.wait(30)
+    loop = Loop()
+    server: asyncio.Server = loop.do(asyncio.start_server(proxy.connected, LOCAL, 0))
+    proxy.url = f"http://{LOCAL}:{server.sockets[0].getsockname()[1]}"
     try:
         yield proxy
     finally:
-        loop.call_soon_threadsafe(next(iter(tasks)).cancel)
-        thread.join(30)
+        server.close()
+        loop.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import socket
 import ssl
 import threading
@@ -26,8 +27,7 @@ from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.contracts.retrieval import SourceAsk
 from evidentia.contracts.settings import OutboundSettings
 from evidentia.contracts.sources import SourceConnection
-from evidentia.contracts.vocabulary import Classification, ConnectionKind
-from evidentia.foundation.client_tls import trusted_bytes
+from evidentia.contracts.vocabulary import Classification, ConnectionKind, LatencyTier
 from evidentia.foundation.outbound_http import Failure, check_outbound
 from evidentia.wiring.governance_runtime import open_tokens
 from serving.forward_proxy import forward_proxy
@@ -44,6 +44,7 @@ NAME = "evidence.test"
 """A name that only the proxy of these tests knows."""
 KEY = "EVIDENTIA_TEST_TLS_TOKEN"
 ASK = SourceAsk(query=SubQuery(text="cranes"), principal=local_owner(), limit=2, budget_ms=20_000, as_of=datetime(2026, 3, 1, tzinfo=UTC))
+PROXY_KEY = "name:word"
 CLIENTS = ("connect", "governor", "source", "mcp", "endpoint", "grpc")
 
 
@@ -75,9 +76,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Ite
         grpc_port = free.getsockname()[1]
     files = {"certificate": str(own.certificate), "private_key": str(own.key), "client_certificates": str(authority.file)}
     with hosted_alone(base, grpc_port=grpc_port, **files) as server:
-        outbound = OutboundSettings(
-            authorities=str(authority.file), certificate=str(shown.certificate), private_key=str(shown.key)
-        )
+        outbound = OutboundSettings(authorities=str(authority.file), certificate=str(shown.certificate), private_key=str(shown.key))
         yield Planes(server.url, f"grpcs://127.0.0.1:{grpc_port}", token, outbound)
 
 
@@ -152,9 +151,7 @@ def test_a_client_with_authority_and_certificate_is_answered(plane: Planes, clie
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_without_a_certificate_is_told_that_one_is_wanted(
-    plane: Planes, client: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_without_a_certificate_is_told_that_one_is_wanted(plane: Planes, client: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY, plane.token)
     bare = msgspec.structs.replace(plane.outbound, certificate="", private_key="")
 
@@ -164,23 +161,18 @@ def test_a_client_without_a_certificate_is_told_that_one_is_wanted(
     assert "client certificate" in str(raised.value) or "handshake" in str(raised.value)
 
 
+FAULTS = {"stranger": "not trusted", "expired": "expired", "other name": "another name", "plain": "does not speak TLS"}
+
+
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ("stranger", "not trusted"),
-        ("expired", "expired"),
-        ("other name", "another name"),
-        ("plain", "does not speak TLS"),
-    ],
-)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_called_what_it_is(
-    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch, client: str, fault: str, words: str
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch, client: str, fault: str
 ) -> None:
     monkeypatch.setenv(KEY, "k")
     pairs = {
         "stranger": lambda: Authority(tmp_path, "stranger").pair("server"),
-        "expired": lambda: Authority.pair(authority, "expired", is_expired=True),
+        "expired": lambda: authority.pair("expired", is_expired=True),
         "other name": lambda: authority.pair("other", names=("elsewhere.test",)),
         "plain": lambda: None,
     }
@@ -188,7 +180,7 @@ def test_each_fault_is_called_what_it_is(
     with tls_server(pairs[fault]()) as port, pytest.raises(TlsFaultError) as raised:
         reach(client, f"https://127.0.0.1:{port}", f"grpcs://127.0.0.1:{port}", "token", outbound)
 
-    assert words in str(raised.value)
+    assert FAULTS[fault] in str(raised.value)
     assert "127.0.0.1" in str(raised.value)
 
 
@@ -223,11 +215,11 @@ def test_this_machine_and_named_hosts_are_reached_without_the_proxy() -> None:
 
 
 def test_a_proxy_may_want_a_password_which_goes_nowhere_in_the_clear(plane: Planes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVIDENTIA_TEST_PROXY", "name:word")
+    monkeypatch.setenv("EVIDENTIA_TEST_PROXY", PROXY_KEY)
     url = plane.url.replace("127.0.0.1", NAME)
-    with forward_proxy(password="name:word") as proxy:
+    with forward_proxy(password=PROXY_KEY) as proxy:
         bare = msgspec.structs.replace(plane.outbound, proxy=proxy.url)
-        with pytest.raises(ServiceUnavailableError, match="through the proxy '127.0.0.1'"):
+        with pytest.raises(ServiceUnavailableError, match="through the proxy"):
             reach("connect", url, "", plane.token, bare)
         reach("connect", url, "", plane.token, msgspec.structs.replace(bare, proxy_key_variable="EVIDENTIA_TEST_PROXY"))
 
@@ -238,19 +230,18 @@ def test_a_proxy_may_want_a_password_which_goes_nowhere_in_the_clear(plane: Plan
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
-@pytest.mark.parametrize("client", ["connect", "grpc"])
 def test_the_authorities_of_the_environment_are_trusted(
-    tmp_path: Path, plane: Planes, authority: Authority, monkeypatch: pytest.MonkeyPatch, variable: str, client: str
+    tmp_path: Path, plane: Planes, authority: Authority, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     folder = tmp_path / "trusted"
     folder.mkdir()
-    context = ssl.create_default_context(cafile=str(authority.file))
-    hashed = folder / f"{_subject_hash(context)}.0"
-    hashed.write_bytes(authority.file.read_bytes())
+    (folder / f"{_subject_hash('authority')}.0").write_bytes(authority.file.read_bytes())
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.setenv(variable, str(authority.file if variable == "SSL_CERT_FILE" else folder))
+    trusting = msgspec.structs.replace(plane.outbound, authorities="")
 
-    reach(client, plane.url, plane.grpc_url, plane.token, msgspec.structs.replace(plane.outbound, authorities=""))
-    assert authority.file.read_bytes() in (trusted_bytes(OutboundSettings()) or b"")
+    for client in ("connect", "grpc"):
+        reach(client, plane.url, plane.grpc_url, plane.token, trusting)
 
 
 def test_a_client_without_settings_is_told_its_way_by_variables(plane: Planes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +259,7 @@ def test_a_source_is_reached_as_the_settings_of_the_base_say_or_as_its_own_optio
     (tmp_path / "note.md").write_text("Cranes are tall.")
     base_path = tmp_path / "base"
     with evidentia.connect(base_path, init=True) as base:
-        base.ingest(tmp_path / "note.md")
+        base.ingest([tmp_path / "note.md"])
     told = {name: getattr(plane.outbound, name) for name in ("authorities", "certificate", "private_key")}
     options = {f"outbound.{name}": value for name, value in told.items()}
 
@@ -276,9 +267,9 @@ def test_a_source_is_reached_as_the_settings_of_the_base_say_or_as_its_own_optio
         (base_path / "evidentia.toml").write_text(lines)
         with evidentia.connect(base_path) as base:
             connection = SourceConnection(kind=ConnectionKind.REMOTE, address=plane.url, key_variable=KEY, options=given)
-            base.add_source(evidentia.SourceDescriptor(source_id="there", connection=connection))
-            answer = base.retrieve("cranes", sources=["there"], deadline_ms=20_000)
-            return {each.source_id: f"{each.state.value} {each.note}" for each in answer.coverage.sources}
+            base.add_source(evidentia.SourceDescriptor(source_id="there", connection=connection, latency_tier=LatencyTier.ARCHIVE))
+            answer = base.retrieve("cranes", latency_deadline_ms=20_000)
+            return {source: f"{each.state.value} {each.reason}" for source, each in answer.source_coverage.items()}
 
     settings = "[outbound]\n" + "".join(f'{name} = "{value}"\n' for name, value in told.items())
     by_settings, by_options, by_neither = states(settings), states("", **options), states("")
@@ -299,7 +290,7 @@ def test_files_that_do_not_fit_are_refused_by_name_before_anybody_is_asked(tmp_p
     }[case]
 
     with pytest.raises(InvalidFieldError) as raised:
-        evidentia.connect("https://127.0.0.1:9", token="t", outbound=wrong)
+        evidentia.connect("https://127.0.0.1:9", token=PROXY_KEY, outbound=wrong)
     assert field == raised.value.field
 
 
@@ -312,23 +303,10 @@ def test_a_source_registered_over_the_network_may_not_name_files_or_a_proxy(plan
     assert "connection.options" == raised.value.field
 
 
-def _subject_hash(context: ssl.SSLContext) -> str:
-    """Return the name under which OpenSSL looks for an authority in a folder."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-
-    certificate = x509.load_der_x509_certificate(context.get_ca_certs(binary_form=True)[0])
-    assert certificate.public_bytes(serialization.Encoding.DER)
-    names = b"".join(_canonical(each) for each in certificate.subject)
-    digest = hashes.Hash(hashes.SHA1())  # noqa: S303 - OpenSSL's own name for a file, no security rests on it
-    digest.update(names)
-    return f"{int.from_bytes(digest.finalize()[:4], 'little'):08x}"
-
-
-def _canonical(attribute: Any) -> bytes:
-    """Return an attribute of a name as OpenSSL hashes it: lower case, as UTF8String, in a set of its own."""
-    value = str(attribute.value).lower().encode()
-    oid = bytes.fromhex("0603550403")
-    pair = oid + bytes((0x0C, len(value))) + value
+def _subject_hash(name: str) -> str:
+    """Return the name under which OpenSSL looks for an authority in a folder: a hash of its common name as UTF8String, in lower case."""
+    value = name.encode()
+    pair = bytes.fromhex("0603550403") + bytes((0x0C, len(value))) + value
     inner = bytes((0x30, len(pair))) + pair
-    return bytes((0x31, len(inner))) + inner
+    digest = hashlib.sha1(bytes((0x31, len(inner))) + inner, usedforsecurity=False).digest()
+    return f"{int.from_bytes(digest[:4], 'little'):08x}"

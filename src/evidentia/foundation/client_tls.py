@@ -6,6 +6,7 @@ Certificates are always checked; nothing here turns that off.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
 from functools import cache
@@ -24,6 +25,7 @@ FOLDER_VARIABLE: Final = "SSL_CERT_DIR"
 _AUTHORITIES: Final = "outbound.authorities"
 _CERTIFICATE: Final = "outbound.certificate"
 
+PROBE_S: Final = 1.0
 _EXPIRED: Final = 10
 _NOT_YET: Final = 9
 _OTHER_NAME: Final = frozenset({62, 64})
@@ -40,6 +42,7 @@ _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"
 _PLAIN: Final = "does not speak TLS there; check the scheme and the port"
 _NOT_TRUSTED: Final = f"shows a certificate of an authority that is not trusted; name its file in '{_AUTHORITIES}' or {FILE_VARIABLE}"
 _WANTED: Final = f"wants a client certificate; name one in '{_CERTIFICATE}'"
+_ENDED: Final = f"ends connections right after the TLS handshake; it seems to want a client certificate, which '{_CERTIFICATE}' names"
 _REFUSED: Final = f"does not accept the client certificate in '{_CERTIFICATE}', or wants one where none is named"
 
 
@@ -94,7 +97,7 @@ def load_pair(context: ssl.SSLContext, certificate: str, private_key: str, *, fi
 
 def tls_fault(error: BaseException, *, host: str) -> TlsFaultError | None:
     """Return an error as the TLS fault that it is, or was caused by; None for any other. Groups of errors are searched."""
-    found = next((each for each in _causes(error, set()) if isinstance(each, ssl.SSLError)), None)
+    found = next((each for each in causes_of(error) if isinstance(each, ssl.SSLError)), None)
     return None if found is None else TlsFaultError(f"'{host}' {_problem(found)}")
 
 
@@ -111,6 +114,26 @@ def handshake_fault(told: str, *, host: str) -> TlsFaultError | None:
         return TlsFaultError(f"'{host}' {_WANTED}")
     is_handshake = "handshake" in told.lower() or "SSL_ERROR" in told or "ALERT" in told
     return TlsFaultError(f"'{host}' {_REFUSED}" if "ALERT" in told else f"the TLS handshake with '{host}' failed") if is_handshake else None
+
+
+async def missing_certificate(host: str, address: tuple[str, int], context: ssl.SSLContext) -> TlsFaultError | None:
+    """Return that a server wants a client certificate; None where it does not, or cannot be asked.
+
+    With TLS 1.3 a server refuses only after the handshake, and its alert is lost where the client has begun to speak, or is not sent:
+    the connection just ends. So whoever met that listens once without speaking; a server that wants nothing more would wait.
+    """
+    try:
+        async with asyncio.timeout(PROBE_S):
+            reader, writer = await asyncio.open_connection(*address, ssl=context, server_hostname=host)
+            try:
+                is_ended = not await reader.read(1)
+            finally:
+                writer.close()
+    except ConnectionResetError:
+        is_ended = True
+    except (OSError, TimeoutError) as error:
+        return tls_fault(error, host=host)
+    return TlsFaultError(f"'{host}' {_ENDED}") if is_ended else None
 
 
 @cache
@@ -147,13 +170,13 @@ def _problem(error: ssl.SSLError) -> str:
     return f"broke off the TLS handshake ({reason})"
 
 
-def _causes(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
-    """Yield an error, what it holds, and what it came from, each once."""
-    if id(error) in seen:
-        return
-    seen.add(id(error))
-    yield error
-    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    for each in (*inner, error.__cause__, error.__context__):
-        if each is not None:
-            yield from _causes(each, seen)
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, what it holds where it is a group, and what it came from, each once."""
+    waiting, seen = [error], {id(error)}
+    while waiting:
+        each = waiting.pop()
+        yield each
+        inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        found = [one for one in (*inner, each.__cause__, each.__context__) if one is not None and id(one) not in seen]
+        seen.update(map(id, found))
+        waiting += found

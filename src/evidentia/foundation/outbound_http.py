@@ -23,7 +23,7 @@ import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError, TlsFaultError
 from evidentia.contracts.settings import OutboundSettings
-from evidentia.foundation.client_tls import client_context, tls_fault
+from evidentia.foundation.client_tls import causes_of, client_context, missing_certificate, tls_fault
 from evidentia.foundation.loop_thread import LoopThread
 from evidentia.foundation.offload import outbound_left_ms
 from evidentia.foundation.ssrf_guard import PrivateAddressError, Target, public_target
@@ -228,7 +228,7 @@ class HttpClient:
             params=request.query,
             extensions=target.extensions,
         )
-        response = await time_left.spend(client.send(built, stream=True))
+        response = await time_left.spend(self._sent(client, built))
         try:
             yield ReplyStream(response, time_left, max_bytes=bounds.max_bytes, host=self.host)
         finally:
@@ -249,7 +249,7 @@ class HttpClient:
         except httpx2.TimeoutException:
             return self._late(bounds.timeout_ms)
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            fault = tls_fault(error, host=self.host)
+            fault = tls_fault(error, host=self.host) or await self._silent_refusal(error)
             if fault is not None:
                 return Failure(reason="tls", problem=str(fault))
             return self._failure("unreachable", f"cannot be spoken to{_via(self._way)} ({type(error).__name__})")
@@ -281,6 +281,20 @@ class HttpClient:
                 if len(parts) > max_bytes:
                     return self._failure("too_large", f"replies with more than {max_bytes} bytes")
             return Reply(status, bytes(parts), retry_after_s)
+
+    async def _sent(self, client: httpx2.AsyncClient, built: httpx2.Request) -> httpx2.Response:
+        import httpx2
+
+        try:
+            return await client.send(built, stream=True)
+        except httpx2.TransportError as error:
+            fault = await self._silent_refusal(error)
+            if fault is not None:
+                raise fault from None
+            raise
+
+    async def _silent_refusal(self, error: Exception) -> TlsFaultError | None:
+        return await silent_refusal(self._address, (await self._target()).url, self._way, error=error)
 
     async def _target(self) -> Target:
         return await public_target(self._address.url) if self._public_only else Target(self._address.url, {}, {})
@@ -489,6 +503,20 @@ def check_outbound(outbound: OutboundSettings, *, host: str) -> OutboundSettings
         read_key(outbound.proxy_key_variable, field="outbound.proxy_key_variable")
     is_direct = host in LOCAL_HOSTS or any(host == each or (each.startswith(".") and host.endswith(each)) for each in outbound.no_proxy)
     return msgspec.structs.replace(outbound, proxy="" if is_direct else proxy.url)
+
+
+async def silent_refusal(
+    address: Address, target: str, way: OutboundSettings, *, error: BaseException | None = None
+) -> TlsFaultError | None:
+    """Return that a server wants a client certificate, where it ended a connection without a word; through a proxy nobody can tell."""
+    import httpx2
+
+    broken = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
+    is_silent = error is None or any(isinstance(each, broken) for each in causes_of(error))
+    if not is_silent or address.scheme != "https" or way.certificate or way.proxy:
+        return None
+    where = urlsplit(target)
+    return await missing_certificate(address.host, (where.hostname or "", where.port or 443), client_context(way))
 
 
 def _via(way: OutboundSettings) -> str:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
-    from evidentia.contracts.sources import SourceConnection
     from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.sources import SourceConnection
     from evidentia.wiring.embedded import EmbeddedComponents
 
 

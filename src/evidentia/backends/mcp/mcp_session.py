@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, MissingExtraError, ServiceReplyError, ServiceUnavailableError
 from evidentia.foundation.client_tls import tls_fault
-from evidentia.foundation.outbound_http import DIRECT, sdk_client
+from evidentia.foundation.outbound_http import DIRECT, Address, check_outbound, sdk_client, silent_refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -147,13 +147,21 @@ class _Keeper:
                 await self._closing.wait()
         except Exception as error:  # noqa: BLE001  # a server may fail in any way, and groups of errors come out of the package
             if not self.opened.done():
-                self.opened.set_exception(_opening_error(error, host=server_name(self._connection.address)))
+                self.opened.set_exception(await self._refused(error) or _opening_error(error, host=server_name(self._connection.address)))
         finally:
             self.is_over = True
             if not self.opened.done():
                 self.opened.cancel()
             elif not self.opened.cancelled():
                 self.opened.exception()  # looked at, even if everybody who waited has left
+
+    async def _refused(self, error: Exception) -> EvidentiaError | None:
+        """Return that the server wants a client certificate, where it ended the connection without a word."""
+        address, parts = self._connection.address, urlsplit(self._connection.address)
+        if not is_web_address(address):
+            return None
+        way = check_outbound(self._outbound, host=parts.hostname or "")
+        return await silent_refusal(Address(address, parts.scheme, parts.hostname or ""), address, way, error=error)
 
     async def _open(self, stack: AsyncExitStack) -> tuple[Client, Mapping[str, object]]:
         transport = await stack.enter_async_context(transport_to(self._connection, outbound=self._outbound))

@@ -1,6 +1,7 @@
 """A served base over gRPC: the same operations as messages of `evidentia.v1`, for `grpc://` and `grpcs://` addresses.
 
-The proxy is that of the settings and no other, certificates are checked, and a token travels encrypted, within this machine, or not at all. Needs the extra `grpc`.
+The proxy is that of the settings and no other, certificates are checked, and a token travels encrypted, within this machine, or
+not at all. Needs the extra `grpc`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.ports import Governor, OperationCalls
 from evidentia.contracts.shapes import shape_fault
 from evidentia.foundation.client_tls import handshake_fault, trusted_bytes
-from evidentia.foundation.outbound_http import DIRECT, check_address, check_outbound, is_sendable_key, require_confidential
+from evidentia.foundation.outbound_http import DIRECT, check_address, check_outbound, is_sendable_key, require_confidential, silent_refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -56,6 +57,7 @@ class GrpcCalls(OperationCalls):
         checked = check_address(f"{web}{separator}{place}", field="path", unfit=_UNFIT, telling=_TELLING)
         require_confidential(checked, field="path", problem="a token is not sent in the clear; write the address with grpcs")
         self._host = checked.host
+        self._address = checked
         if not is_sendable_key(token):
             raise InvalidFieldError("token", "there is none, or it holds characters that no token has")
         self._place = place.rstrip("/")
@@ -88,6 +90,7 @@ class GrpcCalls(OperationCalls):
             left_ms = int((until - loop.time()) * 1000)  # a second attempt happens within the same time
             is_passing = error.code() is grpc.StatusCode.UNAVAILABLE and _fault_of(error) is None
             if not is_repeatable or not is_passing or left_ms <= 0:
+                await self._check_certificate(error)
                 self._raise(error, timeout_ms=timeout_ms)
             return await self.call(operation, params, kind, timeout_ms=left_ms)
         answer: Answer = self._read(method, reply, kind)
@@ -118,6 +121,12 @@ class GrpcCalls(OperationCalls):
         kept, self._channel = self._channel, None
         if kept is not None and kept[0] is asyncio.get_running_loop():
             await kept[1].close()
+
+    async def _check_certificate(self, error: grpc.aio.AioRpcError) -> None:
+        """Raise that the other side wants a certificate, where it ended a connection without a word."""
+        fault = await silent_refusal(self._address, self._address.url, self._way) if error.code().name == "UNAVAILABLE" else None
+        if fault is not None:
+            raise fault from None
 
     def _read(self, method: Method, reply: object, kind: Any) -> Any:  # noqa: ANN401 - an answer of the kind, which may be a union
         try:
