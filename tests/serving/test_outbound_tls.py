@@ -23,6 +23,7 @@ from evidentia.contracts.access import local_owner
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.contracts.errors import InvalidFieldError, ServiceUnavailableError, TlsFaultError
 from evidentia.contracts.evidence import SubQuery
+from evidentia.contracts.ids import SourceId
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.contracts.retrieval import SourceAsk
 from evidentia.contracts.settings import OutboundSettings
@@ -171,13 +172,13 @@ def test_each_fault_is_called_what_it_is(
 ) -> None:
     monkeypatch.setenv(KEY, "k")
     pairs = {
-        "stranger": lambda: Authority(tmp_path, "stranger").pair("server"),
-        "expired": lambda: authority.pair("expired", is_expired=True),
-        "other name": lambda: authority.pair("other", names=("elsewhere.test",)),
-        "plain": lambda: None,
+        "stranger": Authority(tmp_path, "stranger").pair("server"),
+        "expired": authority.pair("expired", is_expired=True),
+        "other name": authority.pair("other", names=("elsewhere.test",)),
+        "plain": None,
     }
     outbound = OutboundSettings(authorities=str(authority.file))
-    with tls_server(pairs[fault]()) as port, pytest.raises(TlsFaultError) as raised:
+    with tls_server(pairs[fault]) as port, pytest.raises(TlsFaultError) as raised:
         reach(client, f"https://127.0.0.1:{port}", f"grpcs://127.0.0.1:{port}", "token", outbound)
 
     assert FAULTS[fault] in str(raised.value)
@@ -267,7 +268,9 @@ def test_a_source_is_reached_as_the_settings_of_the_base_say_or_as_its_own_optio
         (base_path / "evidentia.toml").write_text(lines)
         with evidentia.connect(base_path) as base:
             connection = SourceConnection(kind=ConnectionKind.REMOTE, address=plane.url, key_variable=KEY, options=given)
-            base.add_source(evidentia.SourceDescriptor(source_id="there", connection=connection, latency_tier=LatencyTier.ARCHIVE))
+            base.add_source(
+                evidentia.SourceDescriptor(source_id=SourceId("there"), connection=connection, latency_tier=LatencyTier.ARCHIVE)
+            )
             answer = base.retrieve("cranes", latency_deadline_ms=20_000)
             return {source: f"{each.state.value} {each.reason}" for source, each in answer.source_coverage.items()}
 
@@ -298,7 +301,7 @@ def test_a_source_registered_over_the_network_may_not_name_files_or_a_proxy(plan
     options = {"outbound.proxy": "http://10.0.0.1:3128"}
     connection = SourceConnection(kind=ConnectionKind.REMOTE, address="https://example.com", options=options)
     with evidentia.connect(plane.url, token=plane.token, outbound=plane.outbound) as base, pytest.raises(InvalidFieldError) as raised:
-        base.add_source(evidentia.SourceDescriptor(source_id="far", connection=connection))
+        base.add_source(evidentia.SourceDescriptor(source_id=SourceId("far"), connection=connection))
 
     assert "connection.options" == raised.value.field
 

@@ -211,7 +211,11 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     metrics: bool = False
     """Whether Prometheus metrics are counted; needs the extra `otel`."""
     logs: bool = False
-    """Whether every request is logged as one line of JSON, to the logger `evidentia.requests`."""
+    """Whether every request is logged as one line: under `serve` to stderr, elsewhere to the logger `evidentia.requests`."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """What a server logs at least: `warning` leaves out requests that were answered, `debug` adds probes of its health."""
+    log_format: Literal["auto", "json", "text"] = "auto"
+    """How a server writes its lines: `auto` is text on a terminal and JSON anywhere else."""
 
 
 class TableSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

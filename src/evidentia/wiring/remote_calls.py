@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.settings import OutboundSettings
 
@@ -27,7 +29,7 @@ VARIABLES: Final = {
 
 def outbound_from_environment() -> OutboundSettings:
     """Return what the environment says about the way to a served base."""
-    return OutboundSettings(**{name: os.environ.get(variable, "") for name, variable in VARIABLES.items()})
+    return msgspec.structs.replace(OutboundSettings(), **{name: os.environ.get(variable, "") for name, variable in VARIABLES.items()})
 
 
 def open_calls(address: str, *, token: str | None, outbound: OutboundSettings | None = None) -> OperationCalls:
