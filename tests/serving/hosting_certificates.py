@@ -33,17 +33,26 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self.file = self._write(self._certificate(self._key, name, is_authority=True), f"{name}.pem")
 
-    def pair(self, name: str, *, password: bytes | None = None) -> Pair:
-        """Return a certificate for 127.0.0.1 with its key."""
+    def pair(self, name: str, *, password: bytes | None = None, names: tuple[str, ...] = ("127.0.0.1",), is_expired: bool = False) -> Pair:
+        """Return a certificate for these names with its key."""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._write(self._certificate(key, name, is_authority=False), f"{name}.pem")
+        signed = self._certificate(key, name, is_authority=False, names=names, is_expired=is_expired)
+        certificate = self._write(signed, f"{name}.pem")
         sealing = serialization.NoEncryption() if password is None else serialization.BestAvailableEncryption(password)
         file = self._folder / f"{name}.key"
         file.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, sealing))
         return Pair(certificate, file)
 
-    def _certificate(self, key: ec.EllipticCurvePrivateKey, name: str, *, is_authority: bool) -> x509.Certificate:
-        now = datetime.datetime.now(datetime.UTC)
+    def _certificate(
+        self,
+        key: ec.EllipticCurvePrivateKey,
+        name: str,
+        *,
+        is_authority: bool,
+        names: tuple[str, ...] = ("127.0.0.1",),
+        is_expired: bool = False,
+    ) -> x509.Certificate:
+        now = datetime.datetime.now(datetime.UTC) - (2 * DAY if is_expired else 0 * DAY)
         builder = (
             x509.CertificateBuilder()
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
@@ -53,7 +62,7 @@ class Authority:
             .not_valid_before(now - DAY)
             .not_valid_after(now + DAY)
             .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+            .add_extension(x509.SubjectAlternativeName([_name(each) for each in names]), critical=False)
         )
         return builder.sign(self._key, hashes.SHA256())
 
@@ -61,3 +70,8 @@ class Authority:
         file = self._folder / name
         file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         return file
+
+
+def _name(text: str) -> x509.GeneralName:
+    is_address = text.replace(".", "").isdigit()
+    return x509.IPAddress(ipaddress.ip_address(text)) if is_address else x509.DNSName(text)

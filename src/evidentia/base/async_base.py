@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport, IngestProgress, IngestReport
     from evidentia.contracts.retrieval import SourceTrial, WarmReport
-    from evidentia.contracts.settings import Settings
+    from evidentia.contracts.settings import OutboundSettings, Settings
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
@@ -46,23 +46,35 @@ if TYPE_CHECKING:
     from evidentia.wiring.components import BaseComponents
 
 
-async def aconnect(path: str | Path, *, init: bool = False, principal: Principal | None = None, token: str | None = None) -> AsyncBase:
+async def aconnect(
+    path: str | Path,
+    *,
+    init: bool = False,
+    principal: Principal | None = None,
+    token: str | None = None,
+    outbound: OutboundSettings | None = None,
+) -> AsyncBase:
     """Open the base in a directory, or the one that is served at an address such as `https://host:8321`.
 
     In a directory, `init=True` makes it when it is missing, and it acts as its owner unless `principal` says otherwise.
-    At an address, `token` says who asks; the default is the environment variable `EVIDENTIA_TOKEN`.
+    At an address, `token` says who asks; the default is the environment variable `EVIDENTIA_TOKEN`. `outbound` names the certificate
+    authorities, a client certificate and a proxy; the default is what `EVIDENTIA_AUTHORITIES` and its like say.
     """
     if is_address(path):
         from evidentia.base.remote_base import aconnect_remote
 
-        return await aconnect_remote(str(path), init=init, principal=principal, token=token)
-    return await asyncio.to_thread(open_directory, path, init=init, principal=principal, token=token)
+        return await aconnect_remote(str(path), init=init, principal=principal, token=token, outbound=outbound)
+    return await asyncio.to_thread(open_directory, path, init=init, principal=principal, token=token, outbound=outbound)
 
 
-def open_directory(path: str | Path, *, init: bool, principal: Principal | None, token: str | None) -> AsyncBase:
+def open_directory(
+    path: str | Path, *, init: bool, principal: Principal | None, token: str | None, outbound: OutboundSettings | None = None
+) -> AsyncBase:
     """Open the base in a directory, on the thread that asks."""
     if token is not None:
         raise InvalidFieldError("token", "a base in a directory takes none; it acts as its owner, or as `principal`")
+    if outbound is not None:
+        raise InvalidFieldError("outbound", "a base in a directory has its own in the table `[outbound]` of its settings")
     if init and not has_base(Path(path)):
         embedded.create(Path(path))
     return AsyncBase(embedded.open_base(Path(path)), principal=normalised(principal or local_owner()))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.backups import BackupProgress, BackupReport
     from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.ports import Governor, OperationCalls
-    from evidentia.contracts.settings import Settings
+    from evidentia.contracts.settings import OutboundSettings, Settings
     from evidentia.foundation.loop_thread import LoopThread
 
 Answer = TypeVar("Answer")
@@ -58,13 +58,15 @@ MARGIN_MS: Final = 10_000
 """How much longer than its deadline a request may take: for the way, and for a server that has just been started."""
 
 
-async def aconnect_remote(address: str, *, init: bool, principal: Principal | None, token: str | None) -> RemoteBase:
+async def aconnect_remote(
+    address: str, *, init: bool, principal: Principal | None, token: str | None, outbound: OutboundSettings | None = None
+) -> RemoteBase:
     """Open the base that is served at an address, and ask it once, so that a wrong address or token shows here."""
     if init:
         raise InvalidFieldError("init", "a base is made where it is served; run `evidentia init` there")
     if principal is not None:
         raise InvalidFieldError("principal", "who asks is what the token says; a token made with --delegate names others in each request")
-    base = RemoteBase(open_calls(address, token=token))
+    base = RemoteBase(open_calls(address, token=token, outbound=outbound))
     try:
         await base.head()
     except BaseException:

@@ -30,24 +30,32 @@ if TYPE_CHECKING:
     from evidentia.contracts.receipts import ReplayReport, WhyReport
     from evidentia.contracts.reports import CacheStats, DoctorReport, GcReport, IngestProgress, IngestReport
     from evidentia.contracts.retrieval import SourceTrial, WarmReport
-    from evidentia.contracts.settings import Settings
+    from evidentia.contracts.settings import OutboundSettings, Settings
     from evidentia.contracts.sources import FreshnessReport, Note, SourceDescriptor, SourceStatus
     from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
 
 
-def connect(path: str | Path, *, init: bool = False, principal: Principal | None = None, token: str | None = None) -> Base:
+def connect(
+    path: str | Path,
+    *,
+    init: bool = False,
+    principal: Principal | None = None,
+    token: str | None = None,
+    outbound: OutboundSettings | None = None,
+) -> Base:
     """Open the base in a directory, or the one that is served at an address such as `https://host:8321`.
 
     In a directory, `init=True` makes it when it is missing, and it acts as its owner unless `principal` says otherwise.
-    At an address, `token` says who asks; the default is the environment variable `EVIDENTIA_TOKEN`.
+    At an address, `token` says who asks; the default is the environment variable `EVIDENTIA_TOKEN`. `outbound` names the certificate
+    authorities, a client certificate and a proxy; the default is what `EVIDENTIA_AUTHORITIES` and its like say.
     """
     portal = LoopThread("evidentia")
     if not is_address(path):
-        return Base(open_directory(path, init=init, principal=principal, token=token), portal)
+        return Base(open_directory(path, init=init, principal=principal, token=token, outbound=outbound), portal)
     try:
-        return Base(portal.run(aconnect(path, init=init, principal=principal, token=token)), portal)
+        return Base(portal.run(aconnect(path, init=init, principal=principal, token=token, outbound=outbound)), portal)
     except BaseException:
         portal.close()
         raise

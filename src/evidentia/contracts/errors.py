@@ -28,7 +28,8 @@
     │   └── SearchTimedOutError         the base was not searched in time, and the caller wanted no answer without it
     ├── ServiceError                a service or model that the settings name does not do its part (exit code 3, HTTP 502)
     │   ├── ServiceUnavailableError     it gave no answer
-    │   │   └── RunForgottenError           a control plane does not know the run any more
+    │   │   ├── RunForgottenError           a control plane does not know the run any more
+    │   │   └── TlsFaultError               no encrypted connection could be made: a certificate is wrong, or one is missing
     │   ├── ServiceReplyError           it refused, or its answer cannot be right
     │   └── ModelDamagedError           a model's file is not what its manifest says
     └── PolicyViolationError        a policy stopped the call; carries the whole decision (exit code 1, HTTP 403)
@@ -303,6 +304,13 @@ class RunForgottenError(ServiceUnavailableError):
 
     code = "run_forgotten"
     hint = "begin the run again"
+
+
+class TlsFaultError(ServiceUnavailableError):
+    """No encrypted connection could be made: a certificate is not trusted, has expired, is for another name, or is missing."""
+
+    code = "tls_fault"
+    hint = "`outbound.authorities` or SSL_CERT_FILE says who is trusted, `outbound.certificate` what is shown; see docs/remote.md"
 
 
 class ServiceReplyError(ServiceError):

@@ -211,7 +211,11 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     metrics: bool = False
     """Whether Prometheus metrics are counted; needs the extra `otel`."""
     logs: bool = False
-    """Whether every request is logged as one line of JSON, to the logger `evidentia.requests`."""
+    """Whether every request is logged as one line: under `serve` to stderr, elsewhere to the logger `evidentia.requests`."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """What a server logs at least: `warning` leaves out requests that were answered, `debug` adds probes of its health."""
+    log_format: Literal["auto", "json", "text"] = "auto"
+    """How a server writes its lines: `auto` is text on a terminal and JSON anywhere else."""
 
 
 class TableSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -230,6 +234,24 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Its address, up to and including `/v1`."""
     key_variable: str = "OPENAI_API_KEY"
     """The environment variable that holds its key; the key itself is never stored."""
+
+
+class OutboundSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """TLS and proxy of every connection to others: served bases, sources, MCP servers and model endpoints."""
+
+    authorities: str = ""
+    """A file or folder of certificate authorities (PEM) that are trusted, and no others; empty for `SSL_CERT_FILE`, `SSL_CERT_DIR`, or
+    the list of the system. A relative path starts at the base."""
+    certificate: str = ""
+    """The file of the client certificate that is shown to servers that ask for one (mTLS)."""
+    private_key: str = ""
+    """The file of its key, unencrypted; empty when it is in the file of the certificate."""
+    proxy: str = ""
+    """A forward proxy, such as `http://proxy.internal:3128`; proxies of the environment are not used, and this machine never goes by it."""
+    proxy_key_variable: str = ""
+    """The environment variable that holds `name:password` for the proxy, which is then at an https address or on this machine."""
+    no_proxy: tuple[str, ...] = ()
+    """Hosts that are reached without the proxy; `.internal` stands for all below it."""
 
 
 class JwtSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -304,6 +326,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ranking: RankingSettings = RankingSettings()
     tables: TableSettings = TableSettings()
     llm: LlmSettings = LlmSettings()
+    outbound: OutboundSettings = OutboundSettings()
     sources: SourceSettings = SourceSettings()
     fanout: FanoutSettings = FanoutSettings()
     cache: CacheSettings = CacheSettings()

@@ -59,6 +59,10 @@ PUBLIC: Final = "public"
 """The value of that option for a connection that leads nowhere but to public addresses."""
 
 
+OUTBOUND: Final = "outbound."
+"""How the options of a connection begin that say how it is reached, in the place of the table `[outbound]` of the settings."""
+
+
 class SourceConnection(msgspec.Struct, frozen=True, kw_only=True):
     """Where a source is. A key is never stored, only the name of the environment variable that holds it."""
 

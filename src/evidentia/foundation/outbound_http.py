@@ -4,7 +4,9 @@
 - Time is bounded as a whole, from looking a name up to the last byte, and a second attempt happens within the same time. Whoever
   answers a request with a deadline sets it for its context (`outbound_deadline`), and no blocking exchange goes beyond it.
 - A reply is bounded while it is read, and one that is compressed is refused, since its size is not known before it is unpacked.
-- Redirects, proxies of the environment and .netrc are not followed, and certificates are checked.
+- Redirects, proxies of the environment and .netrc are not followed, and certificates are checked. A proxy is the operator's word
+  (`OutboundSettings`): one of the environment would take what is sent, and the names that the SSRF guard looks up, somewhere else.
+  Where that guard holds, the proxy is asked for the address that was checked; and this machine is reached without it.
 - No problem repeats a key, a request or a reply: messages of the HTTP library may quote headers, so of its errors the name is told.
 """
 
@@ -13,20 +15,20 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import asynccontextmanager
-from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
-from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError
+from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError, TlsFaultError
+from evidentia.contracts.settings import OutboundSettings
+from evidentia.foundation.client_tls import causes_of, client_context, missing_certificate, tls_fault
 from evidentia.foundation.loop_thread import LoopThread
 from evidentia.foundation.offload import outbound_left_ms
 from evidentia.foundation.ssrf_guard import PrivateAddressError, Target, public_target
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncIterator, Awaitable, Mapping
 
     import httpx2
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 _Spent = TypeVar("_Spent")
 
-Reason = Literal["timeout", "unreachable", "busy", "failed", "refused", "too_large"]
+Reason = Literal["timeout", "unreachable", "busy", "failed", "refused", "too_large", "tls"]
 
 PASSING: Final = frozenset({"timeout", "unreachable", "busy", "failed"})
 """Reasons that may be gone at the next attempt."""
@@ -50,6 +52,8 @@ _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "x-api-
 _MAX_WAIT_S: Final = 3600
 _SECONDS_DIGITS: Final = 9
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
+DIRECT: Final = OutboundSettings()
+"""The list of the system, no client certificate and no proxy."""
 
 
 # --- addresses and keys ---
@@ -159,6 +163,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     def error(self) -> ServiceError:
         """Return it as an error, by whether it may be gone at the next attempt."""
+        if self.reason == "tls":
+            return TlsFaultError(self.problem)
         return ServiceUnavailableError(self.problem) if self.reason in PASSING else ServiceReplyError(self.problem)
 
 
@@ -168,8 +174,17 @@ class HttpClient:
     With `public_only` it speaks to public addresses alone, wherever the name of the host leads (see `ssrf_guard`).
     """
 
-    def __init__(self, address: Address, *, field: str = "url", public_only: bool = False, connect_s: float | None = None) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        field: str = "url",
+        public_only: bool = False,
+        connect_s: float | None = None,
+        outbound: OutboundSettings = DIRECT,
+    ) -> None:
         self.host = address.host
+        self._way = check_outbound(outbound, host=address.host)
         self._address = address
         self._field = field
         self._public_only = public_only
@@ -202,7 +217,7 @@ class HttpClient:
             ServiceError: There is no reply, or none any more; the methods of what is given raise it too.
         """
         self._check_credentials(request.headers)
-        time_left = _TimeLeft(bounds.timeout_ms / 1000, failure=self._late(bounds.timeout_ms), host=self.host)
+        time_left = _TimeLeft(bounds.timeout_ms / 1000, failure=self._late(bounds.timeout_ms), host=self.host, via=_via(self._way))
         client = await time_left.spend(self.open())
         target = await time_left.spend(self._target())
         built = client.build_request(
@@ -213,7 +228,7 @@ class HttpClient:
             params=request.query,
             extensions=target.extensions,
         )
-        response = await time_left.spend(client.send(built, stream=True))
+        response = await time_left.spend(self._sent(client, built))
         try:
             yield ReplyStream(response, time_left, max_bytes=bounds.max_bytes, host=self.host)
         finally:
@@ -234,7 +249,10 @@ class HttpClient:
         except httpx2.TimeoutException:
             return self._late(bounds.timeout_ms)
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            return self._failure("unreachable", f"cannot be spoken to ({type(error).__name__})")
+            fault = tls_fault(error, host=self.host) or await self._silent_refusal(error)
+            if fault is not None:
+                return Failure(reason="tls", problem=str(fault))
+            return self._failure("unreachable", f"cannot be spoken to{_via(self._way)} ({type(error).__name__})")
         except PrivateAddressError:
             return self._failure("refused", _PRIVATE)
         except (OSError, UnicodeError):
@@ -264,6 +282,20 @@ class HttpClient:
                     return self._failure("too_large", f"replies with more than {max_bytes} bytes")
             return Reply(status, bytes(parts), retry_after_s)
 
+    async def _sent(self, client: httpx2.AsyncClient, built: httpx2.Request) -> httpx2.Response:
+        import httpx2
+
+        try:
+            return await client.send(built, stream=True)
+        except httpx2.TransportError as error:
+            fault = await self._silent_refusal(error)
+            if fault is not None:
+                raise fault from None
+            raise
+
+    async def _silent_refusal(self, error: Exception) -> TlsFaultError | None:
+        return await silent_refusal(self._address, (await self._target()).url, self._way, error=error)
+
     async def _target(self) -> Target:
         return await public_target(self._address.url) if self._public_only else Target(self._address.url, {}, {})
 
@@ -282,7 +314,7 @@ class HttpClient:
         loop = asyncio.get_running_loop()
         if self._client is None or self._client[0] is not loop:
             # Reading the certificates takes tens of milliseconds, in which the loop has others to serve.
-            client = await asyncio.to_thread(_new_client, self._connect_s)
+            client = await asyncio.to_thread(_new_client, self._connect_s, self._way)
             if self._client is None or self._client[0] is not loop:  # two that ask at once keep the first
                 self._client = (loop, client)
         return self._client[1]
@@ -352,7 +384,9 @@ class BlockingHttpClient:
             _loop.run(self._client.aclose())
 
 
-def sdk_client(address: str, *, field: str, key: str, connect_s: float, read_s: float, max_bytes: int) -> httpx2.AsyncClient:
+def sdk_client(
+    address: str, *, field: str, key: str, connect_s: float, read_s: float, max_bytes: int, outbound: OutboundSettings = DIRECT
+) -> httpx2.AsyncClient:
     """Return a client for a package that speaks HTTP by itself, under the same rules; its streams of events may go on without end.
 
     Raises:
@@ -372,10 +406,9 @@ def sdk_client(address: str, *, field: str, key: str, connect_s: float, read_s: 
     timeout = httpx2.Timeout(connect_s, read=read_s)
     return httpx2.AsyncClient(
         headers=bearer(key) if key else {},
-        verify=_trusted(),
         timeout=timeout,
-        trust_env=False,
         follow_redirects=False,
+        **_routed(check_outbound(outbound, host=parts.hostname or "")),
         event_hooks={"response": [bound]},
     )
 
@@ -403,10 +436,11 @@ def _bounded(stream: object, *, max_bytes: int, host: str) -> httpx2.AsyncByteSt
 class _TimeLeft:
     """What is left of the time for a stream: only waiting for it counts, so that a slow reader loses nothing."""
 
-    def __init__(self, seconds: float, *, failure: Failure, host: str) -> None:
+    def __init__(self, seconds: float, *, failure: Failure, host: str, via: str) -> None:
         self._left_s = seconds
         self._failure = failure
         self._host = host
+        self._via = via
 
     async def spend(self, work: Awaitable[_Spent]) -> _Spent:
         import httpx2
@@ -419,7 +453,8 @@ class _TimeLeft:
         except (TimeoutError, httpx2.TimeoutException):
             raise self._failure.error() from None
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            raise ServiceUnavailableError(f"'{self._host}' cannot be spoken to ({type(error).__name__})") from None
+            problem = f"'{self._host}' cannot be spoken to{self._via} ({type(error).__name__})"
+            raise tls_fault(error, host=self._host) or ServiceUnavailableError(problem) from None
         except PrivateAddressError:
             raise ServiceReplyError(f"'{self._host}' {_PRIVATE}") from None
         except (OSError, UnicodeError):
@@ -445,17 +480,66 @@ def _seconds_of(header: str) -> int:
     return min(int(header[:_SECONDS_DIGITS]), _MAX_WAIT_S) if header.isascii() and header.isdigit() else 0
 
 
-def _new_client(connect_s: float | None) -> httpx2.AsyncClient:
+# --- the way to others ---
+
+
+def check_outbound(outbound: OutboundSettings, *, host: str) -> OutboundSettings:
+    """Return how a host is reached: its proxy is a plain address, or empty where it is not used for this host.
+
+    Raises:
+        InvalidFieldError: The proxy's address is none, its credential would travel in the clear, or a file is not what it should be.
+    """
+    if outbound.certificate or outbound.authorities:
+        client_context(outbound)  # what is wrong with a file is told now, and not at the first request
+    if not outbound.proxy:
+        return outbound
+    field = "outbound.proxy"
+    unfit = "it is no address of a proxy; write something like 'http://host:3128'"
+    proxy = check_address(
+        outbound.proxy, field=field, unfit=unfit, telling="put 'name:password' into a variable named in proxy_key_variable"
+    )
+    if outbound.proxy_key_variable:
+        require_confidential(proxy, field=field, problem="the proxy's password is not sent in the clear; write its address with https")
+        read_key(outbound.proxy_key_variable, field="outbound.proxy_key_variable")
+    is_direct = host in LOCAL_HOSTS or any(host == each or (each.startswith(".") and host.endswith(each)) for each in outbound.no_proxy)
+    return msgspec.structs.replace(outbound, proxy="" if is_direct else proxy.url)
+
+
+async def silent_refusal(
+    address: Address, target: str, way: OutboundSettings, *, error: BaseException | None = None
+) -> TlsFaultError | None:
+    """Return that a server wants a client certificate, where it ended a connection without a word; through a proxy nobody can tell."""
+    import httpx2
+
+    broken = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
+    is_silent = error is None or any(isinstance(each, broken) for each in causes_of(error))
+    if not is_silent or address.scheme != "https" or way.certificate or way.proxy:
+        return None
+    where = urlsplit(target)
+    return await missing_certificate(address.host, (where.hostname or "", where.port or 443), client_context(way))
+
+
+def _via(way: OutboundSettings) -> str:
+    return f" through the proxy '{urlsplit(way.proxy).hostname}'" if way.proxy else ""
+
+
+def _routed(way: OutboundSettings) -> dict[str, Any]:  # Any: whatever the HTTP library takes
+    """Return the part of a client's options that says whom it trusts and by which way it goes."""
+    import httpx2
+
+    context = client_context(way)
+    if not way.proxy:
+        return {"verify": context, "trust_env": False}
+    name, _, password = (
+        read_key(way.proxy_key_variable, field="outbound.proxy_key_variable").partition(":") if way.proxy_key_variable else ("",) * 3
+    )
+    proxy = httpx2.Proxy(way.proxy, auth=(name, password) if name else None, ssl_context=context if way.proxy.startswith("https") else None)
+    return {"verify": context, "trust_env": False, "proxy": proxy}
+
+
+def _new_client(connect_s: float | None, way: OutboundSettings) -> httpx2.AsyncClient:
     import httpx2
 
     # Everything but connecting is bounded by the exchange as a whole.
     timeout = httpx2.Timeout(None, connect=connect_s)
-    return httpx2.AsyncClient(verify=_trusted(), trust_env=False, follow_redirects=False, timeout=timeout)
-
-
-@cache
-def _trusted() -> ssl.SSLContext:
-    """Return the certificates that are trusted, which take tens of milliseconds to read, once per process."""
-    import httpx2
-
-    return httpx2.create_ssl_context(trust_env=False)
+    return httpx2.AsyncClient(follow_redirects=False, timeout=timeout, **_routed(way))

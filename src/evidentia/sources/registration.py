@@ -19,7 +19,7 @@ from evidentia.contracts.predicate_text import parse
 from evidentia.contracts.predicate_values import FREE
 from evidentia.contracts.predicates import check_fields, fields_of
 from evidentia.contracts.shapes import shape_fault
-from evidentia.contracts.sources import SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection, SourceDescriptor
+from evidentia.contracts.sources import OUTBOUND, SchemaDefinition, SchemaField, SourceAccessPolicy, SourceConnection, SourceDescriptor
 from evidentia.contracts.vocabulary import ConnectionKind, Vocabulary
 from evidentia.text.names import SOURCE_NAME_RULE, is_source_name
 
@@ -237,8 +237,10 @@ def _check_key(connection: SourceConnection) -> None:
         )
     if connection.options and kind is ConnectionKind.OWN:
         raise InvalidFieldError("connection.options", "the base's own sources have none; leave them out")
+    if proxy := connection.options.get(f"{OUTBOUND}proxy"):
+        _check_address(proxy)
     for name in connection.options:
-        if _LIKE_A_SECRET.fullmatch(name.lower()):
+        if not name.startswith(OUTBOUND) and _LIKE_A_SECRET.fullmatch(name.lower()):  # those name files, and a variable
             raise InvalidFieldError("connection.options", f"{name[:80]!a} looks like a key, and keys are not stored; {KEY_HINT}")
 
 

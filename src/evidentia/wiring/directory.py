@@ -9,26 +9,39 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evidentia.contracts.errors import EvidentiaError
+import msgspec
+
+from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.contracts.ports import BlockingRetriever, NoteStore, Retriever, SourceAttachments
-from evidentia.contracts.sources import PUBLIC, REACH, SourceDescriptor
+from evidentia.contracts.settings import OutboundSettings
+from evidentia.contracts.sources import OUTBOUND, PUBLIC, REACH, SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
 from evidentia.sources.agent_notes import MemoryRetriever
 from evidentia.sources.other_base import BaseRetriever
+from evidentia.wiring.settings_file import beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse
     from evidentia.contracts.ids import SourceId
+    from evidentia.contracts.sources import SourceConnection
     from evidentia.wiring.embedded import EmbeddedComponents
 
 
 class Directory(SourceAttachments):
     """Implements `SourceDirectory`. Thread safe; what a connection names is opened when it is first asked."""
 
-    def __init__(self, directory: Path, *, notes: NoteStore, open_base: Callable[[Path], EmbeddedComponents]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        notes: NoteStore,
+        open_base: Callable[[Path], EmbeddedComponents],
+        outbound: OutboundSettings | None = None,
+    ) -> None:
         self._directory = directory
+        self._outbound = outbound or OutboundSettings()
         self._notes = notes
         self._open_base = open_base
         self._lock = threading.Lock()
@@ -89,10 +102,21 @@ class Directory(SourceAttachments):
             from evidentia.backends.remote.remote_retriever import RemoteEvidentia
 
             is_public = connection.options.get(REACH) == PUBLIC
-            return RemoteEvidentia(connection.address, key_variable=connection.key_variable, is_public=is_public)
+            outbound = self._outbound_of(connection)
+            return RemoteEvidentia(connection.address, key_variable=connection.key_variable, is_public=is_public, outbound=outbound)
         from evidentia.backends.mcp.mcp_retriever import McpTool
 
-        return McpTool(connection)
+        return McpTool(connection, outbound=self._outbound_of(connection))
+
+    def _outbound_of(self, connection: SourceConnection) -> OutboundSettings:
+        """Return how a source is reached: as its own options say, else as the settings do."""
+        own = {name.removeprefix(OUTBOUND): value for name, value in connection.options.items() if name.startswith(OUTBOUND)}
+        if not own:
+            return self._outbound
+        unknown = sorted(own.keys() - {"authorities", "certificate", "private_key", "proxy", "proxy_key_variable"})
+        if unknown:
+            raise InvalidFieldError("connection.options", f"there is no option '{OUTBOUND}{unknown[0]}'")
+        return beside(msgspec.structs.replace(self._outbound, **own), directory=self._directory)
 
     async def _ask_base(self, address: str, request: EvidenceRequest) -> EvidenceResponse:
         """Ask another base for its own evidence; the sources it may ask in turn are not asked, so that nobody asks in circles."""

@@ -47,7 +47,7 @@ from evidentia.text.tokens import Tokeniser
 from evidentia.wiring.components import BaseComponents
 from evidentia.wiring.directory import Directory
 from evidentia.wiring.model_registry import CALIBRATION_NAME, NONE_ATTACHED, SYNONYMS_NAME, AttachedModels, ModelRegistry
-from evidentia.wiring.settings_file import SETTINGS_NAME, has_base, read_settings, settings_template
+from evidentia.wiring.settings_file import SETTINGS_NAME, has_base, outbound_of, read_settings, settings_template
 from evidentia.wiring.system import SystemClock, SystemEntropy
 from evidentia.wiring.telemetry_sinks import TraceHub, sinks_of
 
@@ -242,7 +242,8 @@ class EmbeddedComponents:
         """Return what answers questions about tables."""
         from evidentia.wiring.tabular import TableParts
 
-        return TableParts(self.settings, open_content=self.layouts.content)
+        outbound = outbound_of(self.settings, directory=self.directory)
+        return TableParts(self.settings, open_content=self.layouts.content, outbound=outbound)
 
     @cached_property
     def registry(self) -> EmbeddedRegistry:
@@ -268,7 +269,9 @@ class EmbeddedComponents:
     @cached_property
     def sources(self) -> Directory:
         """Return what asks each source in this process."""
-        return Directory(self.directory, notes=self.notes, open_base=partial(open_parts, clock=self.clock, entropy=self._entropy))
+        outbound = outbound_of(self.settings, directory=self.directory)
+        opening = partial(open_parts, clock=self.clock, entropy=self._entropy)
+        return Directory(self.directory, notes=self.notes, open_base=opening, outbound=outbound)
 
     @cached_property
     def traces(self) -> TraceHub:

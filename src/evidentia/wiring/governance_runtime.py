@@ -21,7 +21,7 @@ from evidentia.contracts.ports import Clock, Entropy, EvidenceReader, Governor, 
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor, LoggedAnswers
 from evidentia.policy.evaluator import PolicySet
 from evidentia.policy.rules import check_policy
-from evidentia.wiring.settings_file import has_base
+from evidentia.wiring.settings_file import has_base, outbound_of, read_settings
 from evidentia.wiring.system import SystemClock, SystemEntropy
 
 if TYPE_CHECKING:
@@ -158,7 +158,10 @@ class GovernanceRuntime(Governor):
         from evidentia.backends.llm.judge import ModelJudge
         from evidentia.grounding.score import WordScorer
 
-        judge = ModelJudge(key_for=partial(self._key, tenant), urls=self._judge_urls, scorers={LOCAL_SCORER: WordScorer()})
+        outbound = outbound_of(read_settings(self.directory), directory=self.directory)
+        judge = ModelJudge(
+            key_for=partial(self._key, tenant), urls=self._judge_urls, scorers={LOCAL_SCORER: WordScorer()}, outbound=outbound
+        )
         self._judges.append(judge)
         return judge
 
@@ -178,8 +181,9 @@ def open_control(directory: Path, *, is_durable: bool = False) -> GovernanceRunt
 def remote_governor(url: str, *, token: str) -> RemoteGovernor:
     """Return the control plane at a URL as a governor; whoever asks for it closes it."""
     from evidentia.backends.remote.remote_governor import RemoteGovernor
+    from evidentia.wiring.remote_calls import outbound_from_environment
 
-    return RemoteGovernor(url, token=token)
+    return RemoteGovernor(url, token=token, outbound=outbound_from_environment())
 
 
 @contextmanager

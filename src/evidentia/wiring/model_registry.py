@@ -15,12 +15,13 @@ from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
 from evidentia.contracts.receipts import ConfidenceCalibration, EngineConfig
-from evidentia.contracts.settings import EmbeddingSettings, Settings
+from evidentia.contracts.settings import EmbeddingSettings, OutboundSettings, Settings
 from evidentia.contracts.vocabulary import Similarity
 from evidentia.engine.question import Models
 from evidentia.query.synonyms import MAX_FILE_LENGTH, Synonyms, parse_synonyms
 from evidentia.ranking.merge_features import FEATURES, FEATURES_IDENTITY
 from evidentia.text.tokens import Tokeniser
+from evidentia.wiring.settings_file import outbound_of
 from evidentia.wiring.system import SystemClock
 
 if TYPE_CHECKING:
@@ -130,7 +131,11 @@ class ModelRegistry:
     @property
     def _make_encoder(self) -> Callable[[], Encoder | None]:
         return partial(
-            encoder_of, self._settings.embedding, similarity=self._settings.search.similarity, directory=self._directory.resolve()
+            encoder_of,
+            self._settings.embedding,
+            similarity=self._settings.search.similarity,
+            directory=self._directory.resolve(),
+            outbound=outbound_of(self._settings, directory=self._directory),
         )
 
     def reranker(self) -> Reranker | None:
@@ -185,7 +190,10 @@ class ModelRegistry:
         from evidentia.backends.llm.query_rewriter import ChatRewriter, RewriterSettings
 
         llm = self._settings.llm
-        endpoint = EndpointSettings(url=llm.endpoint, model=self._settings.query.rewriter, key_variable=llm.key_variable or None)
+        outbound = outbound_of(self._settings, directory=self._directory)
+        endpoint = EndpointSettings(
+            url=llm.endpoint, model=self._settings.query.rewriter, key_variable=llm.key_variable or None, outbound=outbound
+        )
         return ChatRewriter(RewriterSettings(endpoint=endpoint))
 
     @cached_property
@@ -240,11 +248,14 @@ def _reranker_of(folder: Path, *, clock: Clock | None = None) -> Reranker:
 
 # --- encoders: made once per process; errors name the setting, and no model is ever downloaded ---
 
-_made: dict[tuple[EmbeddingSettings, bool, Path | None], Encoder] = {}
+_made: dict[tuple[EmbeddingSettings, bool, Path | None, OutboundSettings], Encoder] = {}
+_DIRECT: Final = OutboundSettings()
 _making = threading.Lock()
 
 
-def encoder_of(settings: EmbeddingSettings, *, similarity: Similarity, directory: Path) -> Encoder | None:
+def encoder_of(
+    settings: EmbeddingSettings, *, similarity: Similarity, directory: Path, outbound: OutboundSettings = _DIRECT
+) -> Encoder | None:
     """Return the encoder of a base in a directory; None when it is to have no vectors.
 
     Cosine wants vectors of length one; the other similarities keep the length that the encoder gives.
@@ -254,10 +265,11 @@ def encoder_of(settings: EmbeddingSettings, *, similarity: Similarity, directory
     normalise = similarity is Similarity.COSINE
     # How many texts are encoded at a time makes no other encoder, and the base only matters where folders start at it.
     deciding = msgspec.structs.replace(settings, threads=0, batch_chunks=EmbeddingSettings().batch_chunks)
-    key = (deciding, normalise, directory.resolve() if settings.encoder == "folder" else None)
+    way = outbound if settings.encoder == "endpoint" else _DIRECT
+    key = (deciding, normalise, directory.resolve() if settings.encoder == "folder" else None, way)
     with _making:
         if key not in _made:
-            _made[key] = _make(deciding, normalise=normalise, directory=directory.resolve())
+            _made[key] = _make(deciding, normalise=normalise, directory=directory.resolve(), outbound=way)
         return _made[key]
 
 
@@ -268,11 +280,11 @@ def encoding_threads(settings: EmbeddingSettings) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _make(settings: EmbeddingSettings, *, normalise: bool, directory: Path) -> Encoder:
+def _make(settings: EmbeddingSettings, *, normalise: bool, directory: Path, outbound: OutboundSettings) -> Encoder:
     if settings.encoder == "folder":
         return _folder(settings, normalise=normalise, directory=directory)
     if settings.encoder == "endpoint":
-        return _endpoint(settings, normalise=normalise)
+        return _endpoint(settings, normalise=normalise, outbound=outbound)
     from evidentia.backends.onnx.encoder import packaged_encoder
 
     return packaged_encoder(normalise=normalise)
@@ -291,12 +303,12 @@ def _folder(settings: EmbeddingSettings, *, normalise: bool, directory: Path) ->
         raise InvalidFieldError("embedding.query_folder" if is_about_queries else "embedding.folder", problem) from error
 
 
-def _endpoint(settings: EmbeddingSettings, *, normalise: bool) -> Encoder:
+def _endpoint(settings: EmbeddingSettings, *, normalise: bool, outbound: OutboundSettings) -> Encoder:
     from evidentia.backends.llm import endpoint_encoder
     from evidentia.backends.llm.model_endpoint import EndpointSettings
 
     _require(settings, "endpoint", "model", "dimension")
-    endpoint = EndpointSettings(url=settings.endpoint, model=settings.model, key_variable=settings.key_variable or None)
+    endpoint = EndpointSettings(url=settings.endpoint, model=settings.model, key_variable=settings.key_variable or None, outbound=outbound)
     asked = endpoint_encoder.EmbeddingSettings(
         endpoint=endpoint, dimension=settings.dimension, normalisation="unit" if normalise else "none"
     )

@@ -11,7 +11,7 @@ import msgspec
 from evidentia.backends.embedded.records.database import database_path
 from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import BaseForbiddenError, InvalidFieldError, UnknownSettingError
-from evidentia.contracts.settings import Settings
+from evidentia.contracts.settings import OutboundSettings, Settings
 from evidentia.contracts.shapes import shape_fault
 
 if TYPE_CHECKING:
@@ -39,6 +39,17 @@ def read_settings(directory: Path) -> Settings:
     if settings.ingest.chunk_max_chars < settings.ingest.chunk_chars:
         raise InvalidFieldError("ingest.chunk_max_chars", "it is smaller than ingest.chunk_chars")
     return settings
+
+
+def outbound_of(settings: Settings, *, directory: Path) -> OutboundSettings:
+    """Return how others are reached from a base; relative paths begin at its directory."""
+    return beside(settings.outbound, directory=directory)
+
+
+def beside(outbound: OutboundSettings, *, directory: Path) -> OutboundSettings:
+    """Return the same with every file at its place."""
+    files = {name: getattr(outbound, name) for name in ("authorities", "certificate", "private_key")}
+    return msgspec.structs.replace(outbound, **{name: str(directory.resolve() / file) for name, file in files.items() if file})
 
 
 def settings_template() -> str:

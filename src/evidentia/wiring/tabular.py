@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evidentia.contracts.ports import TablePlanner
-    from evidentia.contracts.settings import Settings
+    from evidentia.contracts.settings import OutboundSettings, Settings
 
 
 class TableParts:
     """The parts of one base that answer questions about tables; the rules are asked before the model."""
 
-    def __init__(self, settings: Settings, *, open_content: Callable[[TableCard], TableContent]) -> None:
+    def __init__(self, settings: Settings, *, open_content: Callable[[TableCard], TableContent], outbound: OutboundSettings) -> None:
         self._settings = settings
+        self._outbound = outbound
         self._open_content = open_content
         self._engine = SqliteTables(guard=check_statement, functions=FUNCTIONS)
         self._closing = ExitStack()
@@ -57,7 +58,7 @@ class TableParts:
         from evidentia.backends.llm.model_endpoint import EndpointSettings
         from evidentia.backends.llm.table_planner import LlmPlanner, PlannerSettings
 
-        endpoint = EndpointSettings(url=llm.endpoint, model=name, key_variable=llm.key_variable or None)
+        endpoint = EndpointSettings(url=llm.endpoint, model=name, key_variable=llm.key_variable or None, outbound=self._outbound)
         planner = LlmPlanner(PlannerSettings(endpoint=endpoint))
         self._closing.callback(planner.close)
         return planner

@@ -20,7 +20,7 @@ from evidentia.contracts.errors import EvidentiaError, InvalidFieldError
 from evidentia.contracts.grounding import GroundingReason, GroundingScore
 from evidentia.contracts.judging import KEY_NAMES, MODEL_PREFIXES, NEUTRAL_SCORE, Judgement, JudgeProvider, JudgeStatus, provider_of
 from evidentia.contracts.ports import ClaimScorer, GroundingJudge
-from evidentia.foundation.outbound_http import Failure, is_sendable_key, require_confidential
+from evidentia.foundation.outbound_http import DIRECT, Failure, is_sendable_key, require_confidential
 from evidentia.text.counting import count_tokens
 from evidentia.text.sentences import split_sentences
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from evidentia.backends.llm.judge_messages import JudgePrompt, WireReply, WireRequest
     from evidentia.contracts.judging import JudgeRequest
+    from evidentia.contracts.settings import OutboundSettings
 
 
 # --- prices: list prices per million tokens, in millionths of a dollar, so that costs are integers ---
@@ -154,6 +155,7 @@ class ModelJudge(GroundingJudge):
         split_claims: Callable[[str], Sequence[str]] = sentences_as_claims,
         elapsed_ns: Callable[[], int] = time.monotonic_ns,
         sleep: Callable[[float], None] = time.sleep,
+        outbound: OutboundSettings = DIRECT,
     ) -> None:
         self._key_for = key_for
         self._urls = {**BASE_URLS, **_checked_urls(urls)}
@@ -163,6 +165,7 @@ class ModelJudge(GroundingJudge):
         self._split_claims = split_claims
         self._elapsed_ns = elapsed_ns
         self._sleep = sleep
+        self._outbound = outbound
         self._endpoints: dict[JudgeProvider, Endpoint] = {}
         self._lock = threading.Lock()
         self._is_closed = False
@@ -226,7 +229,8 @@ class ModelJudge(GroundingJudge):
             if self._is_closed:
                 return None
             if provider not in self._endpoints:
-                settings = EndpointSettings(url=self._urls[provider], model="named in each request", timeout_ms=_MAX_BUDGET_MS)
+                url = self._urls[provider]
+                settings = EndpointSettings(url=url, model="named in each request", timeout_ms=_MAX_BUDGET_MS, outbound=self._outbound)
                 self._endpoints[provider] = Endpoint(settings)
             return self._endpoints[provider]
 

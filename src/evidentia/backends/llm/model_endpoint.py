@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 
 from evidentia.contracts.decoding import decode_json
+from evidentia.contracts.settings import OutboundSettings
 from evidentia.foundation.outbound_http import (
     BUSY,
     SERVER_FAULT,
@@ -43,6 +44,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The environment variable that holds the key; None when the endpoint wants none."""
     timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=3_600_000)] = 30_000
     """For one attempt as a whole, from connecting to the last byte."""
+    outbound: OutboundSettings = OutboundSettings()
 
 
 class Endpoint:
@@ -54,7 +56,7 @@ class Endpoint:
         if settings.key_variable is not None:
             self._headers |= bearer(read_key(settings.key_variable, field="key_variable"))
             require_confidential(address, field="url")
-        self._client = BlockingHttpClient(HttpClient(address))
+        self._client = BlockingHttpClient(HttpClient(address, outbound=settings.outbound))
         self._timeout_ms = settings.timeout_ms
 
     def post(

@@ -11,9 +11,11 @@ from evidentia.backends.mcp.mcp_session import Session, server_name
 from evidentia.contracts.errors import InvalidFieldError, ServiceReplyError
 from evidentia.contracts.ports import Retriever, SupportsDataVersion
 from evidentia.foundation.loop_thread import LoopThread
+from evidentia.foundation.outbound_http import DIRECT
 
 if TYPE_CHECKING:
     from evidentia.contracts.retrieval import SourceAsk
+    from evidentia.contracts.settings import OutboundSettings
     from evidentia.contracts.sources import SourceConnection
 
 
@@ -29,14 +31,14 @@ class McpTool(Retriever, SupportsDataVersion):
     `argument.NAME` sets another one, `resources` lists resources whose changes matter, and `protocol` may be `legacy`.
     """
 
-    def __init__(self, connection: SourceConnection, *, linger_ms: int = LINGER_MS) -> None:
+    def __init__(self, connection: SourceConnection, *, linger_ms: int = LINGER_MS, outbound: OutboundSettings = DIRECT) -> None:
         if not connection.tool:
             raise InvalidFieldError("connection.tool", "name the tool that is asked")
         self._connection = connection
         self._linger_ms = linger_ms
         self._origin = f"mcp:{server_name(connection.address)}/{connection.tool}"
         self._loop = LoopThread(f"evidentia-mcp-{connection.tool}")
-        self._session = Session(connection)
+        self._session = Session(connection, outbound=outbound)
 
     def data_version(self) -> str:
         """Return a word that is another one after every change that the server tells of; empty as long as none can be heard of."""

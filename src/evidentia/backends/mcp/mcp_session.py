@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from evidentia.contracts.errors import EvidentiaError, InvalidFieldError, MissingExtraError, ServiceReplyError, ServiceUnavailableError
-from evidentia.foundation.outbound_http import sdk_client
+from evidentia.foundation.client_tls import tls_fault
+from evidentia.foundation.outbound_http import DIRECT, Address, check_outbound, sdk_client, silent_refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.client import Client, IncomingMessage, Transport
     from mcp.client.subscriptions import Subscription
 
+    from evidentia.contracts.settings import OutboundSettings
     from evidentia.contracts.sources import SourceConnection
 
 
@@ -47,8 +49,9 @@ class ToolReply(NamedTuple):
 class Session:
     """Asks one tool. Not thread safe, except for `version`."""
 
-    def __init__(self, connection: SourceConnection) -> None:
+    def __init__(self, connection: SourceConnection, *, outbound: OutboundSettings = DIRECT) -> None:
         self._connection = connection
+        self._outbound = outbound
         self._keeper: _Keeper | None = None
 
     @property
@@ -83,7 +86,7 @@ class Session:
 
     async def _call(self, arguments: Callable[[Mapping[str, object]], dict[str, object]]) -> ToolReply:
         if self._keeper is None or self._keeper.is_over:
-            self._keeper = _Keeper(self._connection)
+            self._keeper = _Keeper(self._connection, self._outbound)
         keeper = self._keeper
         client, schema = await asyncio.shield(keeper.opened)
         given = arguments(schema)
@@ -99,8 +102,9 @@ class Session:
 class _Keeper:
     """The task that opens a session, holds it open and closes it."""
 
-    def __init__(self, connection: SourceConnection) -> None:
+    def __init__(self, connection: SourceConnection, outbound: OutboundSettings) -> None:
         self._connection = connection
+        self._outbound = outbound
         self._changes = 0
         self._is_listening = False
         self._closing = asyncio.Event()
@@ -129,6 +133,9 @@ class _Keeper:
             return ServiceReplyError(f"the MCP server refuses the tool '{self._connection.tool}' (code {error.error.code})")
         self.is_over = True
         self._closing.set()
+        fault = tls_fault(error, host=server_name(self._connection.address))
+        if fault is not None:
+            return fault
         return ServiceUnavailableError(f"the session with the MCP server broke ({type(error).__name__})")
 
     async def _keep(self) -> None:
@@ -140,7 +147,7 @@ class _Keeper:
                 await self._closing.wait()
         except Exception as error:  # noqa: BLE001  # a server may fail in any way, and groups of errors come out of the package
             if not self.opened.done():
-                self.opened.set_exception(_opening_error(error))
+                self.opened.set_exception(await self._refused(error) or _opening_error(error, host=server_name(self._connection.address)))
         finally:
             self.is_over = True
             if not self.opened.done():
@@ -148,8 +155,16 @@ class _Keeper:
             elif not self.opened.cancelled():
                 self.opened.exception()  # looked at, even if everybody who waited has left
 
+    async def _refused(self, error: Exception) -> EvidentiaError | None:
+        """Return that the server wants a client certificate, where it ended the connection without a word."""
+        address, parts = self._connection.address, urlsplit(self._connection.address)
+        if not is_web_address(address):
+            return None
+        way = check_outbound(self._outbound, host=parts.hostname or "")
+        return await silent_refusal(Address(address, parts.scheme, parts.hostname or ""), address, way, error=error)
+
     async def _open(self, stack: AsyncExitStack) -> tuple[Client, Mapping[str, object]]:
-        transport = await stack.enter_async_context(transport_to(self._connection))
+        transport = await stack.enter_async_context(transport_to(self._connection, outbound=self._outbound))
         from mcp.client import Client
 
         mode = self._connection.options.get(PROTOCOL_OPTION, "auto")
@@ -220,8 +235,11 @@ def _tells_of_changes(capabilities: types.ServerCapabilities) -> bool:
     return bool((tools and tools.list_changed) or (resources and resources.list_changed))
 
 
-def _opening_error(error: Exception) -> EvidentiaError:
-    """Return why a session could not be opened; a group of errors is searched for one of ours."""
+def _opening_error(error: Exception, *, host: str) -> EvidentiaError:
+    """Return why a session could not be opened; a group of errors is searched for one of ours, or for a TLS fault."""
+    fault = tls_fault(error, host=host)
+    if fault is not None:
+        return fault
     if isinstance(error, ExceptionGroup):
         own = error.subgroup(EvidentiaError)
         while own is not None and isinstance(own.exceptions[0], ExceptionGroup):
@@ -257,7 +275,7 @@ def server_name(address: str) -> str:
 
 
 @asynccontextmanager
-async def transport_to(connection: SourceConnection) -> AsyncIterator[Transport]:
+async def transport_to(connection: SourceConnection, *, outbound: OutboundSettings = DIRECT) -> AsyncIterator[Transport]:
     """Yield the way to a server; it is not open yet."""
     try:
         import mcp.client  # noqa: F401  # the one place where its absence is told
@@ -266,7 +284,7 @@ async def transport_to(connection: SourceConnection) -> AsyncIterator[Transport]
     if is_web_address(connection.address):
         from mcp.client.streamable_http import streamable_http_client
 
-        async with _web_client(connection) as client:
+        async with _web_client(connection, outbound) as client:
             yield streamable_http_client(connection.address, http_client=client, max_sse_event_size=MAX_REPLY_BYTES)
         return
     from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -277,7 +295,7 @@ async def transport_to(connection: SourceConnection) -> AsyncIterator[Transport]
         yield stdio_client(StdioServerParameters(command=command, args=arguments, env=_key(connection)), errlog=nowhere)
 
 
-def _web_client(connection: SourceConnection) -> httpx2.AsyncClient:
+def _web_client(connection: SourceConnection, outbound: OutboundSettings) -> httpx2.AsyncClient:
     return sdk_client(
         connection.address,
         field="connection.address",
@@ -285,6 +303,7 @@ def _web_client(connection: SourceConnection) -> httpx2.AsyncClient:
         connect_s=_CONNECT_S,
         read_s=_STREAM_S,
         max_bytes=MAX_REPLY_BYTES,
+        outbound=outbound,
     )
 
 

@@ -24,7 +24,9 @@ class RequestLog(TraceSink):
     def record(self, trace: RequestTrace) -> None:
         """Log a request, if anybody listens."""
         if _log.isEnabledFor(logging.INFO):
-            _log.info("%s", _encoder.encode(line_of(trace)).decode())
+            fields = line_of(trace)
+            # Whoever writes lines of their own takes the fields; anybody else has them in the message.
+            _log.info("%s", _encoder.encode(fields).decode(), extra={"fields": {"message": fields.pop("message"), "answer": fields}})
 
 
 def line_of(trace: RequestTrace) -> dict[str, object]:

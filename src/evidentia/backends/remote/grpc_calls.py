@@ -1,12 +1,14 @@
 """A served base over gRPC: the same operations as messages of `evidentia.v1`, for `grpc://` and `grpcs://` addresses.
 
-Proxies are not asked, certificates are checked, and a token travels encrypted, within this machine, or not at all. Needs the extra `grpc`.
+The proxy is that of the settings and no other, certificates are checked, and a token travels encrypted, within this machine, or
+not at all. Needs the extra `grpc`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -26,13 +28,15 @@ from evidentia.contracts.operations import OPERATION_BY_NAME
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.ports import Governor, OperationCalls
 from evidentia.contracts.shapes import shape_fault
-from evidentia.foundation.outbound_http import check_address, is_sendable_key, require_confidential
+from evidentia.foundation.client_tls import handshake_fault, trusted_bytes
+from evidentia.foundation.outbound_http import DIRECT, check_address, check_outbound, is_sendable_key, require_confidential, silent_refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     import grpc
 
+    from evidentia.contracts.settings import OutboundSettings
     from evidentia.protobuf.methods import Method
 
 Answer = TypeVar("Answer")
@@ -47,17 +51,20 @@ _AT_FAULT: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_E
 class GrpcCalls(OperationCalls):
     """Implements `OperationCalls`. The channel belongs to the event loop that asks; another loop gets one of its own."""
 
-    def __init__(self, address: str, *, token: str, authorities: bytes | None = None) -> None:
+    def __init__(self, address: str, *, token: str, outbound: OutboundSettings = DIRECT) -> None:
         scheme, separator, place = address.partition("://")
         web = "https" if scheme.lower() == "grpcs" else "http"
         checked = check_address(f"{web}{separator}{place}", field="path", unfit=_UNFIT, telling=_TELLING)
         require_confidential(checked, field="path", problem="a token is not sent in the clear; write the address with grpcs")
         self._host = checked.host
+        self._address = checked
         if not is_sendable_key(token):
             raise InvalidFieldError("token", "there is none, or it holds characters that no token has")
         self._place = place.rstrip("/")
         self._is_encrypted = web == "https"
-        self._authorities = authorities
+        self._way = check_outbound(outbound, host=checked.host)
+        if self._way.proxy_key_variable and self._way.proxy:
+            raise InvalidFieldError("outbound.proxy_key_variable", "gRPC goes by proxies without a password; connect with an https address")
         self._metadata = (("authorization", f"Bearer {token}"),)
         self._channel: tuple[asyncio.AbstractEventLoop, grpc.aio.Channel] | None = None
 
@@ -83,6 +90,7 @@ class GrpcCalls(OperationCalls):
             left_ms = int((until - loop.time()) * 1000)  # a second attempt happens within the same time
             is_passing = error.code() is grpc.StatusCode.UNAVAILABLE and _fault_of(error) is None
             if not is_repeatable or not is_passing or left_ms <= 0:
+                await self._check_certificate(error)
                 self._raise(error, timeout_ms=timeout_ms)
             return await self.call(operation, params, kind, timeout_ms=left_ms)
         answer: Answer = self._read(method, reply, kind)
@@ -114,6 +122,12 @@ class GrpcCalls(OperationCalls):
         if kept is not None and kept[0] is asyncio.get_running_loop():
             await kept[1].close()
 
+    async def _check_certificate(self, error: grpc.aio.AioRpcError) -> None:
+        """Raise that the other side wants a certificate, where it ended a connection without a word."""
+        fault = await silent_refusal(self._address, self._address.url, self._way) if error.code().name == "UNAVAILABLE" else None
+        if fault is not None:
+            raise fault from None
+
     def _read(self, method: Method, reply: object, kind: Any) -> Any:  # noqa: ANN401 - an answer of the kind, which may be a union
         try:
             return convert(method.read_response(reply), kind)
@@ -127,6 +141,9 @@ class GrpcCalls(OperationCalls):
             told = fault_in(fault)
             if told is not None:
                 raise error_of(told, host=self._host) from None
+        told_by_grpc = handshake_fault(error.details() or "", host=self._host) if self._is_encrypted else None
+        if told_by_grpc is not None:
+            raise told_by_grpc from None
         status = error.code().name
         if status == "DEADLINE_EXCEEDED":
             raise ServiceUnavailableError(f"'{self._host}' gave no whole answer within {timeout_ms} ms") from None
@@ -146,11 +163,21 @@ class GrpcCalls(OperationCalls):
         options = (
             ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
             ("grpc.max_send_message_length", -1),
-            ("grpc.enable_http_proxy", 0),
+            ("grpc.enable_http_proxy", 1 if self._way.proxy else 0),
+            *((("grpc.http_proxy", self._way.proxy),) if self._way.proxy else ()),
         )
         if not self._is_encrypted:
             return grpc.aio.insecure_channel(self._place, options=options)
-        return grpc.aio.secure_channel(self._place, grpc.ssl_channel_credentials(self._authorities), options=options)
+        return grpc.aio.secure_channel(self._place, self._credentials(), options=options)
+
+    def _credentials(self) -> grpc.ChannelCredentials:
+        import grpc
+
+        trusted, way = trusted_bytes(self._way), self._way
+        if not way.certificate:
+            return grpc.ssl_channel_credentials(trusted)
+        key = Path(way.private_key or way.certificate).read_bytes()
+        return grpc.ssl_channel_credentials(trusted, private_key=key, certificate_chain=Path(way.certificate).read_bytes())
 
 
 class _Params:

@@ -18,6 +18,7 @@ from evidentia.contracts.operations import OPERATION_BY_NAME
 from evidentia.contracts.ports import OperationCalls
 from evidentia.foundation.outbound_http import (
     BUSY,
+    DIRECT,
     SERVER_FAULT,
     Bounds,
     Failure,
@@ -31,6 +32,8 @@ from evidentia.foundation.outbound_http import (
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
+
+    from evidentia.contracts.settings import OutboundSettings
 
 Answer = TypeVar("Answer")
 
@@ -60,7 +63,7 @@ class _FaultReply(msgspec.Struct):
 class HttpCalls(OperationCalls):
     """Implements `OperationCalls`."""
 
-    def __init__(self, address: str, *, token: str, max_reply_bytes: int = MAX_REPLY_BYTES) -> None:
+    def __init__(self, address: str, *, token: str, max_reply_bytes: int = MAX_REPLY_BYTES, outbound: OutboundSettings = DIRECT) -> None:
         checked = check_address(
             address,
             field="path",
@@ -74,7 +77,8 @@ class HttpCalls(OperationCalls):
         self._address = checked.url
         self._token = token
         self._max_reply_bytes = max_reply_bytes
-        self._client = HttpClient(checked, field="path")
+        self._outbound = outbound
+        self._client = HttpClient(checked, field="path", outbound=outbound)
         self._governor: RemoteGovernor | None = None
 
     @property
@@ -111,7 +115,7 @@ class HttpCalls(OperationCalls):
     def governor(self) -> RemoteGovernor:
         """Return who governs runs there; it is closed with the rest."""
         if self._governor is None:
-            self._governor = RemoteGovernor(self._address, token=self._token)
+            self._governor = RemoteGovernor(self._address, token=self._token, outbound=self._outbound)
         return self._governor
 
     async def close(self) -> None:

@@ -39,6 +39,7 @@ from evidentia.contracts.runs import AnyCall, GroundingEntry, RecordableCall, Ru
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.foundation.outbound_http import (
     BUSY,
+    DIRECT,
     SERVER_FAULT,
     BlockingHttpClient,
     Bounds,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.errors import EvidentiaError
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
+    from evidentia.contracts.settings import OutboundSettings
 
 
 # --- exchanges with a control plane ---
@@ -77,7 +79,15 @@ _ATTEMPTS: Final = 2
 class PlaneWire:
     """The connections to one plane. Thread safe; they stay open between requests until `close`."""
 
-    def __init__(self, address: str, *, token: str, read_s: float = READ_S, max_reply_bytes: int = MAX_REPLY_BYTES) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str,
+        read_s: float = READ_S,
+        max_reply_bytes: int = MAX_REPLY_BYTES,
+        outbound: OutboundSettings = DIRECT,
+    ) -> None:
         checked = check_address(
             address,
             field="url",
@@ -94,7 +104,7 @@ class PlaneWire:
         self._headers = {"accept": "application/json", **(bearer(token) if token else {})}
         self._timeout_ms = round(read_s * 1000)
         self._max_reply_bytes = max_reply_bytes
-        self._client = BlockingHttpClient(HttpClient(checked, connect_s=CONNECT_S))
+        self._client = BlockingHttpClient(HttpClient(checked, connect_s=CONNECT_S, outbound=outbound))
 
     def post(self, path: str, body: object, kind: type[Message], *, is_repeatable: bool = True) -> Message:
         """Send a message and return the answer."""
@@ -165,8 +175,8 @@ _MAX_STOPS: Final = 64
 class RemoteGovernor(Governor):
     """Implements `Governor`. Thread safe; the tenant is that of the token."""
 
-    def __init__(self, url: str, *, token: str, read_s: float = READ_S) -> None:
-        self._wire = PlaneWire(url, token=token, read_s=read_s)
+    def __init__(self, url: str, *, token: str, read_s: float = READ_S, outbound: OutboundSettings = DIRECT) -> None:
+        self._wire = PlaneWire(url, token=token, read_s=read_s, outbound=outbound)
 
     def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> RemoteRun:
         """Begin a run at the plane; a request that got lost on the way is sent once more, and begins one run."""

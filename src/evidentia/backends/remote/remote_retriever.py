@@ -17,6 +17,7 @@ from evidentia.contracts.evidence import EvidenceResponse
 from evidentia.contracts.ports import Retriever
 from evidentia.foundation.outbound_http import (
     BUSY,
+    DIRECT,
     SERVER_FAULT,
     Bounds,
     Failure,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.retrieval import Candidate, SourceAsk
+    from evidentia.contracts.settings import OutboundSettings
 
 PATH: Final = "/v1/evidence"
 _FIELD: Final = "connection.address"
@@ -72,6 +74,7 @@ class RemoteEvidentia(Retriever):
         max_reply_bytes: int = MAX_REPLY_BYTES,
         linger_ms: int = LINGER_MS,
         is_public: bool = False,
+        outbound: OutboundSettings = DIRECT,
     ) -> None:
         self._address = check_address(
             address,
@@ -79,7 +82,7 @@ class RemoteEvidentia(Retriever):
             unfit="it is no address of an Evidentia; write something like 'https://host:8080'",
             telling="it holds a name, a key or a query; put the key into the environment and name it in 'key_variable'",
         )
-        self._client = HttpClient(self._address, field=_FIELD, public_only=is_public)
+        self._client = HttpClient(self._address, field=_FIELD, public_only=is_public, outbound=outbound)
         self._key_variable = key_variable
         self._max_reply_bytes = max_reply_bytes
         self._linger_ms = linger_ms

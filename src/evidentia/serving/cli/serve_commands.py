@@ -60,6 +60,7 @@ def serve(
 
     try:
         from evidentia.serving.hosting.host import files_of
+        from evidentia.serving.hosting.request_log import begin_logging
         from evidentia.serving.hosting.tls import server_context
         from evidentia.serving.hosting.worker_messages import Hosting
     except ImportError as error:
@@ -69,6 +70,7 @@ def serve(
     from evidentia.wiring.settings_file import read_settings
 
     settings = read_settings(call.base)
+    begin_logging(settings.telemetry)
     hosting = Hosting(
         base=str(call.base),
         host=host,

@@ -20,6 +20,7 @@ from evidentia.serving.dashboard.routes import dashboard_routes
 from evidentia.serving.hosting.door_metrics import CallMetrics, MetricsMiddleware, metrics_route
 from evidentia.serving.hosting.process_role import ALONE, LocalWriter, ProcessRole, RemoteWriter, Writers
 from evidentia.serving.hosting.readiness import LIVE, READY, Readiness, health_routes
+from evidentia.serving.hosting.request_log import RequestLogMiddleware
 from evidentia.serving.hosting.reverse_proxy import ReverseProxy, WriterApplication
 from evidentia.serving.hosting.web_server import RequestLimits
 from evidentia.serving.identity.admission import make_admission
@@ -84,6 +85,8 @@ def make_app(
     app.add_middleware(RequestLimits, request_s=settings.request_s)
     app.add_middleware(_HostCheckButHealth, hosts=names)
     app.add_middleware(MetricsMiddleware, clock=control.clock)
+    is_logged = served_base.settings.telemetry.logs
+    app.add_middleware(RequestLogMiddleware, clock=control.clock, entropy=control.entropy, is_on=is_logged)
     app.add_middleware(_TrailingSlashes)
     app.state.context = context
     app.state.readiness = readiness

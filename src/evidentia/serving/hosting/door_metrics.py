@@ -13,9 +13,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from evidentia.contracts.control import Role
+from evidentia.serving.hosting.request_log import COUNTED_BY_CALL, GONE, PASSED, REFUSED, door_of, operation_of
 from evidentia.serving.identity.host_check import client_of, is_local
 from evidentia.serving.operations.api_errors import ApiError
-from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.rest.http_exchange import HEADERS, refused
 
 if TYPE_CHECKING:
@@ -30,17 +30,7 @@ if TYPE_CHECKING:
 
 
 PATH: Final = "/metrics"
-PASSED: Final = "evidentia.passed"
-"""What marks a request that another process has passed on, and counts."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_DOORS: Final = (("/v1/", "rest"), ("/rpc", "rpc"), ("/mcp", "mcp"), ("/dashboard", "dashboard"))
-COUNTED_BY_CALL: Final = ("rpc",)
-"""Doors whose requests hold any number of calls: those are counted, and of the requests only the ones that were refused whole."""
-_REFUSED: Final = 400
-_OTHER: Final = "other"
-_GONE: Final = 499
-"""Counted where nothing was answered: the client went away, or the process had to stop."""
-_OPERATIONS: Final = {(endpoint.method, endpoint.path): endpoint.name for endpoint in ENDPOINTS}
 
 
 class _Watching(NamedTuple):
@@ -78,7 +68,7 @@ class MetricsMiddleware:
         if scope["type"] != "http" or PASSED in scope:
             await self._app(scope, receive, send)
             return
-        began_ns, door, status = self._elapsed_ns(), door_of(scope["path"]), _GONE
+        began_ns, door, status = self._elapsed_ns(), door_of(scope["path"]), GONE
 
         async def noting(message: Message) -> None:
             nonlocal status
@@ -91,7 +81,7 @@ class MetricsMiddleware:
             await self._app(scope, receive, noting)
         finally:
             took_ns = self._elapsed_ns() - began_ns
-            if door in COUNTED_BY_CALL and status < _REFUSED:
+            if door in COUNTED_BY_CALL and status < REFUSED:
                 measures.leave(door)
             else:
                 measures.end(door, operation_of(scope), status, took_ns=took_ns)
@@ -107,7 +97,7 @@ class CallMetrics:
 
     async def __call__(self, endpoint: Endpoint, performing: Coroutine[None, None, Reply]) -> Reply:
         """Wait for an operation and count what became of it."""
-        began_ns, status = self._elapsed_ns(), _GONE
+        began_ns, status = self._elapsed_ns(), GONE
         try:
             reply = await performing
             status = reply.status or endpoint.status
@@ -117,19 +107,6 @@ class CallMetrics:
         finally:
             self._measures.count(self._door, endpoint.name, status, took_ns=self._elapsed_ns() - began_ns)
         return reply
-
-
-def door_of(path: str) -> str:
-    """Return the door that a path leads to."""
-    return next((door for start, door in _DOORS if path == start or path.startswith(f"{start.rstrip('/')}/")), _OTHER)
-
-
-def operation_of(scope: Scope) -> str:
-    """Return the operation that a request was for; empty where it is none of the registry."""
-    route = scope.get("route")
-    path = route.path if isinstance(route, Route) else ""
-    method = "GET" if scope["method"] == "HEAD" else scope["method"]
-    return _OPERATIONS.get((method, path), "")
 
 
 # --- the series; labels are words of this program, never of a request, so there are few of them ---

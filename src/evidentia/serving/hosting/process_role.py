@@ -23,6 +23,7 @@ from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Re
 from evidentia.serving.operations.execution import perform
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import decode_body
+from evidentia.serving.operations.request_facts import RequestFacts, current_facts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -194,6 +195,8 @@ class ForwardedOperation(msgspec.Struct, frozen=True, kw_only=True):
     query: dict[str, Any]  # Any: each value has the kind of its field
     body: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     if_match: str | None = None
+    request_id: str = ""
+    """Under which the process that forwards it logs it."""
 
 
 class ForwardedReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,6 +210,7 @@ class ForwardedReply(msgspec.Struct, frozen=True, kw_only=True):
 
 def encode_operation(endpoint: Endpoint, asked: OperationRequest) -> bytes:
     """Return what is handed over."""
+    facts = current_facts()
     return msgspec.json.encode(
         ForwardedOperation(
             operation=endpoint.name,
@@ -216,12 +220,13 @@ def encode_operation(endpoint: Endpoint, asked: OperationRequest) -> bytes:
             query=dict(asked.query),
             body=msgspec.UNSET if endpoint.request is None else msgspec.Raw(msgspec.json.encode(asked.body)),
             if_match=asked.if_match,
+            request_id="" if facts is None else facts.request_id,
         )
     )
 
 
-def decode_operation(raw: bytes) -> tuple[Endpoint, OperationRequest]:
-    """Return what was handed over."""
+def decode_operation(raw: bytes) -> tuple[Endpoint, OperationRequest, RequestFacts]:
+    """Return what was handed over, and under which id it is logged."""
     message = decode_json(raw, ForwardedOperation)
     endpoint = _BY_NAME[message.operation]
     query = dict(message.query)
@@ -229,7 +234,8 @@ def decode_operation(raw: bytes) -> tuple[Endpoint, OperationRequest]:
         if issubclass(field.kind, Vocabulary) and query.get(field.name) is not None:
             query[field.name] = field.kind(query[field.name])
     body = None if message.body is msgspec.UNSET else decode_body(bytes(message.body), endpoint)
-    return endpoint, OperationRequest(Identity(message.token, message.principal), message.path, query, body, message.if_match)
+    asked = OperationRequest(Identity(message.token, message.principal), message.path, query, body, message.if_match)
+    return endpoint, asked, RequestFacts(message.request_id, door="writer")
 
 
 def encode_reply(reply: Reply) -> bytes:

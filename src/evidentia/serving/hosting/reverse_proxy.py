@@ -18,11 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evidentia.contracts.decoding import decode_json
-from evidentia.serving.hosting.door_metrics import PASSED
 from evidentia.serving.hosting.process_role import FORWARD, PING, decode_operation, encode_refusal, encode_reply, writer_lost
+from evidentia.serving.hosting.request_log import PASSED
 from evidentia.serving.hosting.web_server import BoundedConnection
 from evidentia.serving.identity.host_check import refusal_response
 from evidentia.serving.operations.api_errors import ApiError
+from evidentia.serving.operations.request_facts import answering
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,8 +144,9 @@ class WriterApplication:
 
     async def _done(self, raw: bytes) -> bytes:
         try:
-            endpoint, operation = decode_operation(raw)
-            return encode_reply(await self._writer.do(endpoint, operation))
+            endpoint, operation, facts = decode_operation(raw)
+            with answering(facts):
+                return encode_reply(await self._writer.do(endpoint, operation))
         except ApiError as refusal:
             return encode_refusal(refusal)
 

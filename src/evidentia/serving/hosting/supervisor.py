@@ -6,6 +6,7 @@ This process holds the sockets and serves nothing itself, so there is nothing in
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import signal
@@ -241,8 +242,8 @@ class Supervisor:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
+    # Without a log of its own, a process has its warnings on stderr as they are.
+    logging.getLogger("evidentia.server").warning("%s", line)
 
 
 # --- a worker, as the process that started it sees it ---

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.errors import InvalidFieldError
+from evidentia.foundation.client_tls import load_pair
 
 if TYPE_CHECKING:
     from evidentia.contracts.settings import ServerSettings
@@ -58,7 +59,7 @@ def server_context(files: TlsFiles) -> ssl.SSLContext | None:
     context.set_ciphers(CIPHERS)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
-    load_pair(context, files)
+    show_pair(context, files)
     if files.client_certificates:
         _check_readable("server.client_certificates", files.client_certificates)
         try:
@@ -70,16 +71,9 @@ def server_context(files: TlsFiles) -> ssl.SSLContext | None:
     return context
 
 
-def load_pair(context: ssl.SSLContext, files: TlsFiles) -> None:
+def show_pair(context: ssl.SSLContext, files: TlsFiles) -> None:
     """Have a context show the certificate that is in the files now; connections that stand keep the one they have."""
-    try:
-        context.load_cert_chain(files.certificate, files.private_key, password=lambda: b"")
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
-            message = f"the key in '{files.private_key}' is not that of the certificate in '{files.certificate}'"
-            raise InvalidFieldError("server.private_key", message) from error
-        message = f"'{files.certificate}' and '{files.private_key}' are not a certificate and its unencrypted key in PEM"
-        raise InvalidFieldError("server.certificate", message) from error
+    load_pair(context, files.certificate, files.private_key, fields=("server.certificate", "server.private_key"))
 
 
 def _beside(directory: Path, path: str) -> str:

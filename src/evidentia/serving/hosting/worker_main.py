@@ -15,6 +15,7 @@ from evidentia.contracts.control import TokenId
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.hosting.host import Host
 from evidentia.serving.hosting.process_role import ProcessRole, Writers
+from evidentia.serving.hosting.request_log import begin_logging
 from evidentia.serving.hosting.worker_messages import Assignment, Command, Order, Report, line_of, next_message
 from evidentia.wiring.governance_runtime import open_control
 from evidentia.wiring.settings_file import read_settings
@@ -45,8 +46,10 @@ async def _work(connected: socket.socket) -> None:
     base = Path(hosting.base)
     writers = Writers(_paths(assignment.writers))
     role = ProcessRole(workers=hosting.workers, writers=writers, own=Path(assignment.own) if assignment.own else None)
+    settings = read_settings(base)
+    begin_logging(settings.telemetry)
     with open_control(base, is_durable=hosting.is_durable) as control:
-        host = Host(control, hosting, settings=read_settings(base), role=role)
+        host = Host(control, hosting, settings=settings, role=role)
         if assignment.link_hash:
             host.app.state.links.expect(assignment.link_hash, token_id=TokenId(assignment.link_token))
         orders = _Orders(reader, know=lambda order: writers.replace(_paths(order.writers)))

@@ -13,6 +13,7 @@ from evidentia.contracts.control import SIGNED_PREFIX, TokenId, TokenInfo
 from evidentia.foundation.rate_limit import MAX_KEYS, MINUTE_NS, SECOND_NS, Rate, RateLimiter
 from evidentia.serving.identity.callers import Grants
 from evidentia.serving.operations.api_errors import FORBIDDEN, TOO_MANY, UNAUTHORIZED, ApiError
+from evidentia.serving.operations.request_facts import note_token
 from evidentia.wiring.governance_runtime import open_usage, signed_tokens
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Admission:
         token = self._recalled(credential) or await self._verified(credential, client)
         if token is None:
             raise unauthorized("invalid_token", "the token is unknown, expired or revoked", challenge=', error="invalid_token"')
+        note_token(token.token_id)
         return Identity(token, self._grants.principal_of(token))
 
     def allow(self, identity: Identity, needs: Needs) -> None:
@@ -91,6 +93,7 @@ class Admission:
     def check(self, identity: Identity, needs: Needs) -> None:
         """Refuse what the role or the tenant of a token does not allow."""
         token = identity.token
+        note_token(token.token_id)
         if not set(token.roles) & set(needs.roles):
             needed = " or ".join(role.value for role in needs.roles)
             raise ApiError(FORBIDDEN, "wrong_role", f"this needs the role {needed}", hint="use a token that has the role")

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from evidentia.contracts.control import Role
 from evidentia.contracts.errors import EvidentiaError
+from evidentia.serving.hosting.request_log import call_logged
 from evidentia.serving.identity.admission import Identity, credential_in
 from evidentia.serving.identity.host_check import client_of
 from evidentia.serving.jsonrpc.dispatch import METHOD_NOT_FOUND, RpcMethod, dispatch, failure, failure_of, refused
@@ -113,13 +114,17 @@ async def _discover(context: ServerContext, identity: Identity, description: byt
 
 
 async def _answer(context: ServerContext, endpoint: Endpoint, identity: Identity, params: bytes) -> bytes:
-    _allow(context, identity, endpoint)
+    is_logged = context.served_base.settings.telemetry.logs
     try:
-        if len(params) > endpoint.max_bytes:
-            raise too_large("parameters are", max_bytes=endpoint.max_bytes)
-        reply = await perform(context, endpoint, lambda: decode_flat(endpoint, params, identity))
+        with call_logged(endpoint.name, elapsed_ns=context.parts.clock.elapsed_ns, is_on=is_logged):
+            context.admission.allow(identity, endpoint)
+            if len(params) > endpoint.max_bytes:
+                raise too_large("parameters are", max_bytes=endpoint.max_bytes)
+            reply = await perform(context, endpoint, lambda: decode_flat(endpoint, params, identity))
     except ApiError as refusal:
         raise failure_of(refusal) from refusal
+    except EvidentiaError as error:
+        raise failure_of(refusal_of(error)) from error
     return encode(reply.message)
 
 

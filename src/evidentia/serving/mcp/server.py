@@ -24,6 +24,7 @@ from evidentia.serving.mcp.request_guard import PRINCIPAL
 from evidentia.serving.mcp.resources import MAX_SUBSCRIBED, POLL_S, RECEIPT, TEMPLATES, ResourceChanges, ResourceReader, uri_of
 from evidentia.serving.mcp.tool_definitions import DEFINITIONS, listed
 from evidentia.serving.mcp.tools import ToolHandlers, agent_tools, failure_text
+from evidentia.serving.operations.request_facts import FACTS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -140,6 +141,8 @@ class McpServer(Server[Any]):
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if not self._desk.has(params.name):
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:MAX_NAME_LENGTH]}")
+        if context.request is not None and FACTS in context.request.scope:
+            context.request.scope[FACTS].operation = params.name
         outcome = await self._desk.call(params.name, params.arguments or {}, self._caller(context))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=outcome.text)],

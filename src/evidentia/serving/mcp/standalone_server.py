@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 from mcp.server.stdio import stdio_server
 
+from evidentia.serving.hosting.request_log import RequestLogMiddleware, begin_logging
 from evidentia.serving.identity.admission import LooseParts, make_admission
 from evidentia.serving.mcp.http_endpoint import McpEndpoint, keep_quiet, mcp_app, mcp_endpoint
 from evidentia.serving.mcp.server import make_server
 from evidentia.serving.operations.served_base import ServedBase
 from evidentia.wiring.governance_runtime import open_tokens
+from evidentia.wiring.system import SystemEntropy
 
 if TYPE_CHECKING:
     import socket
@@ -73,8 +75,12 @@ async def _serve_http(
         async with _open(directory, profile) as served_base:
             admission = make_admission(LooseParts(directory, tokens, clock), served_base.settings.server, grants=grants)
             endpoint = mcp_endpoint(served_base, tokens=tokens, admission=admission, alone=alone, hosts=hosts)
+            telemetry = served_base.settings.telemetry
+            begin_logging(telemetry)
+            app = mcp_app(endpoint)
+            app.add_middleware(RequestLogMiddleware, clock=clock, entropy=SystemEntropy(), is_on=telemetry.logs)
             config = uvicorn.Config(
-                mcp_app(endpoint),
+                app,
                 log_config=None,
                 access_log=False,
                 server_header=False,

@@ -12,7 +12,7 @@ from evidentia.contracts.control import AuditKind
 from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.operations import AUDITORS
-from evidentia.contracts.sources import PUBLIC, REACH, SourceConnection, SourceDescriptor, SourceStatus
+from evidentia.contracts.sources import OUTBOUND, PUBLIC, REACH, SourceConnection, SourceDescriptor, SourceStatus
 from evidentia.contracts.vocabulary import ConnectionKind
 from evidentia.foundation.ssrf_guard import PrivateAddressError, public_addresses
 from evidentia.serving.operations.api_errors import bad_field
@@ -95,6 +95,8 @@ async def reachable(settings: Settings, descriptor: SourceDescriptor) -> SourceD
         return descriptor
     if connection.key_variable and not connection.key_variable.startswith(KEY_PREFIX):
         raise bad_field("connection.key_variable", f"over the network, keys are in variables that begin with {KEY_PREFIX}")
+    if any(name.startswith(OUTBOUND) for name in connection.options):
+        raise bad_field("connection.options", f"options that begin with '{OUTBOUND}' are given at the machine; leave them out")
     host = _host(connection.address)
     options = {name: value for name, value in connection.options.items() if name != REACH}
     if host not in {each.lower() for each in settings.server.source_hosts}:
