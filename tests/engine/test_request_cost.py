@@ -34,7 +34,7 @@ LIMITS = LimitSettings()
 WORDS = [f"word{number}" for number in range(6_000)]
 
 
-def make(text: str = "signing keys", *, parts: int = 0, **fields: Any) -> EvidenceRequest:  # noqa: ANN401 (the fields of a request)
+def make(text: str = "signing keys", *, parts: int = 0, **fields: Any) -> EvidenceRequest:  # Any: the fields of a request
     subqueries = tuple(SubQuery(text=f"signing keys {number}") for number in range(parts))
     return EvidenceRequest(query=DecomposedQuery(text=text, subqueries=subqueries), **fields)
 
@@ -121,6 +121,7 @@ class Untouched:
     """Stands for whatever a request that is refused must not reach."""
 
     def __getattr__(self, name: str) -> NoReturn:
+        """Refuse to be used."""
         raise AssertionError(name)
 
 

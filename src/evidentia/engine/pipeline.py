@@ -68,7 +68,7 @@ from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import Federation, PreparedRound, SourceQuestion
 from evidentia.federation.source_calls import GIVEN_UP
 from evidentia.federation.source_plan import SourcePlan, plan_sources
-from evidentia.foundation.offload import INLINE
+from evidentia.foundation.offload import INLINE, check_abandoned
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
 from evidentia.query.understanding import WHOLE_WEIGHT
@@ -580,6 +580,7 @@ class Engine:
         assembler = self.assembler(question, found)
         proofs = iter(question.snapshot.proofs([each.stored for each in chosen if each.stored is not None]))
         for rank, each in enumerate(chosen, start=1):
+            check_abandoned()
             proof = None if each.stored is None else next(proofs)
             yield assembler.assemble(each, rank=rank, proof=proof, explanation=_term_scores(question, each))
 

@@ -9,6 +9,7 @@ from evidentia.contracts.evidence import SCORE_ONE, CoverageReport, Decision, Ev
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS, Sha256, SourceId
 from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 from evidentia.contracts.vocabulary import CacheTier, CoverageState
+from evidentia.foundation.offload import AbandonedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 _NS_PER_MS = 1_000_000
 LATE: Final = "deadline:"
 """How the remark begins that an answer comes after its deadline."""
-
-
-class AbandonedError(Exception):
-    """Whoever asked has left, so the next step does not begin; it ends the thread's work and reaches nobody."""
 
 
 class StageLog:
@@ -40,6 +37,11 @@ class StageLog:
         self.latencies_ms: dict[str, float] = {}
         self.degraded: list[str] = []
         self._is_cancelled = False
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Tell whether whoever asked has left."""
+        return self._is_cancelled
 
     @property
     def started_ns(self) -> int:
