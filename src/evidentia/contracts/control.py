@@ -58,6 +58,8 @@ class TokenLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     requests_per_minute: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] | None = None
     requests_per_day: Annotated[int, msgspec.Meta(ge=1, le=10_000_000_000)] | None = None
+    request_mb: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] | None = None
+    """What one request, and all that are open at a time, may hold, where that is less than `limits.served_request_mb`."""
 
 
 class TokenFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

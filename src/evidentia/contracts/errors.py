@@ -3,7 +3,8 @@
     EvidentiaError
     ├── InputError                  the caller's words are off (exit code 2, HTTP 400)
     │   ├── InvalidFieldError           a field's value is not acceptable
-    │   │   └── InvalidRecordError          what an agent wants to record cannot be compared
+    │   │   ├── InvalidRecordError          what an agent wants to record cannot be compared
+    │   │   └── RequestTooCostlyError       answering the request could hold more memory than is allowed; nothing was done
     │   ├── FilterSyntaxError           a filter's text does not parse; names the column
     │   ├── UnknownSettingError         evidentia.toml names a setting that does not exist
     │   ├── DocumentUnreadableError     a file cannot become a document
@@ -78,6 +79,17 @@ class InvalidRecordError(InvalidFieldError, ValueError):
 
     code = "invalid_record"
     hint = "correct the field that the message names; the run goes on"
+
+
+class RequestTooCostlyError(InvalidFieldError):
+    """Answering the request could hold more memory than is allowed; nothing was done for it."""
+
+    code = "request_too_costly"
+    hint = "lower the field that the message names, or raise the limit that it names"
+
+    def __init__(self, field: str, *, cost_mb: int, share_mb: int, limit: str, advice: str) -> None:
+        super().__init__(field, f"it takes {share_mb} of the {cost_mb} MB that the request may hold, more than {limit}; {advice}")
+        self.cost_mb = cost_mb
 
 
 class FilterSyntaxError(InputError):

@@ -143,6 +143,11 @@ def check_limits(predicate: Predicate) -> None:
             _check_value(node.field, value)
 
 
+def count_parts(predicate: Predicate) -> int:
+    """Return how many nodes and values a tree has."""
+    return sum(1 if isinstance(node, (And, Or, Not)) else 1 + len(_values_of(node)) for node in _walk(predicate))
+
+
 def fields_of(predicate: Predicate) -> tuple[str, ...]:
     """Return the names of the fields the predicate reads, sorted."""
     return tuple(sorted({node.field for node in _walk(predicate) if not isinstance(node, (And, Or, Not))}))

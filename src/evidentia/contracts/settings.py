@@ -306,6 +306,19 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """A table of its own, `[server.jwt]`."""
 
 
+class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one request may cost; one that may hold more is refused before any work."""
+
+    request_mb: Annotated[int, msgspec.Meta(ge=16, le=1 << 20)] = 4_096
+    """The memory that a request of this process may hold at most, as estimated from its fields, in megabytes."""
+    served_request_mb: Annotated[int, msgspec.Meta(ge=16, le=1 << 20)] = 128
+    """The same for requests to a server: of each, and of all that one caller has open at a time; a token may have less."""
+    ingest_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 240
+    """How long one ingest over the network may read; what is not read by then is skipped with a reason."""
+    ingests: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
+    """How many tenants may ingest over the network at a time; each tenant has one turn at a time, with `ingest.readers` processes."""
+
+
 class AccessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Attribute rules (ABAC), beyond tenant, clearance and ACL; part of `config_hash`."""
 
@@ -332,4 +345,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     cache: CacheSettings = CacheSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     server: ServerSettings = ServerSettings()
+    limits: LimitSettings = LimitSettings()
     storage: StorageSettings = StorageSettings()

@@ -13,11 +13,12 @@ import msgspec
 
 from evidentia.contracts.predicates import And, Compare
 from evidentia.contracts.search import DenseHits, LegScores, LexicalHits, LexicalQuery, SearchHit
+from evidentia.foundation.offload import check_abandoned
 from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking.signals import TRUSTED, authority
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from evidentia.contracts.ids import ChunkId
     from evidentia.engine.question import Part, Question
@@ -53,7 +54,7 @@ NO_CANDIDATES = CandidateSet(
 
 def search_vectors(question: Question, *, depth: int) -> list[DenseHits | None]:
     """Return what is nearest to each part; None where vectors take no part."""
-    return [_nearest(question, part, depth=depth) for part in question.parts]
+    return [_nearest(question, part, depth=depth) for part in _while_wanted(question.parts)]
 
 
 def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None]], *, depth: int) -> CandidateSet:
@@ -63,7 +64,7 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
     the words are matched: a helper may be scanning vectors meanwhile.
     """
     snapshot, scope, narrowing = question.snapshot, question.scope, question.narrowing
-    by_words = [_words(question, part, depth=depth) for part in question.parts[1:]]
+    by_words = [_words(question, part, depth=depth) for part in _while_wanted(question.parts[1:])]
     whole = question.words if question.uses_words else _NO_WORDS
     counts = snapshot.search(whole, scope=scope, narrowing=narrowing, facets=question.request.facets, limit=depth)
     nearest = near()
@@ -74,7 +75,7 @@ def search_legs(question: Question, near: Callable[[], Sequence[DenseHits | None
     found = {hit.chunk_id: hit for hit in (*others, *counts.hits)}
     hits = tuple([found[chunk_id] for chunk_id in sorted(found)])
     rankings = [_rankings(words, near) for words, near in zip((counts, *by_words), nearest, strict=True)]
-    scored = [_scores(question, part, hits) for part in question.parts]
+    scored = [_scores(question, part, hits) for part in _while_wanted(question.parts)]
     parts = tuple(
         PartScores(weight=part.weight, legs=legs, rankings=ranking)
         for part, legs, ranking in zip(question.parts, scored, rankings, strict=True)
@@ -101,8 +102,19 @@ def _crowded_out(question: Question, hits: Sequence[SearchHit], *, depth: int) -
     only = Compare("authority_tier", ">=", TRUSTED.value)
     narrowing = only if question.narrowing is None else And((question.narrowing, only))
     narrowed = question._replace(plan=msgspec.structs.replace(question.plan, narrowing=narrowing))
-    legs = [leg for part in question.parts for leg in (_words(narrowed, part, depth=depth), _nearest(narrowed, part, depth=depth))]
+    legs = [
+        leg
+        for part in _while_wanted(question.parts)
+        for leg in (_words(narrowed, part, depth=depth), _nearest(narrowed, part, depth=depth))
+    ]
     return [hit for leg in legs if leg is not None for hit in leg.hits]
+
+
+def _while_wanted(parts: Sequence[Part]) -> Iterator[Part]:
+    """Yield the parts as long as somebody waits for what is found."""
+    for part in parts:
+        check_abandoned()
+        yield part
 
 
 def _nearest(question: Question, part: Part, *, depth: int) -> DenseHits | None:

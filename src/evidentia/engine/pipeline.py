@@ -39,6 +39,7 @@ from evidentia.contracts.provenance import CUSTODY_FORMAT, CommitRecord
 from evidentia.contracts.receipts import EngineConfig, Receipt, RecordedInputs
 from evidentia.contracts.runs import RunId
 from evidentia.contracts.search import LexicalQuery
+from evidentia.contracts.settings import LimitSettings
 from evidentia.contracts.vocabulary import CoverageState, GovernanceMode
 from evidentia.engine.answer_governance import ALL_FLAGS, NO_POLICIES, Governed, Governing, about_documents, facts_of, govern
 from evidentia.engine.assemble import Assembler
@@ -47,7 +48,7 @@ from evidentia.engine.legs import NO_CANDIDATES, CandidateSet, search_legs, sear
 from evidentia.engine.model_calls import InlineModelCalls, ModelMissingError
 from evidentia.engine.ordering import RankedCandidate, fuse, rerank, weigh
 from evidentia.engine.question import Part, Question
-from evidentia.engine.request_checks import check_request
+from evidentia.engine.request_checks import check_cost, check_request
 from evidentia.engine.result_hashes import config_hash, request_hash, result_hash, sealed
 from evidentia.engine.selection import (
     POOL_BEYOND_LIMIT,
@@ -67,7 +68,7 @@ from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import Federation, PreparedRound, SourceQuestion
 from evidentia.federation.source_calls import GIVEN_UP
 from evidentia.federation.source_plan import SourcePlan, plan_sources
-from evidentia.foundation.offload import INLINE
+from evidentia.foundation.offload import INLINE, check_abandoned
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
 from evidentia.query.understanding import WHOLE_WEIGHT
@@ -181,8 +182,10 @@ class Engine:
         governing: Governing | None = None,
         offloader: Offloader = INLINE,
         calls: InlineModelCalls | None = None,
+        max_request_mb: int = LimitSettings().request_mb,
     ) -> None:
         self._index = index
+        self._max_request_mb = max_request_mb
         self._receipts = receipts
         self._config = config
         self._config_hash = config_hash(config)
@@ -259,7 +262,7 @@ class Engine:
 
         What is searched `as_written` goes without understanding and models, for a request that has no time for them.
         """
-        checked = self._check_request(request, principal=principal, log=log)
+        checked = self._check_request(request, principal=principal, is_replay=recorded is not None, log=log)
         scoped = self._scope_access(checked, access_state=access_state, recorded=recorded, log=log)
         understood = self._understand_query(scoped, recorded=recorded, as_written=as_written, log=log)
         planned = self._choose_sources(understood, is_live=is_live, log=log)
@@ -409,9 +412,13 @@ class Engine:
 
     # --- the steps ---
 
-    def _check_request(self, request: EvidenceRequest, *, principal: Principal, log: StageLog) -> EvidenceRequest:
-        """Return the request as it can be answered, with the one who asks."""
-        checked = check_request(request, search=self._config.search, now=self.clock.now())
+    def _check_request(self, request: EvidenceRequest, *, principal: Principal, is_replay: bool, log: StageLog) -> EvidenceRequest:
+        """Return the request as it can be answered, with the one who asks; what was answered once is not refused for its cost."""
+        config = self._config
+        checked = check_request(request, search=config.search, now=self.clock.now())
+        if not is_replay:
+            candidates, sources = config.ranking.candidates, config.sources.most_per_part
+            check_cost(checked, max_mb=self._max_request_mb, limit="limits.request_mb", candidates=candidates, sources=sources)
         log.mark("check", "the request can be answered")
         return msgspec.structs.replace(checked, principal=normalised(checked.principal or principal))
 
@@ -576,6 +583,7 @@ class Engine:
         assembler = self.assembler(question, found)
         proofs = iter(question.snapshot.proofs([each.stored for each in chosen if each.stored is not None]))
         for rank, each in enumerate(chosen, start=1):
+            check_abandoned()
             proof = None if each.stored is None else next(proofs)
             yield assembler.assemble(each, rank=rank, proof=proof, explanation=_term_scores(question, each))
 

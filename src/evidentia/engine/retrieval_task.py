@@ -24,6 +24,7 @@ from evidentia.engine.result_hashes import sealed
 from evidentia.engine.stage_log import StageLog, build_trace, coarse, told
 from evidentia.federation.deadline import Stages
 from evidentia.federation.federated_search import EarlyStop, PreparedRound, RoundReplies
+from evidentia.foundation.offload import abandonable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.ports import BlockingExecutor
     from evidentia.contracts.retrieval import SourceReply
-    from evidentia.engine.pipeline import Engine, OwnSearch, Prepared, Searched
+    from evidentia.engine.pipeline import Answered, Engine, OwnSearch, Prepared, Searched
     from evidentia.engine.question import Question
 
 RECEIPT_IS_LATE: Final = "receipt: it was not on disk when the time was up, so the answer goes without one"
@@ -179,12 +180,14 @@ class RetrievalTask:
     def _prepare_and_answer(self, asked: _Asked) -> None:
         """On a thread: prepare, and answer too unless somebody outside is asked, somebody watches, or nobody waits for it any more."""
         request, principal, log, _ = asked
-        prepared = self._engine.prepare(request, principal=principal, log=log, prefetch=self._prefetch)
+        with abandonable(lambda: log.is_cancelled):
+            prepared = self._engine.prepare(request, principal=principal, log=log, prefetch=self._prefetch)
         with self._lock:
             self._prepared = prepared
             if self._given_up.is_set() or self._watch is not None or prepared.round is not None:
                 return
-        own = self._engine.search_base(prepared.question)
+        with abandonable(lambda: log.is_cancelled or self._given_up.is_set()):  # what is found after that takes no part
+            own = self._engine.search_base(prepared.question)
         with self._lock:  # from here on the log is this thread's, or it must not be touched: the event loop goes on with it
             if self._given_up.is_set():
                 return
@@ -194,8 +197,9 @@ class RetrievalTask:
     def _search_as_written(self, asked: _Asked) -> None:
         """On another thread: search the words as they are written, which asks no model, no vector and nobody outside."""
         log = asked.log.beside()
-        prepared = self._engine.prepare(asked.request, principal=asked.principal, log=log, is_live=False, as_written=True)
-        self._as_written = (self._engine.search_base(prepared.question), log)
+        with abandonable(lambda: asked.log.is_cancelled):
+            prepared = self._engine.prepare(asked.request, principal=asked.principal, log=log, is_live=False, as_written=True)
+            self._as_written = (self._engine.search_base(prepared.question), log)
 
     async def _answer_here(self, asked: _Asked) -> asyncio.Future[None]:
         """Search where that is still to be done, and take what was found to the answer: here where that is soon done, else on a thread."""
@@ -242,7 +246,7 @@ class RetrievalTask:
         Decisions come first, because they may let the answer fail; the answer stands before its receipt is on disk, so that a slow
         disk does not hold it up; the cache comes last, because nobody waits for it.
         """
-        answered = self._engine.conclude(searched, log)
+        answered = _conclude_while_wanted(self._engine, searched, log)
         self._question, self._stages = answered.question, log.latencies_ms
         log.check_cancelled()  # what nobody waits for is not written down
         self._engine.write_decisions(answered)
@@ -294,6 +298,8 @@ class ScatterGather:
         """The sources outside the base of which there will be a reply, with how many."""
         self._provisional: asyncio.Task[None] | None = None
         self._provisional_log = self._other_log()
+        self._is_given_up = False
+        """Whether the thread that searches the base is waited for no longer."""
 
     async def run(self) -> tuple[OwnSearch | None, RoundReplies]:
         """Return what the base itself holds, None where that took too long, and what others said."""
@@ -328,14 +334,20 @@ class ScatterGather:
 
     async def _search_base(self) -> OwnSearch | None:
         """Search the base; None when that takes longer than there is time for: its thread is not waited for, and finds nobody there."""
-        searching = asyncio.ensure_future(self._executor.run(partial(self._engine.search_base, self._question)))
+        searching = asyncio.ensure_future(self._executor.run(self._search_while_wanted))
         left_ms = self._log.left_until_ms(Stages(self._log.deadline_ms).ends_ms("rerank"))  # as long as nothing else is to be had
         try:
             await asyncio.wait({searching}, timeout=None if self._no_deadline else left_ms / _MS_PER_S)
         finally:
             if not searching.done():
+                self._is_given_up = True
                 searching.add_done_callback(discard_exception)
         return searching.result() if searching.done() else None
+
+    def _search_while_wanted(self) -> OwnSearch:
+        """On a thread: search the base as long as it is waited for."""
+        with abandonable(lambda: self._is_given_up or self._log.is_cancelled):
+            return self._engine.search_base(self._question)
 
     async def _ask(self, prepared_round: PreparedRound) -> RoundReplies:
         return await self._engine.federation.ask(
@@ -384,10 +396,15 @@ class ScatterGather:
         question = searched.question
         quiet = searched._replace(question=question._replace(request=msgspec.structs.replace(question.request, receipt=False)))
         self._provisional_log = self._other_log()
-        answered = await self._executor.run(partial(self._engine.conclude, quiet, self._provisional_log))
+        answered = await self._executor.run(partial(_conclude_while_wanted, self._engine, quiet, self._provisional_log))
         if self._watch is not None:
             sources = sorted({*question.plan.searched, *(reply.source_id for reply in question.inputs.replies)})
             self._watch(ProvisionalFragments(fragments=answered.response.fragments, sources=tuple(sources)))
+
+
+def _conclude_while_wanted(engine: Engine, searched: Searched, log: StageLog) -> Answered:
+    with abandonable(lambda: log.is_cancelled):
+        return engine.conclude(searched, log)
 
 
 async def _wait(working: asyncio.Future[None], max_ms: float | None) -> None:

@@ -11,6 +11,7 @@ from evidentia.contracts.evidence import SCORE_ONE, CoverageReport, Decision, Ev
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS, Sha256, SourceId
 from evidentia.contracts.telemetry import RequestTrace, TraceSpan
 from evidentia.contracts.vocabulary import CacheTier, CoverageState
+from evidentia.foundation.offload import AbandonedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,10 +28,6 @@ TOLD_STEP_MS: Final = 10
 """Others than the owner are told times in whole steps of this, rounded up; what single stages took, they are not told at all."""
 
 
-class AbandonedError(Exception):
-    """Whoever asked has left, so the next step does not begin; it ends the thread's work and reaches nobody."""
-
-
 class StageLog:
     """Collects the stages of one request in order. One that is patient gives each model its time from when it is asked."""
 
@@ -44,6 +41,11 @@ class StageLog:
         self.latencies_ms: dict[str, float] = {}
         self.degraded: list[str] = []
         self._is_cancelled = False
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Tell whether whoever asked has left."""
+        return self._is_cancelled
 
     @property
     def started_ns(self) -> int:

@@ -17,6 +17,7 @@ from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, Retrieva
 from evidentia.engine.model_calls import InlineModelCalls, ModelMissingError
 from evidentia.engine.question import Models, Part, Question
 from evidentia.federation.deadline import Stages
+from evidentia.foundation.offload import check_abandoned, is_abandoned
 from evidentia.query.understanding import WHOLE_WEIGHT, Understanding, understand
 from evidentia.ranking.query_weights import QueryFeatures, query_features
 from evidentia.text.weights import idf_fixed
@@ -187,9 +188,13 @@ class _Encoding:
     def vectors(self, texts: Sequence[str]) -> list[bytes]:
         """Return the vectors of texts as they are recorded, or raise ModelMissingError; the time for all of them runs from the first."""
         rest = [text for text in texts if text not in self._begun]
-        known = {text: waiting()[0] for text, waiting in self._begun.items() if text in texts}
+        found = [waiting() for text, waiting in self._begun.items() if text in texts]
+        check_abandoned()
+        known = {text: each[0] for text, each in zip([text for text in self._begun if text in texts], found, strict=True)}
         if rest:
-            known |= zip(rest, self._begin(rest)(), strict=True)
+            encoded = self._begin(rest)()
+            check_abandoned()
+            known |= zip(rest, encoded, strict=True)
         return [known[text] for text in texts]
 
     @cached_property
@@ -201,12 +206,18 @@ class _Encoding:
         return Stages(self._log.deadline_ms).encoding_ends_ms(0 if self._log.no_deadline else self._log.elapsed_ms())
 
     def _begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
-        return self._calls.begin("encoder", partial(self._encode, texts), wait_ms=self._log.left_until_ms(self._ends_ms))
+        """Begin to encode texts. That many take longer than there is time is no fault of the encoder, and breaks it for nobody."""
+        wait_ms = self._log.left_until_ms(self._ends_ms)
+        return self._calls.begin("encoder", partial(self._encode, texts), wait_ms=wait_ms, breaks=len(texts) == 1)
 
     def _encode(self, texts: Sequence[str]) -> list[bytes]:
         if self._encoder is None:
             raise AssertionError  # whoever encodes has compared the spaces
-        vectors = [self._encoder.encode_query(text).astype("<i4").tobytes() for text in texts]
+        vectors: list[bytes] = []
+        for text in texts:
+            if is_abandoned():  # nobody hears what is said here, and a fault would be held against the encoder
+                return vectors
+            vectors.append(self._encoder.encode_query(text).astype("<i4").tobytes())
         if any(len(vector) != _BYTES_PER_COMPONENT * self._encoder.identity.dimension for vector in vectors):
             raise ServiceReplyError(f"the encoder gives vectors of another length than {self._encoder.identity.dimension}")
         return vectors

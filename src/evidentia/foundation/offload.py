@@ -21,7 +21,6 @@ from evidentia.contracts.ports import BlockingExecutor, Offloader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
 Told = TypeVar("Told")
@@ -144,6 +143,39 @@ def _work(work: Callable[[], Answer], context: contextvars.Context, loop: asynci
 def _tell(tell: Callable[[Told], None], what: Told) -> None:
     with suppress(asyncio.InvalidStateError):  # nobody waits any more
         tell(what)
+
+
+# --- cancellation ---
+# Whether work is still wanted goes with the context that it is handed over in, so that long loops can ask without being told by whom.
+
+
+class AbandonedError(Exception):
+    """Whoever asked has left, so the next step does not begin; it ends the thread's work and reaches nobody."""
+
+
+_is_abandoned: Final[ContextVar[Callable[[], bool] | None]] = ContextVar("is_abandoned", default=None)
+
+
+@contextmanager
+def abandonable(is_abandoned: Callable[[], bool]) -> Iterator[None]:
+    """Have the loops of this context, and of work that is handed over from it, end once nobody waits for them any more."""
+    token = _is_abandoned.set(is_abandoned)
+    try:
+        yield
+    finally:
+        _is_abandoned.reset(token)
+
+
+def is_abandoned() -> bool:
+    """Tell whether nobody waits any more for the work of this context; never where nobody said that it can be left."""
+    ask = _is_abandoned.get()
+    return ask is not None and ask()
+
+
+def check_abandoned() -> None:
+    """Raise AbandonedError where nobody waits any more for the work of this context; for the turns of long loops."""
+    if is_abandoned():
+        raise AbandonedError
 
 
 # --- deadlines ---

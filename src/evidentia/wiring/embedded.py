@@ -161,6 +161,7 @@ class EmbeddedComponents:
             governing=Governing(self._policies_in_force, lambda: self.control().answers),
             offloader=self._offloader,
             calls=self._calls,
+            max_request_mb=self.settings.limits.request_mb,
         )
 
     def control(self, *, is_durable: bool = False) -> GovernanceRuntime:

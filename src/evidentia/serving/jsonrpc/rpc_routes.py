@@ -6,6 +6,7 @@ holds, too much, no JSON by its header) has the status that REST would give it, 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,7 +23,7 @@ from evidentia.serving.identity.host_check import client_of
 from evidentia.serving.jsonrpc.dispatch import METHOD_NOT_FOUND, RpcMethod, dispatch, failure, failure_of, refused
 from evidentia.serving.jsonrpc.openrpc import openrpc_document
 from evidentia.serving.operations.api_errors import MALFORMED, ApiError, refusal_of, too_large
-from evidentia.serving.operations.execution import perform
+from evidentia.serving.operations.execution import disconnected, perform
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import camel, decode_flat
 from evidentia.serving.rest.http_exchange import HEADERS, encode, json_response, read_body
@@ -46,7 +47,11 @@ def rpc_routes(context: ServerContext) -> list[Route]:
             identity, raw = await _received(context, request)
         except ApiError as refusal:
             return json_response(refusal.status, refused(failure_of(refusal)), refusal.headers)
-        content = await dispatch(raw, Methods(context, identity, description=description))
+        left = asyncio.ensure_future(disconnected(request.receive))
+        try:
+            content = await dispatch(raw, Methods(context, identity, description=description, left=left))
+        finally:
+            left.cancel()
         return Response(status_code=204, headers=HEADERS) if content is None else json_response(200, content, {})
 
     return [Route(RPC, answer, methods=["POST"])]
@@ -85,8 +90,9 @@ class _Anybody(NamedTuple):
 class Methods(Mapping[str, RpcMethod]):
     """What the holder of a token may try; each call is counted and let in, or not, by itself. A method is made when it is looked up."""
 
-    def __init__(self, context: ServerContext, identity: Identity, *, description: bytes) -> None:
+    def __init__(self, context: ServerContext, identity: Identity, *, description: bytes, left: asyncio.Future[None] | None = None) -> None:
         self._context = context
+        self._left = left
         self._identity = identity
         self._description = description
 
@@ -97,7 +103,7 @@ class Methods(Mapping[str, RpcMethod]):
         endpoint = _BY_NAME[name]
         if endpoint.is_stream:
             return RpcMethod(partial(_refuse_stream, endpoint))
-        return RpcMethod(partial(_answer, self._context, endpoint, self._identity), is_writing=endpoint.is_writing)
+        return RpcMethod(partial(_answer, self._context, endpoint, self._identity, self._left), is_writing=endpoint.is_writing)
 
     def __iter__(self) -> Iterator[str]:
         """Give the names of all methods."""
@@ -113,14 +119,16 @@ async def _discover(context: ServerContext, identity: Identity, description: byt
     return description
 
 
-async def _answer(context: ServerContext, endpoint: Endpoint, identity: Identity, params: bytes) -> bytes:
+async def _answer(
+    context: ServerContext, endpoint: Endpoint, identity: Identity, left: asyncio.Future[None] | None, params: bytes
+) -> bytes:
     is_logged = context.served_base.settings.telemetry.logs
     try:
         with call_logged(endpoint.name, elapsed_ns=context.parts.clock.elapsed_ns, is_on=is_logged):
             context.admission.allow(identity, endpoint)
             if len(params) > endpoint.max_bytes:
                 raise too_large("parameters are", max_bytes=endpoint.max_bytes)
-            reply = await perform(context, endpoint, lambda: decode_flat(endpoint, params, identity))
+            reply = await perform(context, endpoint, lambda: decode_flat(endpoint, params, identity), left=left)
     except ApiError as refusal:
         raise failure_of(refusal) from refusal
     except EvidentiaError as error:

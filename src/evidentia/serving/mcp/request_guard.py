@@ -5,6 +5,7 @@ A base without any token is open to this machine alone, as the principal the ser
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError, refu
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.control import Role
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 PRINCIPAL: Final = "evidentia.principal"
 """Where the principal stands in the scope of a request that was let in."""
+LEFT: Final = "evidentia.left"
+"""Where the event stands that is set when the client of a request has left: the package reads on while it answers."""
 
 
 class McpGuard:
@@ -59,7 +62,15 @@ class McpGuard:
             await refusal_response(refusal_of(error))(scope, receive, send)
             return
         # With a user in the scope, a session answers nobody but who opened it.
-        await self._app({**scope, PRINCIPAL: principal, "user": _user(principal)}, receive, send)
+        left = asyncio.Event()
+
+        async def receive_and_note() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                left.set()
+            return message
+
+        await self._app({**scope, PRINCIPAL: principal, LEFT: left, "user": _user(principal)}, receive_and_note, send)
 
     async def _principal_of(self, request: Request) -> Principal:
         if self._alone is None or "authorization" in request.headers or await run_in_threadpool(self._has_tokens):

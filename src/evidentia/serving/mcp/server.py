@@ -20,20 +20,22 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from evidentia.contracts.errors import EvidentiaError, NotFoundError
 from evidentia.serving.identity.callers import Caller
 from evidentia.serving.mcp.conversations import ConversationMemory
-from evidentia.serving.mcp.request_guard import PRINCIPAL
+from evidentia.serving.mcp.request_guard import LEFT, PRINCIPAL
 from evidentia.serving.mcp.resources import MAX_SUBSCRIBED, POLL_S, RECEIPT, TEMPLATES, ResourceChanges, ResourceReader, uri_of
 from evidentia.serving.mcp.tool_definitions import DEFINITIONS, listed
 from evidentia.serving.mcp.tools import ToolHandlers, agent_tools, failure_text
+from evidentia.serving.operations.api_errors import ApiError
+from evidentia.serving.operations.execution import unless_left
 from evidentia.serving.operations.request_facts import FACTS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable
 
     from mcp.server.context import ServerRequestContext
     from mcp.server.models import InitializationOptions
 
     from evidentia.contracts.access import Principal
-    from evidentia.serving.mcp.tools import ToolboxMaker
+    from evidentia.serving.mcp.tools import ToolboxMaker, ToolOutcome
     from evidentia.serving.operations.served_base import ServedBase
 
     Context = ServerRequestContext[Any, Any]  # Any: the transport's own request, and no state of ours
@@ -143,7 +145,7 @@ class McpServer(Server[Any]):
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:MAX_NAME_LENGTH]}")
         if context.request is not None and FACTS in context.request.scope:
             context.request.scope[FACTS].operation = params.name
-        outcome = await self._desk.call(params.name, params.arguments or {}, self._caller(context))
+        outcome = await _while_connected(context, self._desk.call(params.name, params.arguments or {}, self._caller(context)))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=outcome.text)],
             structured_content=outcome.structured,
@@ -221,6 +223,19 @@ class McpServer(Server[Any]):
             self._awake.discard((caller.key, caller.session))
             self._changes.end(caller.session)
             self._memory.end(caller)
+
+
+async def _while_connected(context: Context, work: Awaitable[ToolOutcome]) -> ToolOutcome:
+    """Return what comes of work, which ends when its client leaves: there is no way to fetch the answer later."""
+    if context.request is None:
+        return await work
+    left = asyncio.ensure_future(context.request.scope[LEFT].wait())
+    try:
+        return await unless_left(work, left)
+    except ApiError as refusal:
+        raise MCPError(types.INTERNAL_ERROR, str(refusal)) from None
+    finally:
+        left.cancel()
 
 
 @asynccontextmanager

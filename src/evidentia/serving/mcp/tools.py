@@ -28,6 +28,7 @@ from evidentia.serving.mcp.tool_definitions import (
     read_request,
     read_response,
 )
+from evidentia.serving.operations.api_errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -87,6 +88,8 @@ class ToolHandlers:
             return await self._tools[name](arguments, caller)
         except EvidentiaError as error:
             return ToolOutcome(text=failure_text(error), is_error=True)
+        except ApiError as refusal:
+            return ToolOutcome(text=f"Error: {refusal}\nHint: {refusal.fault.hint}", is_error=True)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, no client reads a stack trace
             _log.error("tool failed: %s raised %s", name, type(error).__name__)
             return ToolOutcome(text="Error: something went wrong inside the server", is_error=True)

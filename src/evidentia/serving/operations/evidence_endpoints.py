@@ -92,7 +92,7 @@ def _asking(context: ServerContext, operation: OperationRequest) -> tuple[AsyncB
     if request.principal is not None:
         principal = _spoken_for(operation, normalised(request.principal))
         request = msgspec.structs.replace(request, principal=None)
-    return context.served_base.base_for(principal), request
+    return context.served_base.base_for(principal, request_mb=operation.token.facts.limits.request_mb), request
 
 
 def _spoken_for(operation: OperationRequest, claimed: Principal) -> Principal:

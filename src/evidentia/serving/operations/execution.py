@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from starlette.concurrency import run_in_threadpool
 
@@ -17,20 +18,50 @@ from evidentia.serving.operations.api_errors import INTERNAL, ApiError, refusal_
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
+    from starlette.types import Receive
+
     from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply
     from evidentia.serving.operations.server_context import ServerContext
 
 _log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+CLIENT_LEFT: Final = 499
 
 
-async def perform(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> Reply:
+async def perform(
+    context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest], *, left: asyncio.Future[None] | None = None
+) -> Reply:
     """Return the answer of an endpoint; `read` reads what was sent, and may take its time over it.
+
+    Once `left` is done nobody waits for the answer, and reading ends. A change that was begun goes on: it would be half done, or done
+    without a word in the audit.
 
     Raises:
         ApiError: Whatever went wrong; nobody outside reads a stack trace.
     """
     performing = _performed(context, endpoint, read)
-    return await (performing if context.watch is None else context.watch(endpoint, performing))
+    watched = performing if context.watch is None else context.watch(endpoint, performing)
+    return await (watched if left is None or endpoint.is_writing else unless_left(watched, left))
+
+
+async def unless_left(work: Awaitable[Result], left: asyncio.Future[Any]) -> Result:  # Any: nobody reads it
+    """Return what comes of work; once its client has left, it is cancelled, and what it waits for with it."""
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((working, left), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+    finally:
+        if not working.done():
+            working.cancel()
+            await asyncio.wait((working,))
+    raise ApiError(CLIENT_LEFT, "client_left", "the client has left, so the work for it was ended", hint="send the request again")
+
+
+async def disconnected(receive: Receive) -> None:
+    """Return when the client behind an HTTP request has left; its body has been read by then."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def perform_stream(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> AsyncGenerator[object, None]:

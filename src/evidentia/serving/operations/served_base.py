@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import threading
-from typing import TYPE_CHECKING
+from collections import Counter, deque
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,16 +17,19 @@ from evidentia.base.base_ingest import ingest_into
 from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
+from evidentia.engine.request_checks import check_cost
 from evidentia.policy.protocol_profiles import profile_of
+from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
 from evidentia.wiring.embedded import open_base
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from evidentia.contracts.access import AccessRule
     from evidentia.contracts.documents import IngestOptions
+    from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, StreamEvent
     from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.protocol import Profile
     from evidentia.contracts.receipts import Receipt
@@ -40,7 +47,10 @@ class ServedBase:
     def __init__(self, parts: BaseComponents, *, profile: Profile | None = None) -> None:
         self.profile = profile or profile_of(DEFAULT_PROFILE)
         """What replies are checked against."""
-        self._parts = parts
+        self._retrieve = parts.retrieve
+        self._open_costs = OpenCosts()
+        self._parts = dataclasses.replace(parts, retrieve=partial(self._retrieve_bounded, None))
+        """Whichever door asks, and whatever it asks through: what a request may cost is bounded here."""
         self._is_closing = threading.Event()
         self._owner = AsyncBase(parts, principal=local_owner())
 
@@ -51,9 +61,35 @@ class ServedBase:
             return cls(open_base(directory), profile=profile)
         return cls(open_base(directory, clock=control.clock, entropy=control.entropy, control=control), profile=profile)
 
-    def base_for(self, principal: Principal) -> AsyncBase:
-        """Return the base as a principal sees it; it shares everything that is open, so nobody closes it."""
-        return AsyncBase(self._parts, principal=principal)
+    def base_for(self, principal: Principal, *, request_mb: int | None = None) -> AsyncBase:
+        """Return the base as a principal sees it; it shares everything that is open, so nobody closes it.
+
+        `request_mb` is the token's own bound on what a request may cost, None where it has none; it is never above that of the server.
+        """
+        if request_mb is None:
+            return AsyncBase(self._parts, principal=principal)
+        return AsyncBase(dataclasses.replace(self._parts, retrieve=partial(self._retrieve_bounded, request_mb)), principal=principal)
+
+    async def _retrieve_bounded(
+        self,
+        request_mb: int | None,
+        request: EvidenceRequest,
+        *,
+        principal: Principal,
+        watch: Callable[[StreamEvent], None] | None = None,
+        prefetch: bool = False,
+    ) -> EvidenceResponse:
+        """Answer a request whose cost is within bounds, once what the same caller has asked for leaves room for it."""
+        settings = self.settings
+        max_mb = settings.limits.served_request_mb
+        is_own = request_mb is not None and request_mb < max_mb
+        max_mb, limit = (request_mb or max_mb, "the token's request_mb") if is_own else (max_mb, "limits.served_request_mb")
+        cost_mb = check_cost(
+            request, max_mb=max_mb, limit=limit, candidates=settings.ranking.candidates, sources=settings.sources.most_per_part
+        )
+        wait_s = request.latency_deadline_ms / 1000
+        async with self._open_costs.hold((principal.tenant, principal.principal_id), cost_mb + 1, most=max_mb, wait_s=wait_s):
+            return await self._retrieve(request, principal=principal, watch=watch, prefetch=prefetch)
 
     def base_of(self, tenant: str) -> AsyncBase:
         """Return the base as the owner of one tenant sees it, for what admins and auditors do; nobody closes it either."""
@@ -118,3 +154,68 @@ class ServedBase:
         """Give back what is held."""
         self._is_closing.set()
         await self._owner.close()
+
+
+class OpenCosts:
+    """What the open requests of each caller may hold together; whoever asks for more waits for its own requests, and nobody else's."""
+
+    def __init__(self) -> None:
+        self._held: Counter[tuple[str, str]] = Counter()
+        self._waiting: dict[tuple[str, str], deque[tuple[int, asyncio.Future[None]]]] = {}
+
+    @asynccontextmanager
+    async def hold(self, caller: tuple[str, str], cost: int, *, most: int, wait_s: float) -> AsyncIterator[None]:
+        """Hold so much for a caller, who waits for its turn as long as its request may take; more than all of it counts as all of it."""
+        cost = min(cost, most)
+        if caller in self._waiting or self._held[caller] + cost > most:
+            await self._turn(caller, cost, wait_s=wait_s)
+        else:
+            self._held[caller] += cost
+        try:
+            yield
+        finally:
+            self._give_back(caller, cost, most=most)
+
+    async def _turn(self, caller: tuple[str, str], cost: int, *, wait_s: float) -> None:
+        """Wait until so much is held for a caller, first come, first served."""
+        queue = self._waiting.setdefault(caller, deque())
+        if len(queue) >= MAX_WAITING:
+            raise _too_much()
+        turn = (cost, asyncio.get_running_loop().create_future())
+        queue.append(turn)
+        try:
+            async with asyncio.timeout(wait_s):
+                await turn[1]
+        except TimeoutError:
+            raise _too_much() from None
+        except asyncio.CancelledError:
+            if turn[1].done() and not turn[1].cancelled():  # it was given what it will not use
+                self._held[caller] -= cost
+            raise
+        finally:
+            if turn in queue:
+                queue.remove(turn)
+
+    def _give_back(self, caller: tuple[str, str], cost: int, *, most: int) -> None:
+        """Give back what was held to those who wait, in their order."""
+        self._held[caller] -= cost
+        queue = self._waiting.get(caller, deque())
+        while queue and (queue[0][1].done() or self._held[caller] + queue[0][0] <= most):
+            taken, turn = queue.popleft()
+            if not turn.done():
+                self._held[caller] += taken
+                turn.set_result(None)
+        if not queue:
+            self._waiting.pop(caller, None)
+        if not self._held[caller]:
+            del self._held[caller]
+
+
+MAX_WAITING: Final = 100
+"""More requests than this of one caller do not wait for each other."""
+
+
+def _too_much() -> ApiError:
+    message = "other requests of this caller are still being answered, and hold all that one caller may"
+    hint = "wait for their answers, or ask for less in each; see limits.served_request_mb"
+    return ApiError(TOO_MANY, "too_much_at_once", message, hint=hint, headers={"retry-after": "1"})

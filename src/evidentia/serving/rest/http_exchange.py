@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from evidentia.contracts.control import FaultReply
 from evidentia.serving.operations.api_errors import WRONG_TYPE, ApiError, too_large
-from evidentia.serving.operations.execution import perform_stream
+from evidentia.serving.operations.execution import perform_stream, unless_left
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -29,11 +29,13 @@ LINES: Final = "application/x-ndjson"
 EVENTS: Final = "text/event-stream"
 
 
-async def streamed(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest], request: Request) -> Response:
-    """Return the reply that sends each part as it comes."""
+async def streamed(
+    context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest], request: Request, *, left: asyncio.Future[None]
+) -> Response:
+    """Return the reply that sends each part as it comes; who has `left` before the first ends it, and later the server sees to that."""
     is_events = EVENTS in request.headers.get("accept", "")
     parts = perform_stream(context, endpoint, read)
-    first = await anext(parts, None)
+    first = await unless_left(anext(parts, None), left)
     shown = _event if is_events else _line
 
     async def content() -> AsyncGenerator[bytes, None]:

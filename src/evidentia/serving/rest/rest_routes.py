@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +29,7 @@ from evidentia.serving.operations.api_errors import (
     ApiError,
 )
 from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply, read_query
-from evidentia.serving.operations.execution import perform
+from evidentia.serving.operations.execution import disconnected, perform
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import decode_body
 from evidentia.serving.rest.http_exchange import EVENTS, LINES, encode, json_response, read_body, refused, streamed
@@ -80,15 +81,20 @@ async def refuse_route(_: Request, error: Exception) -> Response:
 def _door(context: ServerContext, methods: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         endpoint = methods["GET" if request.method == "HEAD" else request.method]
+        left: asyncio.Future[None] | None = None
         try:
             read = await _request_reader(context, endpoint, request)
+            left = asyncio.ensure_future(disconnected(request.receive))
             if endpoint.is_stream:
-                return await streamed(context, endpoint, read, request)
-            return _success(endpoint, await perform(context, endpoint, read))
+                return await streamed(context, endpoint, read, request, left=left)
+            return _success(endpoint, await perform(context, endpoint, read, left=left))
         except ApiError as refusal:
             return refused(refusal)
         except ClientDisconnect:
             return refused(ApiError(MALFORMED, "incomplete_body", "the body ended too early", hint="send it again"))
+        finally:
+            if left is not None:
+                left.cancel()
 
     return answer
 
