@@ -11,7 +11,7 @@ import msgspec
 
 from evidentia.contracts.documents import CommitSummary
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
-from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, Sha256
+from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, Sha256, chunk_parts
 from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, SignedHead, VerifyReport
 from evidentia.engine.answer_verification import verify_receipt, verify_response
 from evidentia.policy.access import access_scope, is_allowed
@@ -188,6 +188,14 @@ def _sees(parts: BaseComponents, principal: Principal, document_id: DocumentId) 
     """Tell whether a caller may see a document by the last rule it had; the owner sees to the whole base."""
     scope = scope_of(parts, principal)
     return scope is None or parts.index().visibility(document_id, scope=scope) is True
+
+
+def is_hidden(parts: BaseComponents, principal: Principal, name: str) -> bool:
+    """Tell whether a name is the id of a document that a caller may not see, or of a chunk that they may not or that is not there."""
+    if chunk_parts(ChunkId(name)) is not None:
+        return not _sees_chunk(parts, principal, ChunkId(name))
+    scope = scope_of(parts, principal)
+    return scope is not None and ":" in name and parts.index().visibility(DocumentId(name), scope=scope) is False
 
 
 def _sees_chunk(parts: BaseComponents, principal: Principal, chunk_id: ChunkId) -> bool:
