@@ -18,6 +18,7 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.operations import AUDITORS
 from evidentia.contracts.runs import RunFacts, RunId, RunSummary, RunTrace
 from evidentia.contracts.vocabulary import Classification
+from evidentia.engine.result_hashes import sealed
 from evidentia.governance.decision_expansion import withheld
 from evidentia.governance.log_scan import KeptLogs, beginnings_of
 from evidentia.policy.access import owner_digest
@@ -38,8 +39,8 @@ MARK: Final = "~"
 _NAMESPACE_DIGITS: Final = 16
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _CHUNK: Final = re.compile(r"[^\s\"'<>]+#\d+@[0-9a-f]{16}")
-_NO_CONTENT: Final = frozenset({"judged_by"})
-"""Hashes of policies, which are no content."""
+_NO_CONTENT: Final = frozenset({"judged_by", "owner"})
+"""Hashes of policies and principals, which are no content."""
 _Message = TypeVar("_Message", bound=msgspec.Struct)
 
 
@@ -138,8 +139,11 @@ class Viewer:
         """Return a replay of a receipt; the hashes of another's whole answer, which holds more than is shown, are keyed."""
         if receipt.request.principal == self._principal:
             return report
-        keyed = self._base.keyed
-        return msgspec.structs.replace(report, recorded_hash=keyed(report.recorded_hash), result_hash=keyed(report.result_hash))
+        keyed, response = self._base.keyed, report.response
+        shown = msgspec.structs.replace(response, request_hash=keyed(response.request_hash), result_hash=keyed(response.result_hash))
+        return msgspec.structs.replace(
+            report, recorded_hash=keyed(report.recorded_hash), result_hash=keyed(report.result_hash), response=sealed(shown)
+        )
 
     def _is_above(self, facts: RunFacts) -> bool:
         """Tell whether the owner of a run was cleared for more than whoever asks."""
