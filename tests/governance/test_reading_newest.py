@@ -16,7 +16,7 @@ from evidentia.contracts.runs import RunEnded, RunId, RunStatus
 from evidentia.foundation.disk import read_blocks_backwards
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, runs
 from evidentia.governance.log_maintenance import redact, retire
-from evidentia.governance.log_scan import tenants_of
+from evidentia.governance.log_scan import beginnings_of
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.run_summaries import RunFilter, newest_runs
 from evidentia.provenance.decision_chain import LogPart
@@ -173,7 +173,9 @@ def test_a_run_that_is_looked_for_by_name_is_found_with_its_tenant() -> None:
     log = MemoryLog(entropy=RepeatableEntropy(1))
     _written([log], [("begin", 0, 0), ("begin", 1, 0)])
 
-    assert {RunId("run 0"): {"default"}} == tenants_of(log, [RunId("run 0"), RunId("run")])
+    begun = beginnings_of(log, [RunId("run 0"), RunId("run")])
+
+    assert {RunId("run 0"): ["default"]} == {run_id: [facts.tenant for facts in found] for run_id, found in begun.items()}
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

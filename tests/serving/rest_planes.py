@@ -89,6 +89,10 @@ class Served:
         return self.client(Role.READER)
 
     @property
+    def auditor(self) -> httpx2.Client:
+        return self.client(Role.AUDITOR)
+
+    @property
     def nobody(self) -> httpx2.Client:
         return self._stack.enter_context(httpx2.Client(base_url=self.url, timeout=30, trust_env=False))
 

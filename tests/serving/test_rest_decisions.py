@@ -44,7 +44,7 @@ def plane(shared: Served) -> Served:
 
 
 def events(plane: Served, **query: Any) -> list[dict[str, Any]]:
-    return list(plane.reader.get("/v1/governance/events", params=query).json()["events"])
+    return list(plane.agent.get("/v1/governance/events", params=query).json()["events"])
 
 
 def test_an_event_has_the_fields_of_the_governance_tab(plane: Served) -> None:
@@ -73,11 +73,11 @@ def test_events_are_filtered(plane: Served) -> None:
 
 
 def test_decisions_are_paged_newest_first(plane: Served) -> None:
-    whole = plane.reader.get("/v1/decisions", params={"limit": 500}).json()["decisions"]
+    whole = plane.agent.get("/v1/decisions", params={"limit": 500}).json()["decisions"]
     paged: list[dict[str, Any]] = []
     query: dict[str, Any] = {"limit": 1}
     while True:
-        page = plane.reader.get("/v1/decisions", params=query).json()
+        page = plane.agent.get("/v1/decisions", params=query).json()
         paged += page["decisions"]
         if page["next_cursor"] is None:
             break
@@ -89,10 +89,10 @@ def test_decisions_are_paged_newest_first(plane: Served) -> None:
 
 
 def test_a_proof_holds_for_whoever_has_the_head_of_the_log(plane: Served) -> None:
-    decision = plane.reader.get("/v1/decisions").json()["decisions"][0]
+    decision = plane.agent.get("/v1/decisions").json()["decisions"][0]
     path = f"/v1/decisions/{decision['log']}/{decision['seq']}/proof"
 
-    proof = msgspec.convert(plane.reader.get(path).json(), RecordProof)
+    proof = msgspec.convert(plane.agent.get(path).json(), RecordProof)
     report = plane.client(Role.AUDITOR).get("/v1/decisions/verify").json()
 
     head = msgspec.convert(next(each for each in report["heads"] if each["log"] == decision["log"]), LogHead)
@@ -103,16 +103,16 @@ def test_a_proof_holds_for_whoever_has_the_head_of_the_log(plane: Served) -> Non
 
 
 def test_a_record_of_another_tenant_is_not_proved(plane: Served) -> None:
-    decision = plane.reader.get("/v1/decisions").json()["decisions"][0]
+    decision = plane.agent.get("/v1/decisions").json()["decisions"][0]
     path = f"/v1/decisions/{decision['log']}/{decision['seq']}/proof"
 
     assert 404 == plane.within("stranger").reader.get(path).status_code
 
 
 def test_a_record_that_is_not_there_is_not_proved(plane: Served) -> None:
-    log = plane.reader.get("/v1/decisions").json()["decisions"][0]["log"]
+    log = plane.agent.get("/v1/decisions").json()["decisions"][0]["log"]
     statuses = {
-        path: plane.reader.get(f"/v1/decisions/{path}/proof").status_code
+        path: plane.agent.get(f"/v1/decisions/{path}/proof").status_code
         for path in (f"{log}/999999", f"{log}/0", f"{log}/-1", f"{log}/x", f"{log}/{'9' * 40}", "..%2F..%2Fevidentia.sqlite/1", "nolog/1")
     }
 

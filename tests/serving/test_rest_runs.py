@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -127,14 +128,14 @@ def test_beginning_the_same_run_twice_begins_one(plane: Served) -> None:
     assert [201, 200] == [first.status_code, again.status_code]
     assert first.json() == again.json()
     assert (409, "run_exists") == (other.status_code, other.json()["error"]["code"])
-    assert 1 == len(plane.reader.get("/v1/runs").json()["runs"])
+    assert 1 == len(plane.auditor.get("/v1/runs").json()["runs"])
 
 
 def test_a_run_can_be_called_by_its_own_name_and_by_that_of_the_log(plane: Served) -> None:
     run_id = started(plane, run_id="mine")
 
-    assert f"{plane.tenant}~mine" == run_id
-    assert plane.reader.get("/v1/runs/mine").json() == plane.reader.get(f"/v1/runs/{run_id}").json()
+    assert re.fullmatch(rf"{plane.tenant}~[0-9a-f]{{16}}~mine", run_id)
+    assert plane.agent.get("/v1/runs/mine").json() == plane.agent.get(f"/v1/runs/{run_id}").json()
 
 
 def test_the_end_audits_the_run_and_can_be_told_twice(plane: Served) -> None:
@@ -294,12 +295,12 @@ def test_runs_are_listed_newest_first_and_filtered(plane: Served) -> None:
     plane.agent.post("/v1/runs", json={"facts": {"agent_name": "other-agent"}})
 
     def listed(**query: Any) -> list[str]:
-        return [each["facts"]["run_id"] for each in plane.reader.get("/v1/runs", params=query).json()["runs"]]
+        return [each["facts"]["run_id"] for each in plane.auditor.get("/v1/runs", params=query).json()["runs"]]
 
     assert ids[::-1] == listed(agent="rag-agent")
     assert [ids[0]] == listed(status="blocked")
-    first = plane.reader.get("/v1/runs", params={"limit": 3}).json()
-    rest = plane.reader.get("/v1/runs", params={"limit": 3, "cursor": first["next_cursor"]}).json()
+    first = plane.auditor.get("/v1/runs", params={"limit": 3}).json()
+    rest = plane.auditor.get("/v1/runs", params={"limit": 3, "cursor": first["next_cursor"]}).json()
     assert (5, None) == (len({each["facts"]["run_id"] for each in (*first["runs"], *rest["runs"])}), rest["next_cursor"])
     assert 5 == len(listed(minutes=5))
 
@@ -324,9 +325,10 @@ def test_a_run_of_a_process_beside_the_plane_is_read_by_its_tenant_alone(plane: 
     run.record(RetrievedDocument(relevance_score=0.9, source="a", collection="knowledge_base", age_days=400))
     name = run.facts.run_id
 
-    assert "blocked" == plane.reader.get(f"/v1/runs/{name}").json()["status"]
-    assert 2 == len(decisions_of(plane, name))
-    assert 404 == plane.within("stranger").reader.get(f"/v1/runs/{name}").status_code
+    assert "blocked" == plane.auditor.get(f"/v1/runs/{name}").json()["status"]
+    assert 2 == len(plane.auditor.get(f"/v1/runs/{name}/decisions").json()["decisions"])
+    assert 404 == plane.agent.get(f"/v1/runs/{name}").status_code
+    assert 404 == plane.within("stranger").auditor.get(f"/v1/runs/{name}").status_code
 
 
 def test_whoever_begins_a_run_with_anothers_name_reads_nothing_of_it(plane: Served, shared: Served) -> None:
@@ -337,20 +339,19 @@ def test_whoever_begins_a_run_with_anothers_name_reads_nothing_of_it(plane: Serv
 
     victim.record(RetrievedDocument(relevance_score=0.9, source="a", collection="knowledge_base", age_days=400))
 
-    assert f"default~{name}" == begun.json()["run_id"]
-    assert ("thief", 0) == (shared.agent.get(f"/v1/runs/{name}").json()["facts"]["agent_name"], _documents(shared, name))
+    thiefs, victims = shared.agent.get(f"/v1/runs/{name}").json(), plane.auditor.get(f"/v1/runs/{name}").json()
+
+    assert re.fullmatch(rf"default~[0-9a-f]{{16}}~{name}", begun.json()["run_id"])
+    assert ("thief", 0) == (thiefs["facts"]["agent_name"], thiefs["documents"])
     assert [] == shared.agent.get("/v1/decisions", params={"policy": "RAG Quality Guard"}).json()["decisions"]
-    assert ("rag-agent", 1) == (plane.agent.get(f"/v1/runs/{name}").json()["facts"]["agent_name"], _documents(plane, name))
-
-
-def _documents(plane: Served, name: str) -> int:
-    return int(plane.agent.get(f"/v1/runs/{name}").json()["documents"])
+    assert ("rag-agent", 1) == (victims["facts"]["agent_name"], victims["documents"])
 
 
 def test_a_run_called_admin_writes_nothing_as_one_who_cares_for_the_log(shared: Served) -> None:
     run_id = started(shared, run_id="admin")
 
-    assert "default~admin" == run_id
+    assert run_id.startswith("default~")
+    assert run_id.endswith("~admin")
     assert shared.admin.get("/v1/decisions/verify").json()["ok"]
 
 

@@ -80,7 +80,7 @@ def made_in(plane: Served) -> dict[str, str]:
     policy = plane.admin.post("/v1/policies", json={**SEED_BODY, "name": f"guard of {plane.tenant}"}).json()["policy"]["policy_id"]
     run = started(plane)
     recorded(plane, run, 1, GOOD)
-    decisions = plane.reader.get("/v1/decisions").json()["decisions"]
+    decisions = plane.agent.get("/v1/decisions").json()["decisions"]
     assert 200 == plane.admin.put(f"/v1/secrets/OF_{plane.tenant.upper()}", json={"value": WORD}).status_code
     return {
         "policy": policy,

@@ -190,6 +190,14 @@ def _sees(parts: BaseComponents, principal: Principal, document_id: DocumentId) 
     return scope is None or parts.index().visibility(document_id, scope=scope) is True
 
 
+def is_hidden(parts: BaseComponents, principal: Principal, name: str) -> bool:
+    """Tell whether a name is the id of a document that a caller may not see, or of a chunk that they may not or that is not there."""
+    if chunk_parts(ChunkId(name)) is not None:
+        return not _sees_chunk(parts, principal, ChunkId(name))
+    scope = scope_of(parts, principal)
+    return scope is not None and ":" in name and parts.index().visibility(DocumentId(name), scope=scope) is False
+
+
 def _sees_chunk(parts: BaseComponents, principal: Principal, chunk_id: ChunkId) -> bool:
     """Tell whether a caller may see a chunk: by the last rule its document had, and by the one it was stored under.
 

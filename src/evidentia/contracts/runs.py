@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import NewType
+from typing import Final, NewType
 
 import msgspec
 
@@ -59,6 +59,15 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool: str = ""
     parent_run_id: RunId | None = None
     metadata: Metadata = msgspec.field(default_factory=dict)
+    owner: str = ""
+    """Whose run it is, as a digest of the principal; it and the two after it are the server's to say, and no client's."""
+    token_id: str = ""
+    clearance: str = ""
+    """Of the owner, when the run began; empty for what began in this process, without a token."""
+
+
+OWNED_FACTS: Final = ("owner", "token_id", "clearance")
+"""The facts that a server sets, and refuses from clients."""
 
 
 class RunStarted(RunCall, frozen=True, kw_only=True, tag="run"):

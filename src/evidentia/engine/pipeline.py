@@ -69,7 +69,7 @@ from evidentia.federation.federated_search import Federation, PreparedRound, Sou
 from evidentia.federation.source_calls import GIVEN_UP
 from evidentia.federation.source_plan import SourcePlan, plan_sources
 from evidentia.foundation.offload import INLINE, check_abandoned
-from evidentia.policy.access import access_scope
+from evidentia.policy.access import access_scope, owner_digest
 from evidentia.policy.evaluator import PolicySet
 from evidentia.query.understanding import WHOLE_WEIGHT
 from evidentia.ranking.fusion import order as fusion_order
@@ -378,7 +378,13 @@ class Engine:
         if not governed.calls or self._governing is None:
             return
         stop = governed.stop if question.request.governance is GovernanceMode.ENFORCE else None
-        facts = msgspec.structs.replace(facts_of(question.request, question.scope.principal), run_id=RunId(answered.response.request_id))
+        principal = question.scope.principal
+        facts = msgspec.structs.replace(
+            facts_of(question.request, principal),
+            run_id=RunId(answered.response.request_id),
+            owner=owner_digest(principal),
+            clearance="" if principal.is_owner else str(principal.clearance),
+        )
         decisions = self._governing.log().write(facts, question.policies.policies, governed.calls, is_enforced=governed.is_enforced)
         if stop is not None:
             decision = next(each for each in decisions if each.action.stops and each.is_enforced and each.reason == stop.decisive.reason)

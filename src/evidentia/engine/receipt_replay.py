@@ -58,7 +58,9 @@ class Replayer:
         )
         shown = tuple(fragment for fragment in response.fragments if self._may_see(asker, fragment.chunk_id, receipt=receipt))
         withheld = tuple(each for each in response.withheld if self._may_see(asker, each.chunk_id, receipt=receipt))
-        cut = self._without_hidden_conflicts(msgspec.structs.replace(response, fragments=shown, withheld=withheld), asker, receipt)
+        governance = tuple(each for each in response.governance if self._may_see(asker, each.chunk_id, receipt=receipt))
+        kept = msgspec.structs.replace(response, fragments=shown, withheld=withheld, governance=governance)
+        cut = self._without_hidden_conflicts(kept, asker, receipt)
         return ReplayReport(
             receipt_id=receipt_id,
             is_same=response.result_hash == receipt.result_hash,
@@ -178,6 +180,7 @@ def _without_counts(response: EvidenceResponse) -> EvidenceResponse:
         understanding=(),
         facets={},
         conflicts=(),
+        degraded=(),
         tokens_used=sum(fragment.token_count for fragment in response.fragments),
         truncation_applied=bool(response.withheld),
     )

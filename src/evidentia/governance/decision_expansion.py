@@ -121,6 +121,14 @@ def inputs_of(call: AnyCall) -> Metadata:
     return fields
 
 
+def withheld(decision: PolicyDecision) -> PolicyDecision:
+    """Return a decision without its inputs and what was said of them, as if its record had been redacted."""
+    evaluations = tuple(msgspec.structs.replace(each, reason="", metadata={}) for each in decision.evaluations)
+    return msgspec.structs.replace(
+        decision, reason="", metadata={}, inputs={}, evaluations=evaluations, abstention_response=None, is_redacted=True
+    )
+
+
 def _without_inputs(verdict: Verdict) -> Verdict:
     """Leave out what an expansion would say about a document that was taken out."""
     decisive, *evaluations = [msgspec.structs.replace(each, metadata={}) for each in (verdict.decisive, *verdict.evaluations)]

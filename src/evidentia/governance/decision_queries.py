@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,7 @@ from evidentia.contracts.runs import (
     Phase,
     RetrievedDocument,
     RunEnded,
+    RunFacts,
     RunId,
     RunSpan,
     RunStarted,
@@ -36,13 +38,15 @@ from evidentia.governance.run_summaries import summaries
 from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from evidentia.contracts.judging import Judgement
     from evidentia.contracts.runs import AnyCall, RunStatus, RunSummary
 
 
 __all__ = ["DecisionFilter", "DecisionSlice", "LogPosition", "decisions", "expand", "runs", "summaries", "trace"]
+
+Shown = Callable[[RunFacts, PolicyDecision], PolicyDecision]
 
 PAGE: Final = 100
 _FEW_RUNS: Final = 8
@@ -58,6 +62,8 @@ class DecisionFilter(msgspec.Struct, frozen=True, kw_only=True):
     run_id: RunId | None = None
     agent: str | None = None
     tenant: str | None = None
+    owner: str | None = None
+    """Whose runs, by `RunFacts.owner`; what began before its log does is nobody's."""
     action: PolicyAction | None = None
     phase: Phase | None = None
     category: str | None = None
@@ -81,8 +87,11 @@ def decisions(
     after: LogPosition | None = None,
     limit: int = PAGE,
     is_newest_first: bool = False,
+    shown: Shown = lambda _, decision: decision,
 ) -> DecisionSlice:
     """Return a page of decisions; the decisions of one record stay together, so a page may be a little longer than asked for.
+
+    `shown` returns what is to be seen of a decision, by the facts of its run.
 
     With `is_newest_first`, logs and records run backwards, and `after` is the position of the last one on the page before.
     """
@@ -95,7 +104,7 @@ def decisions(
         return is_of_run and is_in_time and _may_match(header, rules)
 
     if is_newest_first:
-        return _newest(logs, rules, _wanted(logs, rules, is_wanted, since_us), after=after, limit=limit)
+        return _newest(logs, rules, _wanted(logs, rules, is_wanted, since_us), after=after, limit=limit, shown=shown)
     expander = Expander()
     page: list[tuple[LogPosition, tuple[PolicyDecision, ...]]] = []
     count = 0
@@ -104,7 +113,9 @@ def decisions(
         if after is not None and position[:2] <= after[:2]:
             expander.learn(record)
             continue
-        found = tuple(each for each in expander.expand(record) if _matches(each, rules))
+        expander.learn(record)
+        facts = expander.facts(record.entry.run_id)
+        found = tuple(shown(facts, each) for each in expander.expand(record) if _matches(each, rules))
         if found:
             page.append((position, found))
             count += len(found)
@@ -153,7 +164,9 @@ def trace(logs: KeptLogs, run_id: RunId) -> RunTrace:
     return trace_of(summary, [each.record() for each in found], expander=expander)
 
 
-def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: RecordFilter, *, after: LogPosition | None, limit: int) -> DecisionSlice:
+def _newest(
+    logs: KeptLogs, rules: DecisionFilter, wanted: RecordFilter, *, after: LogPosition | None, limit: int, shown: Shown
+) -> DecisionSlice:
     """Return the newest page from the ends of the logs; what stands before it is read only for the beginnings of its runs."""
     expander = Expander()
     newest = NewestFirst(logs, wanted, expander=expander, after=after)
@@ -163,7 +176,8 @@ def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: RecordFilter, *, afte
         for kept in taken:
             if not _is_of(kept.started, rules):
                 continue
-            made = tuple(each for each in _decisions_of(kept, expander) if _matches(each, rules))
+            facts = _facts_of(kept)
+            made = tuple(shown(facts, each) for each in _decisions_of(kept, expander) if _matches(each, rules))
             if made:
                 page.append((newest.place_of(kept), made))
                 count += len(made)
@@ -171,6 +185,11 @@ def _newest(logs: KeptLogs, rules: DecisionFilter, wanted: RecordFilter, *, afte
                 return _page(page, limit)
         size = min(2 * size, _MAX_AT_ONCE)
     return _page(page, limit)
+
+
+def _facts_of(kept: PendingRecord) -> RunFacts:
+    started = None if kept.started is None else kept.started.entry.call
+    return started.facts if isinstance(started, RunStarted) else RunFacts(run_id=kept.found.header.run_id, agent_name="", tenant="")
 
 
 def _decisions_of(kept: PendingRecord, expander: Expander) -> tuple[PolicyDecision, ...]:
@@ -198,9 +217,9 @@ def _wanted(logs: KeptLogs, rules: DecisionFilter, is_wanted: Callable[[LineHead
 def _is_of(started: LogRecord | None, rules: DecisionFilter) -> bool:
     """Tell whether a run is one that is asked for; of one whose beginning is not known its decisions tell."""
     if started is None or not isinstance(started.entry.call, RunStarted):
-        return True
+        return rules.owner is None
     facts = started.entry.call.facts
-    return rules.agent in (None, facts.agent_name) and rules.tenant in (None, facts.tenant)
+    return rules.agent in (None, facts.agent_name) and rules.tenant in (None, facts.tenant) and rules.owner in (None, facts.owner)
 
 
 def _may_match(header: LineHeader, rules: DecisionFilter) -> bool:

@@ -13,7 +13,7 @@ from evidentia.contracts.decisions import LogEntry, LogRecord
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import Sha256
 from evidentia.contracts.ports import DecisionLog
-from evidentia.contracts.runs import PoliciesRecorded, RunId, RunStarted
+from evidentia.contracts.runs import PoliciesRecorded, RunFacts, RunId, RunStarted
 from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, Checkpoint, LogPart, decode_checkpoint, is_redacted, record_lines
 from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader, decode_header, entry_of
 
@@ -193,20 +193,22 @@ def read_line(log: str, line: bytes) -> LogRecord:
     return ScannedRecord(log, seal, seal, decode_header(header), details).record()
 
 
-def tenants_of(logs: KeptLogs, run_ids: Iterable[RunId]) -> dict[RunId, set[str]]:
-    """Return whose runs these are, by every line that begins one of them."""
+def beginnings_of(logs: KeptLogs, run_ids: Iterable[RunId]) -> dict[RunId, list[RunFacts]]:
+    """Return whose runs these are, by every line that begins one of them; of one that was redacted nobody's."""
     wanted = tuple(run_ids)
     marks = [run_needle(run_id) + b',"run","' for run_id in wanted]
     logs.flush()
-    owners: dict[RunId, set[str]] = {}
+    begun: dict[RunId, list[RunFacts]] = {}
     for log, parts in logs_with_parts(logs):
         with readable(log):
             for content in (content for part in parts for content in logs.blocks(part)):
                 records = (read_line(log, line) for line in marked(content, marks) if not line.startswith(CHECKPOINT))
                 for record in records:
-                    if isinstance(record.entry.call, RunStarted) and record.entry.run_id in wanted:
-                        owners.setdefault(record.entry.run_id, set()).add(record.entry.call.facts.tenant)
-    return owners
+                    run_id, call = record.entry.run_id, record.entry.call
+                    if isinstance(call, RunStarted) and run_id in wanted:
+                        facts = RunFacts(run_id=run_id, agent_name="", tenant="") if record.is_redacted else call.facts
+                        begun.setdefault(run_id, []).append(facts)
+    return begun
 
 
 def runs_of(logs: KeptLogs, agent: str) -> set[RunId]:

@@ -109,6 +109,7 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which runs are wanted; everything given must be true of them."""
 
     tenant: str | None = None
+    owner: str | None = None
     agent: str | None = None
     status: RunStatus | None = None
     since: datetime | None = None
@@ -177,6 +178,7 @@ def _candidates(logs: KeptLogs, rules: RunFilter) -> set[RunId] | None:
 
 
 def _is_wanted(run: RunSummary, rules: RunFilter) -> bool:
-    pairs = ((rules.tenant, run.facts.tenant), (rules.agent, run.facts.agent_name), (rules.status, run.status))
+    facts = run.facts
+    pairs = ((rules.tenant, facts.tenant), (rules.owner, facts.owner), (rules.agent, facts.agent_name), (rules.status, run.status))
     is_recent = rules.since is None or run.started_at >= rules.since
     return is_recent and all(wanted is None or wanted == found for wanted, found in pairs)

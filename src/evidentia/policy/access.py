@@ -76,6 +76,11 @@ def entries_of(principal: Principal) -> tuple[str, ...]:
     return tuple(sorted({f"user:{principal.principal_id}", *roles, *groups}))
 
 
+def owner_digest(principal: Principal) -> str:
+    """Return what says whose something is that a principal began; empty for the local owner, whose is what nobody else's is."""
+    return "" if principal.is_owner else hash_record(msgspec.to_builtins(principal))
+
+
 @lru_cache(maxsize=256, typed=True)
 def _fingerprint(
     *,

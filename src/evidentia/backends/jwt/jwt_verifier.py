@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from cryptography.x509 import load_pem_x509_certificate
 from jwt import PyJWS, PyJWTError
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
@@ -56,6 +56,12 @@ class _Header(msgspec.Struct, frozen=True):
     alg: str
     kid: str | None = None
     crit: object = msgspec.UNSET
+
+
+class _SignedToken(TokenInfo, frozen=True, kw_only=True):
+    """A token with the key that verified it."""
+
+    key: str
 
 
 class _Kept(NamedTuple):
@@ -97,7 +103,9 @@ class JwtVerifier:
         if keys is None or len(token) > MAX_LENGTH or not _FORM.fullmatch(token):
             return None
         try:
-            verified = token_of(self._claims_in(token, keys), self._settings, now=self._clock.now())
+            claims, key = self._claims_in(token, keys)
+            claimed = token_of(claims, self._settings, now=self._clock.now())
+            verified = _SignedToken(**{name: getattr(claimed, name) for name in claimed.__struct_fields__}, key=key)
         except ClaimError as error:
             _log.debug("signed token refused: claim %s", error)
             return None
@@ -107,8 +115,14 @@ class JwtVerifier:
         self._keep(token, verified)
         return verified
 
-    def _claims_in(self, token: str, keys: ProviderKeys) -> dict[str, Any]:  # Any: whatever the provider signed
-        """Return what a token says once its signature was found right; raise one of `_WRONG` otherwise."""
+    def holds(self, token: TokenInfo) -> bool:
+        """Tell whether a token that was verified here would be so today: its key is still the provider's, and it has not expired."""
+        keys, leeway = self._present_keys(), timedelta(seconds=self._settings.leeway_s)
+        is_known = keys is not None and isinstance(token, _SignedToken) and token.key in keys.thumbprints
+        return is_known and token.expires_at is not None and self._clock.now() < token.expires_at + leeway
+
+    def _claims_in(self, token: str, keys: ProviderKeys) -> tuple[dict[str, Any], str]:  # Any: whatever the provider signed
+        """Return what a token says once its signature was found right, and which key did; raise one of `_WRONG` otherwise."""
         header = decode_json(_decoded(token.partition(".")[0]), _Header)
         if header.alg not in self._settings.algorithms or header.alg not in ALGORITHMS or header.crit is not msgspec.UNSET:
             raise ValueError("header")
@@ -117,7 +131,7 @@ class JwtVerifier:
                 payload = self._jws.decode(token, candidate.key, algorithms=[header.alg])
             except PyJWTError:
                 continue
-            return decode_json(payload, dict[str, Any])
+            return decode_json(payload, dict[str, Any]), candidate.thumbprint
         raise ValueError("signature")
 
     def _keep(self, token: str, verified: TokenInfo) -> None:
@@ -320,12 +334,18 @@ class ProviderKey(NamedTuple):
     algorithms: tuple[str, ...]
     kid: str | None = None
 
+    @property
+    def thumbprint(self) -> str:
+        """Return what tells this key from every other, whatever it is called."""
+        return hashlib.sha256(self.key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
+
 
 class ProviderKeys:
     """The keys of one file, and the choice among them."""
 
     def __init__(self, keys: Sequence[ProviderKey], *, is_named: bool) -> None:
         self._keys = tuple(keys)
+        self.thumbprints = frozenset(key.thumbprint for key in keys)
         self._is_named = is_named
         """Whether keys have ids, as in a JWK set; in PEM they have none."""
 

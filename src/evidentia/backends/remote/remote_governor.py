@@ -35,7 +35,7 @@ from evidentia.contracts.errors import (
     ServiceUnavailableError,
 )
 from evidentia.contracts.ports import GovernedRun, Governor
-from evidentia.contracts.runs import AnyCall, GroundingEntry, RecordableCall, RunEnded, RunFacts
+from evidentia.contracts.runs import AnyCall, GroundingEntry, RecordableCall, RetrievedDocument, RunEnded, RunFacts
 from evidentia.foundation.lru import SharedLruCache
 from evidentia.foundation.outbound_http import (
     BUSY,
@@ -230,6 +230,8 @@ class RemoteRun(GovernedRun):
         check_call(call)
         if isinstance(call, GroundingEntry) and call.judgements:
             call = msgspec.structs.replace(call, judgements={})  # the plane asks its own judge
+        if isinstance(call, RetrievedDocument) and call.judged_by:
+            call = msgspec.structs.replace(call, judged_by="")  # the plane judges by its own policies, and believes nobody that it did
         if not isinstance(call, _RECORDABLE):
             raise InvalidFieldError("call", f"a plane records beginning and end by itself, not as a {type(call).__name__}")
         with self._lock:

@@ -142,6 +142,10 @@ class BaseReader(ProvingReader, SupportsLayouts, Protocol):
         """Tell whether a document is live."""
         ...
 
+    def keyed(self, value: str) -> str:
+        """Return a hash or an id keyed with the secret of the base, for those who may not test a guess at it."""
+        ...
+
     def access_of(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, AccessRule]:
         """Return the access rules of those of the documents that are live."""
         ...

@@ -47,6 +47,10 @@ class SignedTokens(Protocol):
         """Return whose token it is; None when anything about it is wrong. It never raises."""
         ...
 
+    def holds(self, token: TokenInfo) -> bool:
+        """Tell whether a token that was verified before would be so now."""
+        ...
+
 
 class Admission:
     """Lets in, or refuses. One for all doors.
@@ -107,9 +111,11 @@ class Admission:
         return None if token is None else Identity(token, self._grants.principal_of(token))
 
     async def renewed(self, identity: Identity) -> Identity | None:
-        """Return an identity as it stands now; a signed token cannot be taken back, so its own stays until it expires."""
+        """Return an identity as it stands now; a signed token cannot be taken back, so its own stays while its key is the provider's."""
         token_id = identity.token.token_id
-        return identity if token_id.startswith(SIGNED_PREFIX) else await self.holder(token_id)
+        if not token_id.startswith(SIGNED_PREFIX):
+            return await self.holder(token_id)
+        return identity if self._signed is not None and await run_in_threadpool(self._signed.holds, identity.token) else None
 
     def wrong(self, client: str | None) -> None:
         """Count something that did not hold against an address; after too many it is told to wait."""

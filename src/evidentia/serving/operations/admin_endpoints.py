@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import structs
 
 from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.control import (
     NAME_PATTERN,
+    SIGNED_PREFIX,
     AuditKind,
     AuditPage,
     SecretNames,
     SecretValue,
+    TokenFacts,
     TokenId,
+    TokenLimits,
     TokenList,
     TokenRequest,
 )
 from evidentia.contracts.doors import Count, FlushRequest, GcRequest, encode_cursor
 from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
 from evidentia.contracts.operations import AUDITORS
-from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
+from evidentia.serving.operations.api_errors import CONFLICT, FORBIDDEN, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.server_context import ServerContext, write_audit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from evidentia.contracts.settings import ServerSettings
 
 
 @endpoint("list_changes")
@@ -71,7 +83,12 @@ def _list_tokens(context: ServerContext, operation: OperationRequest) -> Reply:
 def _issue_token(context: ServerContext, operation: OperationRequest) -> Reply:
     request: TokenRequest = operation.body
     issued = context.parts.tokens.issue(
-        name=request.name, roles=request.roles, tenant=operation.tenant, by=operation.by, expires_at=request.expires_at, facts=request.facts
+        name=request.name,
+        roles=request.roles,
+        tenant=operation.tenant,
+        by=operation.by,
+        expires_at=_granted_until(operation, request.expires_at),
+        facts=_granted(operation, request.facts, context.served_base.settings.server),
     )
     return Reply(issued)
 
@@ -79,6 +96,54 @@ def _issue_token(context: ServerContext, operation: OperationRequest) -> Reply:
 @endpoint("revoke_token")
 def _revoke_token(context: ServerContext, operation: OperationRequest) -> Reply:
     return Reply(context.parts.tokens.revoke(TokenId(operation.path["id"]), tenant=operation.tenant, by=operation.by))
+
+
+# --- what an admin may give ---
+# No more than the admin has: whoever could give more could give it to themselves.
+
+_WITHIN: Final[Mapping[str, Callable[[Any, Any], bool]]] = {  # Any: the values of one field, the new one and the admin's own
+    "clearance": lambda new, own: new.rank <= own.rank,
+    "groups": lambda new, own: set(new) <= set(own),
+    "attributes": lambda new, own: new.items() <= own.items(),
+    "is_delegate": lambda new, own: own or not new,
+    "limits": lambda _, __: True,
+}
+"""What is within the admin's own; limits are counted below, and of any other fact only the very same is."""
+
+
+def _granted(operation: OperationRequest, facts: TokenFacts, server: ServerSettings) -> TokenFacts:
+    """Return the facts of a new token, or refuse what the admin does not have; limits that are left out are the admin's own."""
+    own, principal = operation.token.facts, operation.principal
+    had = {**structs.asdict(own), "clearance": principal.clearance, "groups": principal.groups, "attributes": principal.attributes}
+    for name, value in had.items():
+        if not _WITHIN.get(name, _is_same)(getattr(facts, name), value):
+            raise _not_granted(f"facts.{name}")
+    limits = structs.asdict(facts.limits)
+    for name, wanted in limits.items():
+        most = getattr(own.limits, name) or getattr(server, name)
+        if wanted is not None and most and wanted > most:
+            raise _not_granted(f"facts.limits.{name}")
+    inherited = {name: wanted if wanted is not None else getattr(own.limits, name) for name, wanted in limits.items()}
+    return structs.replace(facts, limits=TokenLimits(**inherited))
+
+
+def _is_same(new: object, own: object) -> bool:
+    return new == own
+
+
+def _granted_until(operation: OperationRequest, expires_at: datetime | None) -> datetime | None:
+    """Return when a new token expires: not after the admin's own, unless an identity provider says anew who is one."""
+    own = None if operation.token.token_id.startswith(SIGNED_PREFIX) else operation.token.expires_at
+    if own is not None and expires_at is not None and expires_at > own:
+        raise _not_granted("expires_at")
+    return expires_at or own
+
+
+def _not_granted(field: str) -> ApiError:
+    message = f"field '{field}': it is more than your own token has, so it is not yours to give"
+    return ApiError(
+        FORBIDDEN, "not_yours_to_give", message, hint="ask for less, or make the token at the machine with `evidentia tokens add`"
+    )
 
 
 @endpoint("flush_cache")

@@ -86,11 +86,12 @@ async def _set_access(context: ServerContext, operation: OperationRequest) -> Re
 
 
 async def _own(context: ServerContext, operation: OperationRequest, document_ids: Sequence[DocumentId]) -> list[DocumentId]:
-    """Return documents of the tenant, each once; those of others and those that are not there are refused alike."""
+    """Return documents of the tenant that the admin may see, each once; all others and those that are not there are refused alike."""
     names = list(dict.fromkeys(document_ids))
     rules = await asyncio.to_thread(context.served_base.access_of, names)
+    hidden = await asyncio.to_thread(context.served_base.masks, names, principal=operation.principal)
     for document_id in names:
-        if document_id not in rules or rules[document_id].tenant != operation.tenant:
+        if document_id not in rules or document_id in hidden or rules[document_id].tenant != operation.tenant:
             raise NotFoundError("document", document_id)
     return names
 

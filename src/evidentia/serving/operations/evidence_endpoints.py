@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -12,10 +13,10 @@ from evidentia.contracts.doors import (
     VerifyRequest,
 )
 from evidentia.contracts.ids import ReceiptId
-from evidentia.contracts.operations import AUDITORS
 from evidentia.contracts.vocabulary import Classification
 from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, endpoint, needed
+from evidentia.serving.operations.ownership import Viewer
 from evidentia.serving.operations.request_decoding import read_request
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ async def _verify(context: ServerContext, operation: OperationRequest) -> Reply:
 
 @endpoint("show_receipt")
 async def _show_receipt(context: ServerContext, operation: OperationRequest) -> Reply:
-    receipt = await context.served_base.receipt(operation.path["id"], asker=_asker(context, operation))
+    viewer = Viewer(context, operation)
+    receipt = await viewer.find_receipt(operation.path["id"])
     request = receipt.request
     view = ReceiptView(
         receipt_id=ReceiptId(operation.path["id"]),
@@ -69,20 +71,22 @@ async def _show_receipt(context: ServerContext, operation: OperationRequest) -> 
         custody_format=receipt.custody_format,
         response_hash=receipt.response_hash,
     )
-    return Reply(view)
+    return Reply(await asyncio.to_thread(viewer.receipt, receipt, view))
 
 
 @endpoint("replay")
 async def _replay(context: ServerContext, operation: OperationRequest) -> Reply:
-    base = await _receipts(context, operation)
-    return Reply(await base.replay(operation.path["id"]))
+    viewer = Viewer(context, operation)
+    receipt = await viewer.find_receipt(operation.path["id"])
+    report = await context.served_base.base_for(operation.principal).replay(operation.path["id"])
+    return Reply(await asyncio.to_thread(viewer.replay, receipt, report))
 
 
 @endpoint("why")
 async def _why(context: ServerContext, operation: OperationRequest) -> Reply:
     chunk = needed(operation, "chunk")
-    base = await _receipts(context, operation)
-    return Reply(await base.why(operation.path["id"], chunk))
+    await Viewer(context, operation).find_receipt(operation.path["id"])
+    return Reply(await context.served_base.base_for(operation.principal).why(operation.path["id"], chunk))
 
 
 def _asking(context: ServerContext, operation: OperationRequest) -> tuple[AsyncBase, EvidenceRequest]:
@@ -105,15 +109,3 @@ def _spoken_for(operation: OperationRequest, claimed: Principal) -> Principal:
         hint = "leave the principal out, or use a token that was made with --delegate, in its tenant and within its clearance"
         raise ApiError(FORBIDDEN, "not_your_principal", message, hint=hint)
     return claimed
-
-
-def _asker(context: ServerContext, operation: OperationRequest) -> Principal:
-    """Return who asks about receipts: the owner of their tenant, where the role says so."""
-    return context.served_base.owner_of(operation.tenant) if set(AUDITORS) & set(operation.token.roles) else operation.principal
-
-
-async def _receipts(context: ServerContext, operation: OperationRequest) -> AsyncBase:
-    """Return the base as whoever asks about a receipt sees it; somebody else's receipt is not there."""
-    asker = _asker(context, operation)
-    await context.served_base.receipt(operation.path["id"], asker=asker)
-    return context.served_base.base_for(asker)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import threading
 from collections import OrderedDict
 from contextlib import suppress
@@ -11,11 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.contracts.control import NAME_PATTERN, CallResult, CallsReply, EndReply, EndRequest, NumberedCall
+from evidentia.contracts.control import CallResult, CallsReply, EndReply, EndRequest, NumberedCall
 from evidentia.contracts.errors import BaseStateError, NotFoundError
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
-from evidentia.governance.log_scan import KeptLogs, tenants_of
-from evidentia.serving.operations.api_errors import CONFLICT, TOO_MANY, ApiError, bad_field
+from evidentia.serving.operations.api_errors import CONFLICT, TOO_MANY, ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,7 +139,7 @@ class OpenRuns:
         """Return a run that is open, or ended a while ago."""
         known = self._known((tenant, run_id))
         if known is None:
-            raise NotFoundError("open run", run_id)
+            raise NotFoundError("run", run_id)
         known.touched_ns = self._elapsed_ns()
         return known
 
@@ -224,37 +222,3 @@ def _end_as_error(opened: OpenRun, error_type: str) -> None:
 
 def _conflict(code: str, message: str) -> ApiError:
     return ApiError(CONFLICT, code, message, hint="read the run, and go on where it stands")
-
-
-# --- run names ---
-# What runs are called in the log: the log is everybody's, so the tenant is part of the name.
-#
-# A client's own name holds no `~`, so nobody can begin a run in the place of another tenant's. Processes that write to the log without
-# the plane name their runs as they like; those are found by that name.
-
-MARK: Final = "~"
-
-
-def new_run(name: str, *, tenant: str) -> RunId:
-    """Return what a run that begins is called in the log; a name that is none is refused."""
-    if not re.fullmatch(NAME_PATTERN, name):
-        raise bad_field("facts.run_id", "use at most 128 letters, digits and . _ : -, beginning with a letter or digit")
-    return logged_run(name, tenant=tenant)
-
-
-def logged_run(name: str, *, tenant: str) -> RunId:
-    """Return what a run of the plane is called in the log, by that name or by the client's own; one of another tenant is not there."""
-    owner, mark, _ = name.partition(MARK)
-    if mark and owner != tenant:
-        raise NotFoundError("run", name)
-    return RunId(name if mark else f"{tenant}{MARK}{name}")
-
-
-def find_run(log: KeptLogs, name: str, *, tenant: str) -> RunId:
-    """Return what a run is called in the log, of the plane or of a process beside it; only one that is wholly the tenant's is there."""
-    candidates = (logged_run(name, tenant=tenant), RunId(name))
-    owners = tenants_of(log, candidates)
-    found = next((candidate for candidate in candidates if owners.get(candidate) == {tenant}), None)
-    if found is None:
-        raise NotFoundError("run", name)
-    return found

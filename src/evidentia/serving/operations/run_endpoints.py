@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -20,18 +21,20 @@ from evidentia.contracts.control import (
 from evidentia.contracts.decoding import convert
 from evidentia.contracts.doors import encode_cursor
 from evidentia.contracts.errors import InvalidFieldError, NotFoundError
-from evidentia.contracts.runs import GroundingEntry, RunFacts, RunId, RunStarted, RunStatus, RunTrace
+from evidentia.contracts.runs import OWNED_FACTS, RunFacts, RunId, RunStarted, RunStatus, RunTrace
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, trace
 from evidentia.governance.log_maintenance import prove, verify
 from evidentia.governance.log_scan import scan
 from evidentia.governance.run_summaries import RunFilter, newest_runs
+from evidentia.policy.access import owner_digest
 from evidentia.policy.handlers import check_call
 from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError, bad_field, nearest, shape_refusal
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
-from evidentia.serving.operations.open_runs import digest_of, find_run, logged_run, new_run
+from evidentia.serving.operations.open_runs import digest_of
+from evidentia.serving.operations.ownership import Viewer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from evidentia.contracts.decisions import PolicyDecision
     from evidentia.serving.operations.server_context import ServerContext
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 _FACTS: Final = tuple(field.name for field in msgspec.structs.fields(RunFacts))
 _RUN_ID_BYTES: Final = 12
+_MADE_HERE: Final = ("judgements", "judged_by")
+"""Fields of calls that only the server fills in."""
 _Raw = dict[str, Any]  # Any: whatever was sent; the check of policies says what is wrong with it
 
 
@@ -51,7 +56,7 @@ class _StartRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 @endpoint("start_run", reads=_StartRaw)
 def _start_run(context: ServerContext, operation: OperationRequest) -> Reply:
     request: _StartRaw = operation.body
-    facts = _facts(context, request.facts, tenant=operation.tenant)
+    facts = _facts(context, operation, request.facts)
     governor = context.parts.governor_of(operation.tenant)
     opened, is_new = context.runs.start(
         operation.tenant,
@@ -74,9 +79,11 @@ def _record_calls(context: ServerContext, operation: OperationRequest) -> Reply:
             check_call(numbered.call)
         except InvalidFieldError as error:
             raise bad_field(f"{where}.{error.field}", str(error).partition("': ")[2]) from error
-        if isinstance(numbered.call, GroundingEntry) and numbered.call.judgements:
-            raise bad_field(f"{where}.judgements", "judgements are made here; leave the field out")
-    return Reply(context.runs.record(operation.tenant, _run_id(operation), request.calls))
+        for name in _MADE_HERE:
+            if getattr(numbered.call, name, None):
+                raise bad_field(f"{where}.{name}", "the server sets it; leave it out")
+    with _named(operation):
+        return Reply(context.runs.record(operation.tenant, _run_id(context, operation), request.calls))
 
 
 @endpoint("end_run")
@@ -84,7 +91,8 @@ def _end_run(context: ServerContext, operation: OperationRequest) -> Reply:
     request: EndRequest = operation.body
     if request.status is RunStatus.RUNNING:
         raise bad_field("status", "a run does not end as running; write success, blocked or error")
-    return Reply(context.runs.finish(operation.tenant, _run_id(operation), request))
+    with _named(operation):
+        return Reply(context.runs.finish(operation.tenant, _run_id(context, operation), request))
 
 
 @endpoint("list_runs")
@@ -92,10 +100,11 @@ def _list_runs(context: ServerContext, operation: OperationRequest) -> Reply:
     query = operation.query
     place = decode_cursor(query["cursor"], (str, int, int))
     since = None if query["minutes"] is None else context.parts.clock.now() - timedelta(minutes=query["minutes"])
-    wanted = RunFilter(tenant=operation.tenant, agent=query["agent"], status=query["status"], since=since)
+    viewer = Viewer(context, operation)
+    wanted = RunFilter(tenant=operation.tenant, owner=viewer.owner, agent=query["agent"], status=query["status"], since=since)
     after = None if place is None else LogPosition(*place)
     page = newest_runs(context.parts.log, wanted, after=after, limit=query["limit"])
-    return Reply(RunPage(runs=page.runs, next_cursor=None if page.next is None else encode_cursor(page.next)))
+    return Reply(RunPage(runs=tuple(map(viewer.summary, page.runs)), next_cursor=None if page.next is None else encode_cursor(page.next)))
 
 
 @endpoint("show_run")
@@ -110,22 +119,35 @@ def _show_trace(context: ServerContext, operation: OperationRequest) -> Reply:
 
 @endpoint("list_run_decisions")
 def _list_run_decisions(context: ServerContext, operation: OperationRequest) -> Reply:
-    run_id = find_run(context.parts.log, operation.path["id"], tenant=operation.tenant)
+    run_id = Viewer(context, operation).find_run(context.parts.log, operation.path["id"]).run_id
     found, following = read_page(context, operation, run_id=run_id, is_newest_first=False)
     return Reply(DecisionPage(decisions=found, next_cursor=following))
 
 
-def _run_id(operation: OperationRequest) -> RunId:
-    return logged_run(operation.path["id"], tenant=operation.tenant)
+def _run_id(context: ServerContext, operation: OperationRequest) -> RunId:
+    return Viewer(context, operation).own_run(operation.path["id"])
+
+
+@contextmanager
+def _named(operation: OperationRequest) -> Iterator[None]:
+    """Have a run that is not open called as it was asked for, whosever it is."""
+    try:
+        yield
+    except NotFoundError:
+        raise NotFoundError("run", operation.path["id"]) from None
 
 
 def _trace(context: ServerContext, operation: OperationRequest) -> RunTrace:
-    return trace(context.parts.log, find_run(context.parts.log, operation.path["id"], tenant=operation.tenant))
+    viewer, log = Viewer(context, operation), context.parts.log
+    return viewer.trace(trace(log, viewer.find_run(log, operation.path["id"]).run_id))
 
 
-def _facts(context: ServerContext, given: Mapping[str, Any], *, tenant: str) -> RunFacts:  # Any: as above
-    """Return the facts of a run in the token's tenant."""
+def _facts(context: ServerContext, operation: OperationRequest, given: Mapping[str, Any]) -> RunFacts:  # Any: as above
+    """Return the facts of a run in the token's tenant, with whose it is."""
+    tenant, principal = operation.tenant, operation.principal
     for name in given:
+        if name in OWNED_FACTS:
+            raise bad_field(f"facts.{name}", "the server sets it; leave it out")
         if name not in _FACTS:
             raise bad_field(f"facts.{name}", "there is no such fact", suggestion=nearest(name, _FACTS))
     if given.get("tenant", tenant) != tenant:
@@ -138,7 +160,13 @@ def _facts(context: ServerContext, given: Mapping[str, Any], *, tenant: str) -> 
     if not facts.agent_name:
         raise bad_field("facts.agent_name", "name the agent that runs")
     name = facts.run_id or f"run-{context.parts.entropy.take(_RUN_ID_BYTES).hex()}"
-    return msgspec.structs.replace(facts, run_id=new_run(name, tenant=tenant))
+    return msgspec.structs.replace(
+        facts,
+        run_id=Viewer(context, operation).new_run(name),
+        owner=owner_digest(principal),
+        token_id=operation.token.token_id,
+        clearance=str(principal.clearance),
+    )
 
 
 # --- decision endpoints ---
@@ -168,9 +196,10 @@ def _show_proof(context: ServerContext, request: OperationRequest) -> Reply:
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SEQ_LENGTH):
         raise bad_field("seq", "write the number of a record, from 1")
     seq = int(digits)
-    if _tenant_of(context, log, seq) != request.tenant:
+    facts, viewer = _facts_at(context, log, seq), Viewer(context, request)
+    if facts is None or not viewer.may_read(facts):
         raise NotFoundError("record", f"{log}:{seq}")
-    return Reply(prove(context.parts.log, log, seq))
+    return Reply(viewer.proof(facts, prove(context.parts.log, log, seq)))
 
 
 @endpoint("verify_log")
@@ -185,14 +214,16 @@ def read_page(
     query = request.query
     place = decode_cursor(query["cursor"], PLACE)
     minutes = query.get("minutes")
+    viewer = Viewer(context, request)
     wanted = DecisionFilter(
         tenant=request.tenant,
+        owner=viewer.owner,
         run_id=run_id,
         since=None if minutes is None else context.parts.clock.now() - timedelta(minutes=minutes),
         **{name: query.get(name) for name in ("agent", "action", "category", "policy", "phase", "status")},
     )
     after = None if place is None else LogPosition(*place)
-    page = decisions(context.parts.log, wanted, after=after, limit=query["limit"], is_newest_first=is_newest_first)
+    page = decisions(context.parts.log, wanted, after=after, limit=query["limit"], is_newest_first=is_newest_first, shown=viewer.decision)
     return page.decisions, None if page.next is None else encode_cursor(page.next)
 
 
@@ -200,22 +231,22 @@ def _page(context: ServerContext, request: OperationRequest) -> tuple[tuple[Poli
     run = request.query["run"]
     decode_cursor(request.query["cursor"], PLACE)  # also where there is no such run
     try:
-        run_id = None if run is None else find_run(context.parts.log, run, tenant=request.tenant)
+        run_id = None if run is None else Viewer(context, request).find_run(context.parts.log, run).run_id
     except NotFoundError:
         return (), None
     return read_page(context, request, run_id=run_id, is_newest_first=True)
 
 
-def _tenant_of(context: ServerContext, log: str, seq: int) -> str | None:
-    """Return whose run a record belongs to; None when there is no such record, or nobody knows."""
-    tenants: dict[RunId, str] = {}
+def _facts_at(context: ServerContext, log: str, seq: int) -> RunFacts | None:
+    """Return the facts of the run that a record belongs to; None when there is no such record, or nobody knows."""
+    known: dict[RunId, RunFacts] = {}
     run_id: RunId | None = None
     for record in scan(context.parts.log, lambda name, header: header.kind == "run" or (name, header.seq) == (log, seq)):
-        if isinstance(record.entry.call, RunStarted):
-            tenants[record.entry.run_id] = record.entry.call.facts.tenant
+        if isinstance(record.entry.call, RunStarted) and not record.is_redacted:
+            known[record.entry.run_id] = record.entry.call.facts
         if (record.log, record.seq) == (log, seq):
             run_id = record.entry.run_id
-    return None if run_id is None else tenants.get(run_id)
+    return None if run_id is None else known.get(run_id)
 
 
 def _event(decision: PolicyDecision) -> GovernanceEvent:

@@ -14,6 +14,7 @@ import msgspec
 
 from evidentia.base.async_base import AsyncBase
 from evidentia.base.base_ingest import ingest_into
+from evidentia.base.visible_content import is_hidden
 from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
@@ -23,7 +24,7 @@ from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
 from evidentia.wiring.embedded import open_base
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 DEFAULT_PROFILE = "first_call"
+_MASK_DIGITS = 16
 
 
 class ServedBase:
@@ -121,18 +123,26 @@ class ServedBase:
         """Return the present moment by the base's clock."""
         return self._parts.clock.now()
 
-    async def receipt(self, receipt_id: str, *, asker: Principal) -> Receipt:
-        """Return a receipt to whom it was given, or to the owner of that tenant.
+    async def receipt(self, receipt_id: str, *, asker: Principal, sees_others: bool = False) -> Receipt:
+        """Return a receipt to whom it was given, to the owner of that tenant, and to who sees others' of the tenant.
 
         Raises:
             NotFoundError: There is none, or it is somebody else's: the two are not told apart.
         """
         receipt = await asyncio.to_thread(self._parts.receipts.read, ReceiptId(receipt_id))
         caller = receipt.request.principal
-        is_own = caller is not None and (caller == asker or (asker.is_owner and asker.tenant == caller.tenant))
-        if not is_own:
+        is_others = (sees_others or asker.is_owner) and caller is not None and caller.tenant == asker.tenant
+        if caller is None or not (caller == asker or is_others):
             raise NotFoundError("receipt", receipt_id)
         return receipt
+
+    def keyed(self, value: str) -> str:
+        """Return what stands for a hash or an id before those who may not know it; it blocks."""
+        return self._parts.reader.keyed(value)
+
+    def masks(self, names: Collection[str], *, principal: Principal) -> dict[str, str]:
+        """Return what stands for those of the names that are documents or chunks which a principal may not see; it blocks."""
+        return {name: f"hidden-{self.keyed(name)[:_MASK_DIGITS]}" for name in names if is_hidden(self._parts, principal, name)}
 
     def access_of(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, AccessRule]:
         """Return the access rules of those of the documents that are live, whoever may see them; it blocks."""

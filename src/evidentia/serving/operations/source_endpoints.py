@@ -12,7 +12,7 @@ from evidentia.contracts.control import AuditKind
 from evidentia.contracts.doors import Count, Done, FreshnessList, SourceList
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.operations import AUDITORS
-from evidentia.contracts.sources import OUTBOUND, PUBLIC, REACH, SourceConnection, SourceDescriptor, SourceStatus
+from evidentia.contracts.sources import OUTBOUND, PUBLIC, REACH, SourceConnection, SourceDescriptor, SourceHealth, SourceStatus
 from evidentia.contracts.vocabulary import ConnectionKind
 from evidentia.foundation.ssrf_guard import PrivateAddressError, public_addresses
 from evidentia.serving.operations.api_errors import bad_field
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 async def _list_sources(context: ServerContext, operation: OperationRequest) -> Reply:
     found = await context.served_base.base_for(operation.principal).sources()
     is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
-    return Reply(SourceList(sources=tuple(found if is_operator else map(_without_place, found))))
+    return Reply(SourceList(sources=tuple(found if is_operator else (_as_told(each, tenant=operation.tenant) for each in found))))
 
 
 @endpoint("list_freshness")
@@ -63,10 +63,12 @@ async def _source_changed(context: ServerContext, operation: OperationRequest) -
     return Reply(Count(count=count))
 
 
-def _without_place(status: SourceStatus) -> SourceStatus:
-    replace = msgspec.structs.replace
-    descriptor = replace(status.descriptor, connection=SourceConnection(kind=status.descriptor.connection.kind))
-    return replace(status, descriptor=descriptor, health=replace(status.health, last_problem=""))
+def _as_told(status: SourceStatus, *, tenant: str) -> SourceStatus:
+    """Return a source without where it is, which other tenants may ask it, and how often they did."""
+    replace, told = msgspec.structs.replace, status.descriptor
+    access = replace(told.access_policy, tenants=tuple(each for each in told.access_policy.tenants if each == tenant))
+    descriptor = replace(told, connection=SourceConnection(kind=told.connection.kind), access_policy=access)
+    return replace(status, descriptor=descriptor, health=SourceHealth(breaker=status.health.breaker))
 
 
 # --- source addresses ---

@@ -96,8 +96,12 @@ def note_change(database: sqlite3.Connection, change: AuditChange, *, tenant: st
 
 
 def read_changes(database: sqlite3.Connection, *, tenant: str, after: int, limit: int, kind: AuditKind | None = None) -> list[AuditEntry]:
-    """Return the lines after a number, oldest first; of one kind where that is given."""
-    statement = f"SELECT seq, {_COLUMNS} FROM audit WHERE tenant = ? AND seq > ? AND (? IS NULL OR kind = ?) ORDER BY seq LIMIT ?"
+    """Return the lines after a number, oldest first; of one kind where that is given.
+
+    A tenant's lines are numbered by themselves, since the numbers of the file would count what others changed.
+    """
+    own = f"SELECT row_number() OVER (ORDER BY seq) AS place, {_COLUMNS} FROM audit WHERE tenant = ?"
+    statement = f"SELECT place, {_COLUMNS} FROM ({own}) WHERE place > ? AND (? IS NULL OR kind = ?) ORDER BY place LIMIT ?"
     word = None if kind is None else kind.value
     return [_entry(row) for row in database.execute(statement, (tenant, after, word, word, limit))]
 

@@ -1,14 +1,16 @@
 """Receipts on disk: one append-only file per writing process, one line per receipt, each line sealing the one before.
 
-    line = canonical({"hash": H, "previous": hash of the line before, "receipt": ...}), H over previous and receipt
+    line = canonical({"hash": H, "mark": ..., "previous": hash of the line before, "receipt": ...}), H over previous, receipt and mark
 
-A line is synced before its id is handed out; several that wait for the disk are synced at once. An id names its file and its line.
+A line is synced before its id is handed out; several that wait for the disk are synced at once. An id names its file and the line's mark,
+which nobody guesses who was not given it; lines of before there were marks are named by their number.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import hmac
 import re
 import threading
 from dataclasses import dataclass
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
 RECEIPTS_NAME = "receipts"
 _LOG_ID_BYTES = 6
-_ID = re.compile(r"r-(?P<log>[0-9a-f]{12})-(?P<line>[0-9]{1,12})")
+_SECRET_BYTES = 32
+_MARK_DIGITS = 32
+_ID = re.compile(r"r-(?P<log>[0-9a-f]{12})-(?P<line>[0-9a-f]{32}|[0-9]{1,12})")
 
 _encoder = msgspec.json.Encoder(order="sorted")
 
@@ -41,6 +45,8 @@ class ReceiptLine(msgspec.Struct, frozen=True, kw_only=True):
     hash: str
     previous: str
     receipt: msgspec.Raw
+    mark: str = ""
+    """What the id names it by; empty in lines of older releases."""
 
 
 _decode_line = json_decoder(ReceiptLine)
@@ -52,6 +58,8 @@ class _Log:
 
     name: str
     file: AppendFile
+    secret: bytes
+    """What its marks are made with; it is kept nowhere."""
     lines: int = 0
     synced: int = 0
     previous: str = ""
@@ -75,10 +83,10 @@ class EmbeddedReceipts(ReceiptLog):
         encoded = _encoder.encode(receipt)
         with storage_errors(self._directory):
             with self._lock:
-                log = self._write(encoded)
+                log, mark = self._write(encoded)
                 line = log.lines
             self._sync(log, line)
-        return ReceiptId(f"r-{log.name}-{line}")
+        return ReceiptId(f"r-{log.name}-{mark}")
 
     def read(self, receipt_id: ReceiptId) -> Receipt:
         """Return a receipt, or raise NotFoundError; the seals up to it are checked."""
@@ -86,11 +94,11 @@ class EmbeddedReceipts(ReceiptLog):
         path = self._directory / RECEIPTS_NAME / f"{named['log']}.jsonl" if named else None
         if named is None or path is None or not path.is_file():
             raise NotFoundError("receipt", receipt_id)
-        previous, wanted = "", int(named["line"])
+        previous, wanted = "", named["line"]
         with storage_errors(self._directory), path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 stored = read_line(line, previous=previous, where=f"receipt {number} of '{path.name}'")
-                if number == wanted:
+                if wanted == (stored.mark or str(number)):
                     return decode_json(stored.receipt, Receipt)
                 previous = stored.hash
         raise NotFoundError("receipt", receipt_id)
@@ -102,18 +110,20 @@ class EmbeddedReceipts(ReceiptLog):
                 self._log.file.close()
                 self._log = None
 
-    def _write(self, encoded: bytes) -> _Log:
-        """Write one line and return the log it went to; the lock is held."""
+    def _write(self, encoded: bytes) -> tuple[_Log, str]:
+        """Write one line and return the log it went to, and its mark; the lock is held."""
         log = self._log or self._open()
-        digest = _seal(log.previous, encoded)
+        mark = hmac.new(log.secret, str(log.lines).encode(), hashlib.sha256).hexdigest()[:_MARK_DIGITS]
+        digest = _seal(log.previous, encoded, mark)
+        line = ReceiptLine(hash=digest, previous=log.previous, receipt=msgspec.Raw(encoded), mark=mark)
         try:
-            log.file.write(_encoder.encode(ReceiptLine(hash=digest, previous=log.previous, receipt=msgspec.Raw(encoded))) + b"\n")
+            log.file.write(_encoder.encode(line) + b"\n")
         except OSError:
             self._abandon(log)
             raise
         log.previous = digest
         log.lines += 1
-        return log
+        return log, mark
 
     def _sync(self, log: _Log, line: int) -> None:
         """Wait until a line is on disk: whoever comes to the disk first syncs for all who have written by then."""
@@ -134,7 +144,8 @@ class EmbeddedReceipts(ReceiptLog):
 
     def _open(self) -> _Log:
         name = self._entropy.take(_LOG_ID_BYTES).hex()
-        self._log = _Log(name=name, file=AppendFile(self._directory / RECEIPTS_NAME / f"{name}.jsonl"))
+        file = AppendFile(self._directory / RECEIPTS_NAME / f"{name}.jsonl")
+        self._log = _Log(name=name, file=file, secret=self._entropy.take(_SECRET_BYTES))
         return self._log
 
     def _abandon(self, log: _Log) -> None:
@@ -151,10 +162,10 @@ def read_line(line: bytes, *, previous: str, where: str, subject: str = "the lin
         stored = _decode_line(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BaseDamagedError(where, f"{subject} cannot be read ({error})") from error
-    if stored.previous != previous or stored.hash != _seal(previous, bytes(stored.receipt)):
+    if stored.previous != previous or stored.hash != _seal(previous, bytes(stored.receipt), stored.mark):
         raise BaseDamagedError(where, f"{subject} does not have its hash")
     return stored
 
 
-def _seal(previous: str, receipt: bytes) -> str:
-    return hashlib.sha256(previous.encode() + receipt).hexdigest()
+def _seal(previous: str, receipt: bytes, mark: str) -> str:
+    return hashlib.sha256(previous.encode() + receipt + mark.encode()).hexdigest()

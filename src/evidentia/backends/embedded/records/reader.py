@@ -24,7 +24,7 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_parts
 from evidentia.contracts.ports import BaseReader
 from evidentia.foundation.lru import LruCache
-from evidentia.provenance.signed_heads import public_commit
+from evidentia.provenance.signed_heads import keyed, public_commit
 
 if TYPE_CHECKING:
     import sqlite3
@@ -136,6 +136,12 @@ class EmbeddedReader(BaseReader):
                 return record, record_hash
             shown = public_commit(record, secret=schema.stored_secret(self._database))
         return shown, sha256_hex(encode_struct(shown))
+
+    def keyed(self, value: str) -> str:
+        """Return a hash or an id keyed with the secret of the base, or with its id where nobody has written since there is one."""
+        with self._lock, storage_errors(self._directory):
+            secret = schema.stored_secret(self._database) or stored_head(self._database)[0].base_id.encode()
+        return keyed(value, secret=secret)
 
     def signed_head(self, sequence: int | None = None) -> SignedHead | None:
         """Return the signed head of a commit, the newest by default; None where it has none."""
