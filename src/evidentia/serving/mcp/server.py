@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from evidentia.contracts.errors import EvidentiaError, NotFoundError
 from evidentia.serving.identity.callers import Caller
 from evidentia.serving.mcp.conversations import ConversationMemory
-from evidentia.serving.mcp.request_guard import PRINCIPAL
+from evidentia.serving.mcp.request_guard import PRINCIPAL, TURN
 from evidentia.serving.mcp.resources import MAX_SUBSCRIBED, POLL_S, RECEIPT, TEMPLATES, ResourceChanges, ResourceReader, uri_of
 from evidentia.serving.mcp.tool_definitions import DEFINITIONS, listed
 from evidentia.serving.mcp.tools import ToolHandlers, agent_tools, failure_text
@@ -140,7 +140,9 @@ class McpServer(Server[Any]):
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if not self._desk.has(params.name):
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:MAX_NAME_LENGTH]}")
-        outcome = await self._desk.call(params.name, params.arguments or {}, self._caller(context))
+        request = context.request
+        async with nullcontext() if request is None else request.scope[TURN]:
+            outcome = await self._desk.call(params.name, params.arguments or {}, self._caller(context))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=outcome.text)],
             structured_content=outcome.structured,
