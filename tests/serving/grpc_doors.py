@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from evidentia.serving.identity.pools import Pools
+
 BY_NAME = {method.name: method for method in METHODS}
 ENDPOINT = {camel(endpoint.name): endpoint for endpoint in ENDPOINTS}
 
@@ -32,7 +34,8 @@ ENDPOINT = {camel(endpoint.name): endpoint for endpoint in ENDPOINTS}
 class GrpcServed:
     """A server that runs, and what speaks to it."""
 
-    def __init__(self, address: str, control: GovernanceRuntime, channel: grpc.Channel) -> None:
+    def __init__(self, address: str, control: GovernanceRuntime, channel: grpc.Channel, *, pools: Pools) -> None:
+        self.pools = pools
         self.address = address
         self.control = control
         self.channel = channel
@@ -87,7 +90,7 @@ def grpc_serving(directory: Path) -> Iterator[GrpcServed]:
         address = f"127.0.0.1:{port}"
         try:
             with grpc.insecure_channel(address) as channel:
-                yield GrpcServed(address, control, channel)
+                yield GrpcServed(address, control, channel, pools=plane.admission.pools)
         finally:
             run(door.stop(grace_s=5))
             plane.runs.close_all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import httpx2
 import pytest
 
 from evidentia.serving.hosting.web_server import ConnectionTimeouts
+from serving.hosting_certificates import Authority
 from serving.hosting_planes import UNLIMITED, client_of, hosted_alone, issue, make_base, served
 from serving.rest_planes import SEED_BODY
 
@@ -31,6 +33,11 @@ def connect(host: Hosted | str) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
 
 
+def elsewhere(host: Hosted) -> socket.socket:
+    """Connect from another address than the other clients do."""
+    return socket.create_connection(("127.0.0.1", host.port), timeout=PATIENCE_S, source_address=("127.0.0.2", 0))
+
+
 def everything(connected: socket.socket) -> bytes:
     """Return what comes until the other side closes; being cut off is an end too."""
     received = b""
@@ -40,6 +47,12 @@ def everything(connected: socket.socket) -> bytes:
     except ConnectionResetError:
         pass
     return received
+
+
+def asking(connected: socket.socket, token: str) -> None:
+    """Begin a request whose body never ends, and return once the server waits for it."""
+    connected.sendall(head("/v1/policies", f"authorization: Bearer {token}", "content-length: 100", "expect: 100-continue"))
+    assert connected.recv(100).startswith(b"HTTP/1.1 100 ")
 
 
 def head(path: str, *lines: str) -> bytes:
@@ -139,12 +152,85 @@ def test_a_client_that_sends_on_after_its_answer_is_cut_off(tmp_path: Path) -> N
 
 
 def test_one_connection_too_many_is_told_to_come_back_but_may_ask_whether_the_server_lives(tmp_path: Path) -> None:
-    with hosted_alone(make_base(tmp_path, "most_connections = 2")) as host, connect(host), connect(host), client_of(host.url) as client:
+    base = make_base(tmp_path, "most_connections = 2", "address_percent = 100")
+    with hosted_alone(base) as host, connect(host) as one, connect(host) as two, client_of(host.url) as client:
+        for each in (one, two):
+            asking(each, issue(base))
         refused, live = client.get("/v1/health"), client.get("/live")
 
     assert (503, "too_many_connections") == (refused.status_code, refused.json()["error"]["code"])
     assert "1" == refused.headers["retry-after"]
     assert 200 == live.status_code
+
+
+def test_an_address_with_its_share_is_told_to_come_back_and_another_is_answered(tmp_path: Path) -> None:
+    base = make_base(tmp_path, "most_connections = 4", "address_percent = 25")
+    with hosted_alone(base) as host, connect(host) as busy, client_of(host.url) as client, elsewhere(host) as other:
+        asking(busy, issue(base))
+        refused = client.get("/v1/health")
+        other.sendall(b"GET /v1/health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        answer = everything(other)
+
+    assert (429, "too_many_connections") == (refused.status_code, refused.json()["error"]["code"])
+    assert "1" == refused.headers["retry-after"]
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+def test_silent_connections_make_room_for_those_that_ask(tmp_path: Path) -> None:
+    """The oldest silent one goes first, then the oldest that rests; one that is being answered stays."""
+    base = make_base(tmp_path, "most_connections = 4", "address_percent = 100")
+    with (
+        hosted_alone(base) as host,
+        connect(host) as busy,
+        connect(host) as resting,
+        connect(host) as first,
+        connect(host) as second,
+        client_of(host.url) as one,
+        client_of(host.url) as two,
+        client_of(host.url) as three,
+    ):
+        asking(busy, issue(base))
+        resting.sendall(b"GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        answered = b""
+        while not answered.endswith(b"}"):
+            answered += resting.recv(65_536)
+        codes, closed = [], []
+        for client, goes in ((one, first), (two, second), (three, resting)):
+            codes.append(client.get("/v1/health").status_code)
+            closed.append(everything(goes))
+        busy.sendall(b"x" * 100)
+        answer = busy.recv(65_536)
+
+    assert [200] * 3 == codes
+    assert [b""] * 3 == closed
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+def test_many_silent_connections_of_one_address_leave_the_server_to_others(tmp_path: Path) -> None:
+    with hosted_alone(make_base(tmp_path, "most_connections = 20")) as host, client_of(host.url) as client:
+        silent = [elsewhere(host) for _ in range(60)]
+        codes = [client.get("/v1/health").status_code for _ in range(5)]
+        for each in silent:
+            each.close()
+
+    assert [200] * 5 == codes
+
+
+def test_silent_handshakes_are_counted_and_cut_short(tmp_path: Path) -> None:
+    """They take places like any connection, and make room for those who get on with theirs."""
+    base = make_base(tmp_path, "most_connections = 4", "address_percent = 50")
+    authority = Authority(tmp_path)
+    pair = authority.pair("server")
+    with hosted_alone(base, certificate=str(pair.certificate), private_key=str(pair.key)) as host:
+        silent = [elsewhere(host) for _ in range(8)]
+        ended = [everything(each) for each in silent[:6]]
+        with client_of(host.url, verify=ssl.create_default_context(cafile=str(authority.file))) as client:
+            codes = [client.get("/v1/health").status_code for _ in range(3)]
+        for each in silent:
+            each.close()
+
+    assert [b""] * 6 == ended
+    assert [200] * 3 == codes
 
 
 # --- one process, a gigabyte ---

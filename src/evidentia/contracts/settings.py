@@ -298,6 +298,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """The timeout of a request, its body included."""
     most_connections: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1_000
     """The maximum number of open connections; more get 503 with `retry-after`."""
+    address_percent: Annotated[int, msgspec.Meta(ge=1, le=100)] = 50
+    """The share of `most_connections` that one address may hold; behind a reverse proxy, 100."""
+    share_percent: Annotated[int, msgspec.Meta(ge=1, le=100)] = 25
+    """The share of each pool (requests, their bytes, worker threads, streams, MCP sessions, open runs) that one token may hold."""
     session_s: Annotated[int, msgspec.Meta(ge=60, le=30 * 86_400)] = 43_200
     """The lifetime of a dashboard session."""
     source_hosts: tuple[str, ...] = ()

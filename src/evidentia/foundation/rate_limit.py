@@ -1,4 +1,4 @@
-"""Token buckets: how often each of many may come, in whole numbers, and no more than so many of them are remembered."""
+"""Token buckets, how often each of many may come, and shares, how much each of them may hold; whole numbers, and bounded memory."""
 
 from __future__ import annotations
 
@@ -71,3 +71,50 @@ class RateLimiter(Generic[Key]):
 
     def _wait_ns(self, level: int, rate: Rate) -> int:
         return max(0, -(-(self._period_ns - level) // rate.permits))
+
+
+class Shares(Generic[Key]):
+    """A pool of `most` places, of which one holder has at most `of_one`. Thread safe.
+
+    Nobody waits here: whoever finds no place is told so, and what is held by nobody is not remembered.
+    """
+
+    def __init__(self, most: int, *, of_one: int) -> None:
+        self.most = most
+        self.of_one = min(most, of_one)
+        self._lock = threading.Lock()
+        self._held: dict[Key, int] = {}
+        self._taken = 0
+
+    @classmethod
+    def by_percent(cls, most: int, percent: int) -> Shares[Key]:
+        """Return a pool of which one holder has so many per cent, one place at least."""
+        return cls(most, of_one=max(1, most * percent // 100))
+
+    def take(self, key: Key, amount: int = 1) -> bool:
+        """Take places and return True; where the holder or the pool has not so many, take nothing and return False."""
+        with self._lock:
+            own = self._held.get(key, 0) + amount
+            if own > self.of_one or self._taken + amount > self.most:
+                return False
+            self._held[key] = own
+            self._taken += amount
+            return True
+
+    def give_back(self, key: Key, amount: int = 1) -> None:
+        """Put back places that were taken."""
+        with self._lock:
+            left = self._held.pop(key) - amount
+            if left:
+                self._held[key] = left
+            self._taken -= amount
+
+    def held(self, key: Key) -> int:
+        """Return how many a holder has."""
+        with self._lock:
+            return self._held.get(key, 0)
+
+    @property
+    def taken(self) -> int:
+        """Return how many all holders have."""
+        return self._taken

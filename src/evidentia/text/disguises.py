@@ -20,7 +20,12 @@ MAX_LENGTH: Final = 200_000
 MAX_DECODED: Final = 20_000
 """Characters of encoded runs that are looked at in one text."""
 _LEAST_DECODED: Final = 8
-_DOUBLES: Final = ((range(0xE0000, 0xE0080), 0), (range(0x1F1E6, 0x1F200), 97), (range(0x1F150, 0x1F16A), 97), (range(0x1F170, 0x1F18A), 97))
+_DOUBLES: Final = (
+    (range(0xE0000, 0xE0080), 0),
+    (range(0x1F1E6, 0x1F200), 97),
+    (range(0x1F150, 0x1F16A), 97),
+    (range(0x1F170, 0x1F18A), 97),
+)
 """Doubles of ASCII: invisible tags, in which a whole sentence can be written, and letters in flags, circles and squares."""
 
 _LOOKALIKES: Final = str.maketrans(
@@ -60,7 +65,9 @@ _INLINE: Final = re.compile(r"</?(?:a|b|i|u|s|em|strong|span|font|mark|small|big
 _HYPHENATED: Final = re.compile(r"(?<=[a-z])-[ \t]*\n\s*(?=[a-z])")
 _ESCAPED: Final = re.compile(r"\\u([0-9a-f]{4})|\\x([0-9a-f]{2})", re.IGNORECASE)
 _PERCENT: Final = re.compile(r"%[2-7][0-9a-f].{0,8}%[2-7][0-9a-f]", re.IGNORECASE)
-_SPACED: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])")
+_SPACED: Final = re.compile(
+    r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])"
+)
 _MIXED: Final = re.compile(r"[A-Za-z][\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]|[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff][A-Za-z]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SIGNS_WITHIN: Final = re.compile(r"(?<=[a-z0-9])[@$!|](?=[a-z0-9])|(?<![^\s(\"'])[@$!](?=[a-z][a-z0-9@$!]{2})")
@@ -137,11 +144,7 @@ def _fold_letter(letter: str) -> str:
 def _decoded(text: str) -> str:
     """Return what the encoded runs of a text say, as far as it is text."""
     found = [
-        decoded
-        for form, decode in _DECODERS
-        for run in form.findall(text[:MAX_DECODED])
-        for decoded in (_read(run, decode),)
-        if decoded
+        decoded for form, decode in _DECODERS for run in form.findall(text[:MAX_DECODED]) for decoded in (_read(run, decode),) if decoded
     ]
     return " . ".join(found)[:MAX_DECODED]
 
@@ -152,7 +155,7 @@ def _read(run: str, decode: Callable[[str], bytes]) -> str:
     except (ValueError, OverflowError):
         return ""
     decoded = raw.decode("utf-8", "ignore")
-    is_text = len(decoded) >= _LEAST_DECODED and 10 * sum(each.isprintable() or each.isspace() for each in decoded) >= 9 * len(raw)  # noqa: PLR2004 - nine tenths
+    is_text = len(decoded) >= _LEAST_DECODED and 10 * sum(each.isprintable() or each.isspace() for each in decoded) >= 9 * len(raw)
     return decoded if is_text and sum(map(str.isalpha, decoded)) * 2 >= len(decoded) else ""
 
 

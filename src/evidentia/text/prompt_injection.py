@@ -7,7 +7,6 @@ ordinary text. `tools/fit_injection.py` fits the weights.
 
 from __future__ import annotations
 
-import codecs
 import re
 from functools import cache
 from importlib.resources import files
@@ -73,7 +72,9 @@ class Lexicon:
         self.phrase_ideas: dict[str, Ideas] = {phrase: tuple(dict.fromkeys(ideas[phrase])) for phrase in phrases}
         unspaced = sorted((word for word in self.ideas if _UNSPACED.match(word)), key=lambda word: (-len(word), word))
         self.unspaced = re.compile("|".join(map(re.escape, unspaced)))
-        latin = sorted((word for word in self.ideas if word.isascii() and len(word) > 3 and word not in _MARKS), key=lambda word: (-len(word), word))
+        latin = sorted(
+            (word for word in self.ideas if word.isascii() and len(word) > 3 and word not in _MARKS), key=lambda word: (-len(word), word)
+        )
         self.within = re.compile("|".join([*latin, "all", "any", "the", "and", "you", "your", "new", "not", "say"]))
 
 
@@ -113,7 +114,7 @@ def features(stretch: Sequence[Ideas]) -> set[str]:
         if ideas[0] == "|":
             continue
         found.update(ideas)
-        if index == 0 and place == 0 or places[index - 1][0] == place - 1 and places[index - 1][1][0] == "|":
+        if (index == 0 and place == 0) or (places[index - 1][0] == place - 1 and places[index - 1][1][0] == "|"):
             found.update("^" + idea for idea in ideas)
         for later, others in places[index + 1 :]:
             gap = later - place

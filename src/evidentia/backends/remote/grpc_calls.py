@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 MAX_REPLY_BYTES: Final = 1 << 28
+PIECE_BYTES: Final = 1 << 20
 FAULT: Final = "evidentia-fault-bin"
 """Where the trailing metadata has the fault, as JSON."""
 _AT_FAULT: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_EXHAUSTED", "INTERNAL", "ABORTED")
@@ -81,11 +82,14 @@ class GrpcCalls(OperationCalls):
 
         method, message = _message(operation, params)
         channel = self._open()
-        ask = channel.unary_unary(method.path, request_serializer=_serialised, response_deserializer=method.response.FromString)
+        # A server takes messages of a few megabytes; what is longer comes in pieces, which it joins.
+        ask = channel.stream_unary(method.path, response_deserializer=method.response.FromString)
+        content = _serialised(message)
+        pieces = [content[begin : begin + PIECE_BYTES] for begin in range(0, len(content), PIECE_BYTES)] or [b""]
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_ms / 1000
         try:
-            reply = await ask(message, timeout=timeout_ms / 1000, metadata=self._metadata)
+            reply = await ask(pieces, timeout=timeout_ms / 1000, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
             left_ms = int((until - loop.time()) * 1000)  # a second attempt happens within the same time
             is_passing = error.code() is grpc.StatusCode.UNAVAILABLE and _fault_of(error) is None

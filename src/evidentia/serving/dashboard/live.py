@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response, StreamingResponse
 
+from evidentia.foundation.rate_limit import Shares
 from evidentia.serving.dashboard import http_headers
 from evidentia.serving.dashboard.http_headers import HEADERS
 from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
@@ -35,8 +36,7 @@ class LiveStreams:
 
     def __init__(self, *, most: int = MAX_STREAMS, max_of_one: int = MAX_OF_ONE, every_s: float = EVERY_S) -> None:
         self.every_s = every_s
-        self._most = most
-        self._most_of_one = max_of_one
+        self._shares = Shares[str](most, of_one=max_of_one)
         self._open: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._is_closed = False
 
@@ -53,8 +53,12 @@ class LiveStreams:
 
     @contextmanager
     def entered(self, token_id: str) -> Iterator[asyncio.Event]:
-        """Hold a place while a stream is open; what it gives is set when the stream has to end."""
+        """Hold a place while a stream is open; what it gives is set when the stream has to end, at once where there is no place."""
         ended = asyncio.Event()
+        if not self._shares.take(token_id):
+            ended.set()
+            yield ended
+            return
         place = (token_id, asyncio.get_running_loop(), ended)
         self._open.append(place)
         if self._is_closed:
@@ -63,17 +67,18 @@ class LiveStreams:
             yield ended
         finally:
             self._open.remove(place)
+            self._shares.give_back(token_id)
 
     def has_room(self, token_id: str) -> bool:
         """Tell whether the holder of a token may have one more."""
-        own = sum(1 for holder, _, _ in self._open if holder == token_id)
-        return not self._is_closed and len(self._open) < self._most and own < self._most_of_one
+        return not self._is_closed and self._shares.taken < self._shares.most and self._shares.held(token_id) < self._shares.of_one
 
     def require_room(self, token_id: str) -> None:
         """Refuse one stream too many."""
         if not self.has_room(token_id):
             message = "too many pages are kept up to date at once"
-            raise ApiError(TOO_MANY, "too_many_streams", message, hint="close other tabs; the page shows what was true when it was loaded")
+            hint = "close other tabs; the page shows what was true when it was loaded"
+            raise ApiError(TOO_MANY, "too_many_streams", message, hint=hint, headers={"retry-after": "10"})
 
 
 def stream(app: DashboardApp, request: Request, shown: Callable[[Identity], Awaitable[str]]) -> Response:
@@ -92,8 +97,6 @@ async def _events(app: DashboardApp, key: str, shown: Callable[[Identity], Await
     session = await app.sessions.find(key, is_use=False)
     if session is None:
         yield SIGNED_OUT
-        return
-    if not app.live.has_room(session.identity.token.token_id):  # others may have come in since this one was let in
         return
     with app.live.entered(session.identity.token.token_id) as ended:
         last, quiet = "", 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from evidentia.serving.dashboard.live import LiveStreams
-    from evidentia.serving.identity.sessions import Links, SessionStore
+    from evidentia.serving.identity.sessions import Links, Session, SessionStore
     from evidentia.serving.operations.server_context import ServerContext
 
 SAFE_METHODS: Final = ("GET", "HEAD")
@@ -64,7 +64,7 @@ def _route(app: DashboardApp, route: PageRoute, admit: Callable[[DashboardApp, R
     async def answer(request: Request) -> Response:
         request = bounded(request, max_bytes=route.max_bytes)
         try:
-            return await admit(app, request, route) or await route.answer(app, request)
+            return await admit(app, request, route) or await _answered(app, request, route)
         except ApiError as refusal:
             return app.refused(request, refusal)
         except EvidentiaError as error:
@@ -80,6 +80,15 @@ def _route(app: DashboardApp, route: PageRoute, admit: Callable[[DashboardApp, R
             await request.close()  # files that came with a form
 
     return Route(route.path, answer, methods=list(route.methods))
+
+
+async def _answered(app: DashboardApp, request: Request, route: PageRoute) -> Response:
+    """Answer within the share of whoever is signed in; the way in has nobody yet."""
+    session: Session | None = getattr(request.state, "session", None)
+    if session is None:
+        return await route.answer(app, request)
+    async with app.context.admission.pools.entered(session.identity.token.token_id):
+        return await route.answer(app, request)
 
 
 async def _signed_in(app: DashboardApp, request: Request, route: PageRoute) -> Response | None:

@@ -1,8 +1,13 @@
-"""The gRPC server: its port, its limits, health and reflection, and an orderly end."""
+"""The gRPC server: its port, its limits, health and reflection, and an orderly end.
+
+Nothing of a message is read before its caller is let in: gRPC reads the message of a unary method first and asks who sent it then, so
+every method is served as a stream of messages, of which the metadata is here before the first.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -10,12 +15,16 @@ from urllib.parse import unquote
 
 import grpc
 import msgspec
+from google.protobuf.message import DecodeError
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from evidentia.contracts.evidence import EvidenceRequest
+from evidentia.foundation.rate_limit import Shares
 from evidentia.protobuf.methods import METHODS, Method
 from evidentia.serving.hosting.request_log import tell
+from evidentia.serving.identity.admission import network_of
+from evidentia.serving.identity.pools import MAX_REQUESTS
 from evidentia.serving.operations.api_errors import (
     BAD_GATEWAY,
     CHANGED,
@@ -42,6 +51,8 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from evidentia.serving.identity.admission import Identity
+    from evidentia.serving.identity.pools import Holding
     from evidentia.serving.operations.endpoint import Endpoint, OperationRequest
     from evidentia.serving.operations.server_context import ServerContext
 
@@ -49,26 +60,48 @@ if TYPE_CHECKING:
     Handler = grpc.RpcMethodHandler[Any, Any]
 
 
-MAX_AT_ONCE: Final = 200
-"""More calls than this are told to come back."""
+MAX_OPEN: Final = 24
+"""Calls without a token, to health and reflection, at once."""
+MAX_OPEN_OF_ONE: Final = 6
+"""Of them, those from one address."""
+MAX_AT_ONCE: Final = MAX_REQUESTS + 4 * MAX_OPEN
+"""More calls than this are told to come back, before it is known whose they are."""
 MAX_METADATA_BYTES: Final = 16 << 10
+MAX_MESSAGE_BYTES: Final = 4 << 20
+"""Of one message, as gRPC has it by default. What an operation takes beyond that comes as several messages, which are joined."""
+READ_S: Final = 60
+"""How long a caller may take to send the next message of a call."""
+_WINDOW_BYTES: Final = 64 << 10
+"""How much of a call may be on its way, unread, before its caller is known."""
 _OPTIONS: Final = (
-    ("grpc.max_receive_message_length", max(endpoint.max_bytes for endpoint in ENDPOINTS)),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", -1),
+    ("grpc.max_concurrent_streams", 200),
+    ("grpc.http2.lookahead_bytes", _WINDOW_BYTES),
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_metadata_size", MAX_METADATA_BYTES),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
-    ("grpc.max_connection_idle_ms", 600_000),
+    ("grpc.max_connection_idle_ms", 300_000),
 )
 
 
 class GrpcDoor:
     """A gRPC server over a plane, on the event loop that starts it."""
 
-    def __init__(self, context: ServerContext, *, credentials: grpc.ServerCredentials | None = None, is_shared: bool = False) -> None:
-        options = (*_OPTIONS, ("grpc.so_reuseport", int(is_shared)))
-        self._server = grpc.aio.server(interceptors=(RequestLogInterceptor(context),), options=options, maximum_concurrent_rpcs=MAX_AT_ONCE)
+    def __init__(
+        self,
+        context: ServerContext,
+        *,
+        credentials: grpc.ServerCredentials | None = None,
+        is_shared: bool = False,
+        max_connections: int = 1_000,
+    ) -> None:
+        options = (*_OPTIONS, ("grpc.so_reuseport", int(is_shared)), ("grpc.max_allowed_incoming_connections", max_connections))
+        interceptors = (RequestLogInterceptor(context), _OpenCalls())
+        self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=MAX_AT_ONCE, interceptors=interceptors)
         self._credentials = credentials
         self._health = health.aio.HealthServicer()
         for handler in handlers(context):
@@ -211,17 +244,17 @@ def service_names() -> list[str]:
 
 
 def _handler(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Handler:
-    read, write = method.request.FromString, method.response.SerializeToString
+    write = method.response.SerializeToString
     if method.is_stream:
-        return grpc.unary_stream_rpc_method_handler(_streaming(server_context, method, endpoint), read, write)
-    return grpc.unary_unary_rpc_method_handler(_single(server_context, method, endpoint), read, write)
+        return grpc.stream_stream_rpc_method_handler(_streaming(server_context, method, endpoint), None, write)
+    return grpc.stream_unary_rpc_method_handler(_single(server_context, method, endpoint), None, write)
 
 
 def _single(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
-    async def answer(message: Message, context: Context) -> Message:
+    async def answer(messages: AsyncIterator[bytes], context: Context) -> Message:
         try:
-            async with asyncio.timeout(context.time_remaining()):
-                read = await _request_reader(server_context, method, endpoint, message, context)
+            async with asyncio.timeout(context.time_remaining()), _entered(server_context, endpoint, context) as (identity, body):
+                read = await _request_reader(method, endpoint, messages, context, identity=identity, body=body)
                 reply = await perform(server_context, endpoint, read)
             made: Message = method.response(**method.write_response(reply.message))
         except ApiError as refusal:
@@ -234,10 +267,10 @@ def _single(server_context: ServerContext, method: Method, endpoint: Endpoint) -
 
 
 def _streaming(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
-    async def answer(message: Message, context: Context) -> AsyncIterator[Message]:
+    async def answer(messages: AsyncIterator[bytes], context: Context) -> AsyncIterator[Message]:
         try:
-            async with asyncio.timeout(context.time_remaining()):
-                read = await _request_reader(server_context, method, endpoint, message, context)
+            async with asyncio.timeout(context.time_remaining()), _entered(server_context, endpoint, context) as (identity, body):
+                read = await _request_reader(method, endpoint, messages, context, identity=identity, body=body)
                 async for part in perform_stream(server_context, endpoint, read):
                     yield method.response(**method.write_response(part))
         except ApiError as refusal:
@@ -248,20 +281,92 @@ def _streaming(server_context: ServerContext, method: Method, endpoint: Endpoint
     return answer
 
 
-async def _request_reader(
-    server_context: ServerContext, method: Method, endpoint: Endpoint, message: Message, context: Context
-) -> Callable[[], OperationRequest]:
-    """Return what reads the rest of a request; who asks is known by then."""
+@asynccontextmanager
+async def _entered(server_context: ServerContext, endpoint: Endpoint, context: Context) -> AsyncIterator[tuple[Identity, Holding]]:
+    """Let a caller in by the metadata of a call, before any of its messages is read, and hold its place meanwhile."""
     identity = await server_context.admission.admit(_authorization(context), endpoint, client=_client(context.peer()))
-    if message.ByteSize() > endpoint.max_bytes:
-        raise too_large("message is", max_bytes=endpoint.max_bytes)
+    async with server_context.admission.pools.entered(identity.token.token_id) as body:
+        yield identity, body
+
+
+async def _request_reader(
+    method: Method, endpoint: Endpoint, messages: AsyncIterator[bytes], context: Context, *, identity: Identity, body: Holding
+) -> Callable[[], OperationRequest]:
+    """Return what reads the rest of a request."""
+    sent = await _read(messages, max_bytes=endpoint.max_bytes, body=body)
     try:
-        fields = within(endpoint, method.read_request(message), left_s=context.time_remaining())
+        fields = within(endpoint, method.read_request(method.request.FromString(sent)), left_s=context.time_remaining())
+    except DecodeError:
+        raise ApiError(MALFORMED, "malformed_message", "these bytes are no message of the method", hint="use the schemas") from None
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         problem = f"the message holds JSON that cannot be read ({type(error).__name__})"
         raise ApiError(MALFORMED, "malformed_json", problem, hint="see the fields whose names end in _json") from None
     raw = msgspec.json.encode(fields)
     return lambda: decode_flat(endpoint, raw, identity)
+
+
+async def _read(messages: AsyncIterator[bytes], *, max_bytes: int, body: Holding) -> bytes:
+    """Return the messages of a call, joined: in protobuf, messages behind each other are one, whose lists are joined too."""
+    parts: list[bytes] = []
+    try:
+        while True:
+            async with asyncio.timeout(READ_S):
+                parts.append(await anext(messages))
+            body.grow(len(parts[-1]))
+            if body.amount > max_bytes:
+                raise too_large("message is", max_bytes=max_bytes)
+    except StopAsyncIteration:
+        pass
+    if not parts:
+        raise ApiError(MALFORMED, "missing_message", "the call ended before its message", hint="send one message, then end the call")
+    return b"".join(parts)
+
+
+class _OpenCalls(grpc.aio.ServerInterceptor):
+    """Bounds the calls that need no token, in all and for each address; they too are read only once they have a place."""
+
+    def __init__(self) -> None:
+        self._shares = Shares[str](MAX_OPEN, of_one=MAX_OPEN_OF_ONE)
+
+    async def intercept_service(self, continuation: Any, details: grpc.HandlerCallDetails) -> Any:  # noqa: ANN401 - as gRPC has it
+        """Return the handler of a method, bounded unless it is one of ours, which let nobody in without a token."""
+        handler = await continuation(details)
+        if handler is None or str(details.method).startswith("/evidentia."):
+            return handler
+        read, write = handler.request_deserializer, handler.response_serializer
+        if handler.unary_unary is not None:
+            return grpc.stream_unary_rpc_method_handler(self._single(handler.unary_unary), read, write)
+        return grpc.stream_stream_rpc_method_handler(self._streaming(handler), read, write)
+
+    def _single(self, answer: Callable[..., Any]) -> Callable[..., Any]:
+        async def bounded(messages: AsyncIterator[Any], context: Context) -> Any:  # noqa: ANN401 - likewise
+            async with self._place(context):
+                return await answer(await anext(messages), context)
+
+        return bounded
+
+    def _streaming(self, handler: Any) -> Callable[..., Any]:  # noqa: ANN401 - likewise
+        async def bounded(messages: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
+            async with self._place(context):
+                is_single = handler.unary_stream is not None
+                parts = handler.unary_stream(await anext(messages), context) if is_single else handler.stream_stream(messages, context)
+                if inspect.isawaitable(parts):
+                    await parts  # it writes its parts itself
+                    return
+                async for part in parts:
+                    yield part
+
+        return bounded
+
+    @asynccontextmanager
+    async def _place(self, context: Context) -> AsyncIterator[None]:
+        address = network_of(_client(context.peer()))
+        if not self._shares.take(address):
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls without a token", ((RETRY_AFTER, "1"),))
+        try:
+            yield
+        finally:
+            self._shares.give_back(address)
 
 
 def _authorization(context: Context) -> str:

@@ -70,7 +70,7 @@ def make_app(
     alone = ServerContext(
         parts=control,
         served_base=served_base,
-        runs=OpenRuns(clock=control.clock, max_open=max_open, idle_ns=idle_ns),
+        runs=OpenRuns(clock=control.clock, max_open=max_open, idle_ns=idle_ns, share_percent=settings.share_percent),
         admission=make_admission(control, settings, workers=role.workers),
     )
     writer = role.writer_for(alone, timeout_s=settings.request_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import resource
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
@@ -15,19 +16,21 @@ from evidentia.serving.hosting.process_role import ALONE, ProcessRole
 from evidentia.serving.hosting.readiness import Readiness
 from evidentia.serving.hosting.reverse_proxy import SameUserConnection, inner_socket
 from evidentia.serving.hosting.tls import TlsFiles, server_context, show_pair, tls_files
-from evidentia.serving.hosting.web_server import GRACE_S, TIMEOUTS, ConnectionTimeouts, WebServer, bounded, web_config
+from evidentia.serving.hosting.web_server import GRACE_S, TIMEOUTS, ConnectionPool, ConnectionTimeouts, WebServer, bounded, web_config
 
 if TYPE_CHECKING:
     import socket
     import ssl
     from collections.abc import AsyncIterator, Sequence
 
-    from evidentia.contracts.settings import Settings
+    from evidentia.contracts.settings import ServerSettings, Settings
     from evidentia.serving.hosting.worker_messages import Hosting
     from evidentia.serving.operations.server_context import ServerContext
     from evidentia.wiring.governance_runtime import GovernanceRuntime
 
 
+SPARE_FILES: Final = 512
+"""Open files beside connections: those of the base, of sources, of other processes."""
 RETIRED_S: Final = 3_600
 """How long a retired process waits for the runs that are open in it."""
 _LOOK_S: Final = 0.2
@@ -59,12 +62,14 @@ class Host:
     @contextlib.asynccontextmanager
     async def open(self, listening: Sequence[socket.socket]) -> AsyncIterator[None]:
         """Answer meanwhile; in the end everything that is under way is finished, and the base closed."""
-        self._beside = SideDoors(side_doors(self.app.state.context, self._hosting, files=self._files), grace_s=GRACE_S)
+        most = connections_of(self._server, workers=self._role.workers)
+        raise_file_limit(2 * most + SPARE_FILES)
+        doors = side_doors(self.app.state.context, self._hosting, files=self._files, max_connections=most)
+        self._beside = SideDoors(doors, grace_s=GRACE_S)
         async with self.app.router.lifespan_context(self.app), self._beside, self._inner():
-            max_connections = -(-self._server.most_connections // self._role.workers)
             config = web_config(
                 self.app,
-                connection=bounded(self._readiness, max_connections=max_connections, timeouts=self._timeouts),
+                connection=bounded(self._readiness, pool=pool_of(self._server, workers=self._role.workers), timeouts=self._timeouts),
                 context=self._context,
             )
             self._web = WebServer(config, self._readiness, drain_s=self._hosting.drain_s)
@@ -119,6 +124,25 @@ class Host:
                 await serving
 
 
+def connections_of(server: ServerSettings, *, workers: int = 1) -> int:
+    """Return how many connections one of so many processes takes."""
+    return -(-server.most_connections // workers)
+
+
+def pool_of(server: ServerSettings, *, workers: int = 1) -> ConnectionPool:
+    """Return the places for connections in one of so many processes."""
+    return ConnectionPool(connections_of(server, workers=workers), percent=server.address_percent)
+
+
+def raise_file_limit(wanted: int) -> None:
+    """Have as many files open as connections may need, as far as this process may decide that."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    reachable = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < reachable:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (reachable, hard))
+
+
 def files_of(hosting: Hosting, settings: Settings) -> TlsFiles:
     """Return where certificate and key are."""
     given = TlsFiles(hosting.certificate, hosting.private_key, hosting.client_certificates)
@@ -149,13 +173,14 @@ class SideDoor(Protocol):
         ...
 
 
-def side_doors(context: ServerContext, hosting: Hosting, *, files: TlsFiles) -> list[tuple[SideDoor, str]]:
+def side_doors(context: ServerContext, hosting: Hosting, *, files: TlsFiles, max_connections: int = 1_000) -> list[tuple[SideDoor, str]]:
     """Return the doors that are asked for, each with the address where it is to listen."""
     if hosting.grpc_port is None:
         return []
     context = dataclasses.replace(context, watch=CallMetrics("grpc", clock=context.parts.clock))
     host = f"[{hosting.host}]" if ":" in hosting.host else hosting.host
-    return [(_grpc_door(context, is_shared=hosting.is_supervised, files=files), f"{host}:{hosting.grpc_port}")]
+    door = _grpc_door(context, is_shared=hosting.is_supervised, files=files, max_connections=max_connections)
+    return [(door, f"{host}:{hosting.grpc_port}")]
 
 
 class SideDoors:
@@ -188,15 +213,15 @@ class SideDoors:
             await door.stop(grace_s=self._grace_s)
 
 
-def _grpc_door(context: ServerContext, *, is_shared: bool, files: TlsFiles) -> SideDoor:
+def _grpc_door(context: ServerContext, *, is_shared: bool, files: TlsFiles, max_connections: int) -> SideDoor:
     try:
         from evidentia.serving.grpc.grpc_server import GrpcDoor, credentials_of
     except ImportError as error:
         raise MissingExtraError("grpc", needed_for="`--grpc-port`") from error
     if not files.is_on:
-        return GrpcDoor(context, is_shared=is_shared)
+        return GrpcDoor(context, is_shared=is_shared, max_connections=max_connections)
     authorities = Path(files.client_certificates).read_bytes() if files.client_certificates else None
     credentials = credentials_of(
         certificate=Path(files.certificate).read_bytes(), private_key=Path(files.private_key).read_bytes(), authorities=authorities
     )
-    return GrpcDoor(context, credentials=credentials, is_shared=is_shared)
+    return GrpcDoor(context, credentials=credentials, is_shared=is_shared, max_connections=max_connections)

@@ -15,7 +15,6 @@ import msgspec
 from evidentia.contracts.access import Principal
 from evidentia.contracts.control import Fault, TokenInfo
 from evidentia.contracts.decoding import decode_json
-from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.vocabulary import Vocabulary
 from evidentia.serving.identity.admission import Identity
 from evidentia.serving.operations.api_errors import NOT_FOUND, UNAVAILABLE, ApiError
@@ -140,10 +139,7 @@ class LocalWriter:
 
     async def do(self, endpoint: Endpoint, asked: OperationRequest) -> Reply:
         """Do it here; other processes see all of it once this returns, and none of it is lost when this one is killed."""
-        try:
-            return await perform(self._context, endpoint, lambda: asked)
-        finally:
-            await asyncio.to_thread(_write_down, self._context)
+        return await perform(self._context, endpoint, lambda: asked)
 
     async def reach(self) -> None:
         """Return at once: the writing process is this one."""
@@ -170,14 +166,6 @@ async def _ask(client: UnixSocketClient, endpoint: Endpoint, body: bytes, *, tim
         return decode_reply(await client.ask("POST", FORWARD, body=body, timeout_s=timeout_s), endpoint)
     except (TimeoutError, msgspec.MsgspecError) as error:
         raise writer_lost() from error
-
-
-def _write_down(context: ServerContext) -> None:
-    """Hand the decisions that wait to the operating system."""
-    try:
-        context.parts.log.flush()
-    except (EvidentiaError, OSError):
-        return  # they stay in line, and the log's `problem` says why
 
 
 # --- forwarded operations, as JSON: they were admitted by the process that forwards them ---

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from evidentia.contracts.decoding import decode_json
 from evidentia.serving.hosting.process_role import FORWARD, PING, decode_operation, encode_refusal, encode_reply, writer_lost
 from evidentia.serving.hosting.request_log import PASSED
-from evidentia.serving.hosting.web_server import BoundedConnection
+from evidentia.serving.hosting.web_server import BoundedConnection, ConnectionPool
 from evidentia.serving.identity.host_check import refusal_response
 from evidentia.serving.operations.api_errors import ApiError
 from evidentia.serving.operations.request_facts import answering
@@ -154,7 +154,7 @@ class WriterApplication:
 class SameUserConnection(BoundedConnection):
     """A connection from a process of the same user; any other is dropped."""
 
-    max_connections = MAX_CONNECTIONS
+    pool = ConnectionPool(MAX_CONNECTIONS)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent has it
         """Begin, or drop it."""

@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+import ssl
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from evidentia.foundation.rate_limit import Shares
 from evidentia.serving.hosting.readiness import LIVE, Readiness
 from evidentia.serving.hosting.tls import HSTS
+from evidentia.serving.identity.admission import network_of
 from evidentia.serving.identity.host_check import refusal_response
-from evidentia.serving.operations.api_errors import TOO_LARGE, UNAVAILABLE, ApiError
+from evidentia.serving.operations.api_errors import TOO_LARGE, TOO_MANY, UNAVAILABLE, ApiError
 
 if TYPE_CHECKING:
     import socket
-    import ssl
     from collections.abc import Iterator
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -44,9 +47,21 @@ class WebServer(uvicorn.Server):
         self.is_over = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
-        await super().startup(sockets)
+        """Listen. With TLS, a connection is counted from its first byte on and not only when its handshake is over."""
+        context, self.config.ssl = self.config.ssl, None
+        await super().startup([] if context is not None else sockets)
+        if context is not None:
+            loop = asyncio.get_running_loop()
+            for each in sockets or ():
+                self.servers.append(await loop.create_server(lambda: _Handshake(self, context), sock=each, backlog=self.config.backlog))
         self.is_begun.set()
+
+    def connection(self) -> BoundedConnection:
+        """Return what speaks to one client."""
+        made: BoundedConnection = self.config.http_protocol_class(  # type: ignore[call-arg] # as the parent has it
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: not ready, but still listening, for a while; then no longer listening, until the last answer is given."""
@@ -110,6 +125,8 @@ def quiet_log() -> None:
 
 MAX_BYTES: Final = 64 << 20
 """Of any body at any door; most operations take far less, and say so themselves."""
+PART_S: Final = 30
+"""How long the next part of a body may take."""
 TOO_SLOW: Final = 408
 TIMED_OUT: Final = 504
 _DRAINED_S: Final = 2
@@ -152,9 +169,11 @@ class _Exchange:
         self._is_whole = False
         self._is_begun = False
         self._is_over = False
+        self._until = 0.0
         self._time = asyncio.timeout(request_s)
 
     async def run(self, app: ASGIApp) -> None:
+        self._until = asyncio.get_running_loop().time() + self._request_s
         try:
             async with self._time:
                 try:
@@ -172,7 +191,13 @@ class _Exchange:
                 await self._refuse(_too_large(self._max_bytes))
 
     async def _take(self) -> Message:
+        # Once the body is whole, the next message says that the client left, which may come late or never.
+        is_timed = not self._is_whole and not self._is_begun
+        if is_timed:
+            self._retime(min(self._until, asyncio.get_running_loop().time() + PART_S))
         message = await self._receive()
+        if is_timed and not self._is_begun:
+            self._retime(self._until)
         if message["type"] == "http.request":
             self._received += len(message.get("body", b""))
             self._is_whole = not message.get("more_body", False)
@@ -228,7 +253,7 @@ def _too_large(max_bytes: int) -> ApiError:
 
 
 def _too_slow(request_s: float) -> ApiError:
-    message = f"the body was not here after {request_s:g} s"
+    message = f"the body was not here after {request_s:g} s, or nothing of it came for {PART_S} s"
     return ApiError(TOO_SLOW, "request_too_slow", message, hint="send it faster, or raise server.request_s", headers=_LEAVING)
 
 
@@ -239,6 +264,12 @@ def _given_up() -> ApiError:
 
 # --- one connection: how many there are, how long a head may take, and how one is closed without losing a request ---
 
+HANDSHAKE_S: Final = 10
+"""How long a TLS handshake may take."""
+TURNED_AWAY_S: Final = 2
+"""How long a connection that is one too many may take to ask, to be told so."""
+MAX_TURNED_AWAY: Final = 64
+"""How many of those are told; more are closed at once."""
 UNREAD_S: Final = 2
 """How long what a client still sends is thrown away once it was answered; its answer could be lost if that were refused at once."""
 
@@ -255,29 +286,175 @@ class ConnectionTimeouts(NamedTuple):
 TIMEOUTS: Final = ConnectionTimeouts()
 
 
+class Idle(Protocol):
+    """A connection that can be closed while nobody waits for it."""
+
+    def idle_rank(self) -> tuple[bool, float] | None:
+        """Return how late it is to be closed: whether it ever asked something, and since when it rests; None while it is busy."""
+        ...
+
+    def close_idle(self) -> None:
+        """Close it."""
+        ...
+
+
+class ConnectionPool:
+    """The open connections of one listener, of which one address has at most its share. Belongs to its event loop.
+
+    A new connection takes the place of an idle one: of the same address where that has its share, of anybody where all places are taken.
+    Those that never asked anything go first, the oldest before the others.
+    """
+
+    def __init__(self, most: int, *, percent: int = 100) -> None:
+        self._shares = Shares[str].by_percent(most, percent)
+        self._open: dict[Idle, str] = {}
+        self._turned_away = 0
+
+    def enter(self, connection: Idle, address: str) -> bool:
+        """Give a connection a place, which it leaves with `leave`; False when there is none."""
+        while not self._shares.take(address):
+            is_share = self._shares.held(address) >= self._shares.of_one
+            resting = [(rank, each) for each, of in self._open.items() if (of == address or not is_share) and (rank := each.idle_rank())]
+            if not resting:
+                return False
+            oldest = min(resting, key=itemgetter(0))[1]
+            self.leave(oldest)
+            oldest.close_idle()
+        self._open[connection] = address
+        return True
+
+    def leave(self, connection: Idle) -> None:
+        """Free the place of a connection, if it has one."""
+        address = self._open.pop(connection, None)
+        if address is not None:
+            self._shares.give_back(address)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether all places are taken."""
+        return self._shares.taken >= self._shares.most
+
+    def has(self, connection: Idle) -> bool:
+        """Tell whether a connection has a place."""
+        return connection in self._open
+
+    def succeed(self, before: Idle, after: Idle) -> None:
+        """Hand the place of a connection to what it has become."""
+        if before in self._open:
+            self._open[after] = self._open.pop(before)
+
+    @contextlib.contextmanager
+    def turning_away(self) -> Iterator[bool]:
+        """Tell whether there is somebody left to say that there is no place."""
+        self._turned_away += 1
+        try:
+            yield self._turned_away <= MAX_TURNED_AWAY
+        finally:
+            self._turned_away -= 1
+
+
+class _Handshake(asyncio.Protocol):
+    """A connection whose TLS handshake is under way; its place goes to the connection that it becomes."""
+
+    def __init__(self, server: WebServer, context: ssl.SSLContext) -> None:
+        self._server = server
+        self._context = context
+        self._begun = asyncio.get_running_loop().time()
+        self._early: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin the handshake, or close a connection too many: there is no telling why before the handshake."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - sockets have it
+        self._transport = transport
+        transport.pause_reading()  # nothing may be read before the handshake reads it
+        made = self._server.connection()
+        if not made.pool.enter(self, _address_of(transport)):
+            transport.abort()
+            return
+        self._task = asyncio.ensure_future(self._begin(transport, made))
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what came with the end of the handshake."""
+        self._early.append(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        del exc
+        self._server.connection().pool.leave(self)
+
+    def idle_rank(self) -> tuple[bool, float] | None:
+        """Return since when it has said nothing."""
+        return (False, self._begun)
+
+    def close_idle(self) -> None:
+        """Close it."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def _begin(self, transport: asyncio.Transport, made: BoundedConnection) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            secured = await loop.start_tls(transport, self, self._context, server_side=True, ssl_handshake_timeout=HANDSHAKE_S)
+        except (OSError, ssl.SSLError):
+            secured = None
+        if secured is None:
+            made.pool.leave(self)
+            transport.abort()
+            return
+        made.pool.succeed(self, made)
+        secured.set_protocol(made)
+        made.connection_made(secured)
+        for each in self._early:
+            made.data_received(each)
+
+
 class BoundedConnection(H11Protocol):
     """A connection that is told to come back when there are too many, and is cut off when it dawdles."""
 
-    max_connections: int = 1_000
+    pool: ConnectionPool = ConnectionPool(1_000)
     timeouts: ConnectionTimeouts = TIMEOUTS
     readiness: Readiness | None = None
 
     _head_timer: asyncio.TimerHandle | None = None
     _is_leaving = False
+    _rests_since = 0.0
+    _turned_away: contextlib.ExitStack | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent has it
         """Begin; one too many is answered, but not served."""
         super().connection_made(transport)
-        if len(self.connections) > self.max_connections:
-            self.app = _busy(self.app)
+        self._rests_since = self.loop.time()
+        if not self.pool.has(self) and not self.pool.enter(self, _address_of(transport)):
+            self._turn_away(UNAVAILABLE if self.pool.is_full else TOO_MANY)
         self._watch_head()
         if self.readiness is not None and self.readiness.is_stopping:
             self.shutdown()  # it was taken a moment ago, when there was still somebody to take it
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
+        self.pool.leave(self)
+        if self._turned_away is not None:
+            self._turned_away.close()
         self._unwatch_head()
         super().connection_lost(exc)
+
+    def idle_rank(self) -> tuple[bool, float] | None:
+        """Return since when it rests, behind those that never asked; None while it is answered."""
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first, whatever the parent says
+        return (cycle is not None, self._rests_since) if self._is_waiting() else None
+
+    def close_idle(self) -> None:
+        """Close it."""
+        self.transport.close()
+
+    def _turn_away(self, status: int) -> None:
+        self._turned_away = contextlib.ExitStack()
+        self.timeouts = self.timeouts._replace(head_s=min(TURNED_AWAY_S, self.timeouts.head_s))
+        self.app = _busy(self.app, status)
+        if not self._turned_away.enter_context(self.pool.turning_away()):
+            self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take what came; the time of a head runs from its first byte, however slowly the others follow."""
@@ -294,6 +471,7 @@ class BoundedConnection(H11Protocol):
     def on_response_complete(self) -> None:
         """Wait for the next request, or a little for what the client still sends although it was answered already."""
         super().on_response_complete()
+        self._rests_since = self.loop.time()
         if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
             self._unwatch_head()
             self._head_timer = self.loop.call_later(UNREAD_S, self._cut_off)
@@ -336,20 +514,25 @@ class BoundedConnection(H11Protocol):
             self.transport.abort()
 
 
-def bounded(readiness: Readiness, *, max_connections: int, timeouts: ConnectionTimeouts = TIMEOUTS) -> type[BoundedConnection]:
+def bounded(readiness: Readiness | None, *, pool: ConnectionPool, timeouts: ConnectionTimeouts = TIMEOUTS) -> type[BoundedConnection]:
     """Return the kind of connection that has these bounds."""
-    bounds = {"readiness": readiness, "max_connections": max_connections, "timeouts": timeouts}
-    return type("BoundedConnection", (BoundedConnection,), bounds)
+    return type("BoundedConnection", (BoundedConnection,), {"readiness": readiness, "pool": pool, "timeouts": timeouts})
 
 
-def _busy(app: ASGIApp) -> ASGIApp:
+def _address_of(transport: asyncio.Transport) -> str:
+    peer = transport.get_extra_info("peername")
+    return network_of(str(peer[0]) if isinstance(peer, tuple) and peer else None)
+
+
+def _busy(app: ASGIApp, status: int) -> ASGIApp:
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == LIVE:
             await app(scope, receive, send)
             return
         headers = {"retry-after": "1", "connection": "close"}
         hint = "close connections that you do not need, or try again later"
-        refusal = ApiError(UNAVAILABLE, "too_many_connections", "too many connections are open", hint=hint, headers=headers)
+        whose = "too many connections are open" if status == UNAVAILABLE else "this address has as many connections as it may"
+        refusal = ApiError(status, "too_many_connections", whose, hint=hint, headers=headers)
         await refusal_response(refusal)(scope, receive, send)
 
     return answer

@@ -12,6 +12,7 @@ from evidentia.contracts.access import DEFAULT_TENANT, Principal
 from evidentia.contracts.control import SIGNED_PREFIX, TokenId, TokenInfo
 from evidentia.foundation.rate_limit import MAX_KEYS, MINUTE_NS, SECOND_NS, Rate, RateLimiter
 from evidentia.serving.identity.callers import Grants
+from evidentia.serving.identity.pools import Pools
 from evidentia.serving.operations.api_errors import FORBIDDEN, TOO_MANY, UNAUTHORIZED, ApiError
 from evidentia.serving.operations.request_facts import note_token
 from evidentia.wiring.governance_runtime import open_usage, signed_tokens
@@ -65,7 +66,10 @@ class Admission:
         grants: Grants | None = None,
         limiter: Limiter | None = None,
         signed: SignedTokens | None = None,
+        pools: Pools | None = None,
     ) -> None:
+        self.pools = pools or Pools()
+        """What those who were let in share."""
         self._tokens = tokens
         self._grants = grants or Grants()
         self._limiter = limiter
@@ -121,6 +125,11 @@ class Admission:
         """Count something that did not hold against an address; after too many it is told to wait."""
         if self._limiter is not None:
             self._limiter.wrong(client)
+
+    def sign_in(self, identity: Identity, *, client: str | None) -> None:
+        """Count a credential that begins a session against its token and its address; after too many, both are told to wait."""
+        if self._limiter is not None:
+            self._limiter.sign_in(identity.token.token_id, client)
 
     def close(self) -> None:
         """Write down what was counted."""
@@ -205,13 +214,15 @@ def make_admission(
         usage=open_usage(parts.directory, clock=parts.clock),
         workers=workers,
     )
-    return Admission(parts.tokens, grants=grants, limiter=limiter, signed=signed)
+    return Admission(parts.tokens, grants=grants, limiter=limiter, signed=signed, pools=Pools(share_percent=settings.share_percent))
 
 
 # --- rate limits and quotas of tokens, and how often an address may show a credential that does not hold ---
 
 WRONG: Final = Rate(permits=30, burst=60)
 """Credentials that do not hold, for each address: 60 at once, then one in two seconds. A slow hash takes about 40 ms."""
+SIGN_IN: Final = Rate(permits=20, burst=20)
+"""Sessions that a token begins: 20 at once, then one in three seconds; an address may begin as many as it may be wrong."""
 MAX_BURST: Final = 10_000
 """However much a minute allows, no more than this at once."""
 _NETWORK_BITS: Final = 64
@@ -253,6 +264,7 @@ class Limiter:
         self._workers = workers
         self._tokens = RateLimiter[str](clock, period_ns=MINUTE_NS * workers, max_keys=max_keys)
         self._wrong = RateLimiter[str](clock, period_ns=MINUTE_NS, max_keys=max_keys)
+        self._sign_ins = RateLimiter[tuple[str, str]](clock, period_ns=MINUTE_NS, max_keys=max_keys)
         self._hashes = RateLimiter[str](clock, period_ns=MINUTE_NS, max_keys=max_keys)
         """Apart from what is wrong without a hash, so that nobody is kept out by garbage from the address they share."""
 
@@ -279,7 +291,18 @@ class Limiter:
         Raises:
             ApiError: 429 `too_many_attempts`, in the place of saying once more that it does not hold.
         """
-        _refuse_guesses(self._wrong.take(_network_of(client), WRONG))
+        _refuse_guesses(self._wrong.take(network_of(client), WRONG))
+
+    def sign_in(self, token_id: TokenId, client: str | None) -> None:
+        """Count the beginning of a session, which is written into the audit, against the address and the token.
+
+        Raises:
+            ApiError: 429 `too_many_attempts`.
+        """
+        wait_ns = self._sign_ins.take(("address", network_of(client)), WRONG) or self._sign_ins.take(("token", token_id), SIGN_IN)
+        if wait_ns:
+            message = "too many sessions were begun with this token or from this address"
+            raise _too_many("too_many_attempts", message, hint="wait as long as retry-after says", wait_ns=wait_ns)
 
     def begin_hash(self, client: str | None) -> None:
         """Count a slow hash against the address that asks for it, before it is taken.
@@ -287,11 +310,11 @@ class Limiter:
         Raises:
             ApiError: 429 `too_many_attempts`.
         """
-        _refuse_guesses(self._hashes.take(_network_of(client), WRONG))
+        _refuse_guesses(self._hashes.take(network_of(client), WRONG))
 
     def forgive_hash(self, client: str | None) -> None:
         """Take back what `begin_hash` counted, since the credential holds."""
-        self._hashes.give_back(_network_of(client))
+        self._hashes.give_back(network_of(client))
 
     def close(self) -> None:
         """Write down what is not written yet."""
@@ -319,7 +342,7 @@ def _refuse_guesses(wait_ns: int) -> None:
         raise _too_many("too_many_attempts", message, hint="check the token, and wait as long as retry-after says", wait_ns=wait_ns)
 
 
-def _network_of(client: str | None) -> str:
+def network_of(client: str | None) -> str:
     """Return what tells one client from another; everybody without an address is one."""
     try:
         address = ipaddress.ip_address((client or "").partition("%")[0])

@@ -29,6 +29,7 @@ from evidentia.serving.operations.request_decoding import camel, decode_flat
 from evidentia.serving.rest.http_exchange import HEADERS, encode, json_response, read_body
 
 if TYPE_CHECKING:
+    from evidentia.serving.identity.pools import Holding
     from evidentia.serving.operations.endpoint import Endpoint, Needs
     from evidentia.serving.operations.server_context import ServerContext
 
@@ -44,14 +45,16 @@ def rpc_routes(context: ServerContext) -> list[Route]:
 
     async def answer(request: Request) -> Response:
         try:
-            identity, raw = await _received(context, request)
+            identity = await _identified(context, request)
+            async with context.admission.pools.entered(identity.token.token_id) as body:
+                raw = await _received(request, body)
+                left = asyncio.ensure_future(disconnected(request.receive))
+                try:
+                    content = await dispatch(raw, Methods(context, identity, description=description, left=left))
+                finally:
+                    left.cancel()
         except ApiError as refusal:
             return json_response(refusal.status, refused(failure_of(refusal)), refusal.headers)
-        left = asyncio.ensure_future(disconnected(request.receive))
-        try:
-            content = await dispatch(raw, Methods(context, identity, description=description, left=left))
-        finally:
-            left.cancel()
         return Response(status_code=204, headers=HEADERS) if content is None else json_response(200, content, {})
 
     return [Route(RPC, answer, methods=["POST"])]
@@ -62,13 +65,17 @@ def _description(version: str) -> bytes:
     return encode(openrpc_document(ENDPOINTS, version=version))
 
 
-async def _received(context: ServerContext, request: Request) -> tuple[Identity, bytes]:
-    """Return who asks, and the body; nothing is read from somebody who holds no token."""
+async def _identified(context: ServerContext, request: Request) -> Identity:
+    """Return who asks; nothing is read from somebody who holds no token."""
     try:
-        identity = await context.admission.identify(credential_in(request.headers.get("authorization", "")), client=client_of(request))
-        return identity, await read_body(request, max_bytes=MAX_BYTES)
+        return await context.admission.identify(credential_in(request.headers.get("authorization", "")), client=client_of(request))
     except EvidentiaError as error:
         raise refusal_of(error) from error
+
+
+async def _received(request: Request, body: Holding) -> bytes:
+    try:
+        return await read_body(request, max_bytes=MAX_BYTES, body=body)
     except ClientDisconnect:
         raise ApiError(MALFORMED, "incomplete_body", "the body ended too early", hint="send it again") from None
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from evidentia.serving.identity.callers import Caller
 
 MAX_CONVERSATIONS: Final = 1_000
+MAX_OF_ONE: Final = MAX_CONVERSATIONS // 4
+"""Of one principal, once there are no more places."""
 MAX_CALLS: Final = 50
 """Of one conversation; older ones are forgotten."""
 MAX_CHARS: Final = 4_000_000
@@ -80,6 +82,10 @@ class ConversationMemory:
         found = self._conversations.get(key)
         if found is None:
             found = ClientConversation()
+            if len(self._conversations) >= MAX_CONVERSATIONS:
+                own = [each for each in self._conversations if each[0] == caller.key]
+                if len(own) >= MAX_OF_ONE:  # its own oldest goes, and nobody else's
+                    self._conversations.pop(own[0])
             self._conversations.put(key, found)
         return found
 

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from evidentia.serving.identity.admission import Admission
+from evidentia.serving.identity.pools import MAX_MCP_SESSIONS
 from evidentia.serving.mcp.request_guard import McpGuard
 from evidentia.serving.mcp.server import McpServer, make_server
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 PATH: Final = "/mcp"
 MAX_BYTES: Final = 4 << 20
 """Of a body; a whole answer of `retrieve` has to fit, to be verified."""
-MAX_SESSIONS: Final = 1_000
 IDLE_S: Final = 1_800
 
 
@@ -46,10 +46,15 @@ class McpEndpoint:
     ) -> None:
         self._server = server
         self._manager = StreamableHTTPSessionManager(
-            server, session_idle_timeout=idle_s, max_request_body_size=max_bytes, max_sessions=MAX_SESSIONS
+            server, session_idle_timeout=idle_s, max_request_body_size=max_bytes, max_sessions=MAX_MCP_SESSIONS
         )
         self._guard = McpGuard(
-            self._manager.handle_request, tokens=tokens, admission=admission or Admission(tokens), alone=alone, hosts=hosts
+            self._manager.handle_request,
+            tokens=tokens,
+            admission=admission or Admission(tokens),
+            alone=alone,
+            hosts=hosts,
+            live=lambda: self._manager._server_instances,  # noqa: SLF001 - the package has no other way to ask which sessions are left
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

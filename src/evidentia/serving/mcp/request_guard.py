@@ -20,28 +20,40 @@ from evidentia.serving.identity.host_check import HostRule, client_of, is_local,
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError, refusal_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.control import Role
     from evidentia.serving.identity.admission import Admission
+    from evidentia.serving.identity.pools import Holding, SharedPool
     from evidentia.wiring.governance_runtime import TokenStore
 
 PRINCIPAL: Final = "evidentia.principal"
 """Where the principal stands in the scope of a request that was let in."""
 LEFT: Final = "evidentia.left"
 """Where the event stands that is set when the client of a request has left: the package reads on while it answers."""
+TURN: Final = "evidentia.turn"
+"""Where that stands which a tool holds while it works: a token has its share of the worker threads."""
+_SESSION: Final = b"mcp-session-id"
 
 
 class McpGuard:
     """An ASGI application in front of another."""
 
     def __init__(
-        self, app: ASGIApp, *, tokens: TokenStore, admission: Admission, alone: Principal | None, hosts: Iterable[str] = ()
+        self,
+        app: ASGIApp,
+        *,
+        tokens: TokenStore,
+        admission: Admission,
+        alone: Principal | None,
+        hosts: Iterable[str] = (),
+        live: Callable[[], Container[str]] = tuple,
     ) -> None:
         self._app = app
+        self._sessions = _SessionShares(admission.pools.mcp_sessions, live)
         self._tokens = tokens
         self._admission = admission
         self._alone = alone
@@ -52,38 +64,93 @@ class McpGuard:
         if scope["type"] != "http":
             return
         request = Request(scope)
+        exchange = _Exchange(receive, send)
         try:
             self._hosts.check(request.headers)
-            principal = await self._principal_of(request)
+            principal, holder = await self._caller_of(request)
+            pools = self._admission.pools
+            # With a user in the scope, a session answers nobody but who opened it.
+            inner = {**scope, PRINCIPAL: principal, LEFT: exchange.left, TURN: pools.turn(holder), "user": _user(principal)}
+            with (pools.streams if request.method == "GET" else pools.requests).holding(holder, 1), pools.bytes.holding(holder) as body:
+                exchange.body = body
+                await self._sessions.opened(holder, inner, exchange, self._app)
         except ApiError as refusal:
+            if exchange.is_begun:
+                raise
             await refusal_response(refusal)(scope, receive, send)
-            return
         except EvidentiaError as error:
+            if exchange.is_begun:
+                raise
             await refusal_response(refusal_of(error))(scope, receive, send)
-            return
-        # With a user in the scope, a session answers nobody but who opened it.
-        left = asyncio.Event()
 
-        async def receive_and_note() -> Message:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                left.set()
-            return message
-
-        await self._app({**scope, PRINCIPAL: principal, LEFT: left, "user": _user(principal)}, receive_and_note, send)
-
-    async def _principal_of(self, request: Request) -> Principal:
+    async def _caller_of(self, request: Request) -> tuple[Principal, str]:
+        """Return who asks, and whose share of what is shared that counts against."""
         if self._alone is None or "authorization" in request.headers or await run_in_threadpool(self._has_tokens):
-            return (await self._admission.admit(request.headers.get("authorization", ""), ASK, client=client_of(request))).principal
+            identity = await self._admission.admit(request.headers.get("authorization", ""), ASK, client=client_of(request))
+            return identity.principal, identity.token.token_id
         if not is_local(request):
             headers = {"www-authenticate": 'Bearer realm="evidentia"'}
             hint = "make a token with `evidentia tokens add --role agent` and send it as a bearer token"
             raise ApiError(UNAUTHORIZED, "missing_token", "without tokens only this machine may ask", hint=hint, headers=headers)
-        return self._alone
+        return self._alone, ""
 
     def _has_tokens(self) -> bool:
         """Tell whether the base has ever had a token, revoked or not: from the first one on, everybody needs one."""
         return bool(self._tokens.tokens())
+
+
+class _Exchange:
+    """What comes and goes with one request: the body counts against a share, and a session that is made is noticed by its header."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
+        self.body: Holding | None = None
+        self.left = asyncio.Event()
+        self.is_begun = False
+        self.session = ""
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self.left.set()
+        if self.body is not None:
+            self.body.grow(len(message.get("body", b"")))
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.is_begun = True
+            self.session = next((value.decode() for name, value in message["headers"] if name.lower() == _SESSION), "")
+        await self._send(message)
+
+
+class _SessionShares:
+    """Whose the sessions are. The package keeps them and tells nobody when one ends; those that are gone are found when one begins."""
+
+    def __init__(self, pool: SharedPool, live: Callable[[], Container[str]]) -> None:
+        self._pool = pool
+        self._live = live
+        self._holders: dict[str, str] = {}
+
+    async def opened(self, holder: str, scope: Scope, exchange: _Exchange, app: ASGIApp) -> None:
+        """Pass a request on; one that begins a session needs a place for it, and keeps it when there is a session afterwards."""
+        if scope["method"] != "POST" or any(name == _SESSION for name, _ in scope["headers"]):
+            await app(scope, exchange.receive, exchange.send)
+            return
+        self._forget()
+        self._pool.take(holder)
+        try:
+            await app(scope, exchange.receive, exchange.send)
+        finally:
+            if exchange.session:
+                self._holders[exchange.session] = holder
+            else:
+                self._pool.shares.give_back(holder)
+
+    def _forget(self) -> None:
+        live = self._live()
+        for session in [each for each in self._holders if each not in live]:
+            self._pool.shares.give_back(self._holders.pop(session))
 
 
 class AskRequirement(NamedTuple):

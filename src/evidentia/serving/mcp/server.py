@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from evidentia.contracts.errors import EvidentiaError, NotFoundError
 from evidentia.serving.identity.callers import Caller
 from evidentia.serving.mcp.conversations import ConversationMemory
-from evidentia.serving.mcp.request_guard import LEFT, PRINCIPAL
+from evidentia.serving.mcp.request_guard import LEFT, PRINCIPAL, TURN
 from evidentia.serving.mcp.resources import MAX_SUBSCRIBED, POLL_S, RECEIPT, TEMPLATES, ResourceChanges, ResourceReader, uri_of
 from evidentia.serving.mcp.tool_definitions import DEFINITIONS, listed
 from evidentia.serving.mcp.tools import ToolHandlers, agent_tools, failure_text
@@ -143,9 +143,11 @@ class McpServer(Server[Any]):
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if not self._desk.has(params.name):
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:MAX_NAME_LENGTH]}")
-        if context.request is not None and FACTS in context.request.scope:
-            context.request.scope[FACTS].operation = params.name
-        outcome = await _while_connected(context, self._desk.call(params.name, params.arguments or {}, self._caller(context)))
+        request = context.request
+        if request is not None and FACTS in request.scope:
+            request.scope[FACTS].operation = params.name
+        async with nullcontext() if request is None else request.scope[TURN]:
+            outcome = await _while_connected(context, self._desk.call(params.name, params.arguments or {}, self._caller(context)))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=outcome.text)],
             structured_content=outcome.structured,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -102,7 +102,20 @@ async def _answered(context: ServerContext, endpoint: Endpoint, read: Callable[[
         return await context.writer.forward(endpoint, await _read(endpoint, read))
     if _is_async(endpoint.answer):
         return await cast("Awaitable[Reply]", endpoint.answer(context, await _read(endpoint, read)))
-    return cast("Reply", await run_in_threadpool(lambda: endpoint.answer(context, read())))
+    return await run_in_threadpool(_done, context, endpoint, read)
+
+
+def _done(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> Reply:
+    """Do it on this thread. What it decided is with the operating system before it is acknowledged, so that no kill takes it away.
+
+    Of callers that come together, the first that writes does so for all; the others find it done (group commit).
+    """
+    try:
+        return cast("Reply", endpoint.answer(context, read()))
+    finally:
+        if endpoint.is_writing:
+            with suppress(EvidentiaError, OSError):  # it stays in line, and the log's `problem` says why
+                context.parts.log.flush()
 
 
 async def _read(endpoint: Endpoint, read: Callable[[], OperationRequest]) -> OperationRequest:

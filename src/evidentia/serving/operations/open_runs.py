@@ -13,6 +13,7 @@ import msgspec
 from evidentia.contracts.control import CallResult, CallsReply, EndReply, EndRequest, NumberedCall
 from evidentia.contracts.errors import BaseStateError, NotFoundError
 from evidentia.contracts.runs import RunEnded, RunId, RunStatus
+from evidentia.foundation.rate_limit import Shares
 from evidentia.serving.operations.api_errors import CONFLICT, TOO_MANY, ApiError
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ _RunKey = tuple[str, RunId]
 class OpenRun:
     """A run in this process with what its client has said so far. Its lock is held by whoever speaks to it."""
 
-    def __init__(self, run: LocalRun, *, beginning: bytes, touched_ns: int) -> None:
+    def __init__(self, run: LocalRun, *, beginning: bytes, touched_ns: int, holder: str = "") -> None:
         self.run = run
+        self.holder = holder
+        """The token whose share of the open runs it counts against."""
         self.beginning = beginning
         """The digest of the request that began it."""
         self.touched_ns = touched_ns
@@ -100,33 +103,42 @@ class OpenRun:
 
 
 class OpenRuns:
-    """The open runs of all tenants. Thread safe."""
+    """The open runs of all tenants, of which one token has at most its share. Thread safe."""
 
-    def __init__(self, *, clock: Clock, max_open: int = MAX_OPEN, idle_ns: int = IDLE_NS) -> None:
+    def __init__(self, *, clock: Clock, max_open: int = MAX_OPEN, idle_ns: int = IDLE_NS, share_percent: int = 100) -> None:
         self._elapsed_ns = clock.elapsed_ns
-        self._most_open = max_open
+        self._shares = Shares[str].by_percent(max_open, share_percent)
+        self._ends = Shares[str].by_percent(MAX_ENDED, share_percent)
         self._idle_ns = idle_ns
         self._lock = threading.Lock()
         self._starting = threading.Lock()
         self._open: dict[_RunKey, OpenRun] = {}
         self._ended: OrderedDict[_RunKey, OpenRun] = OrderedDict()
 
-    def start(self, tenant: str, run_id: RunId, *, beginning: bytes, begin: Callable[[], LocalRun]) -> tuple[OpenRun, bool]:
+    def start(
+        self, tenant: str, run_id: RunId, *, beginning: bytes, begin: Callable[[], LocalRun], holder: str = ""
+    ) -> tuple[OpenRun, bool]:
         """Begin a run and say that it is new; one that began with the very same request goes on.
 
-        Without an id nothing is the same: the run gets an id when it begins.
+        Without an id nothing is the same: the run gets an id when it begins. It counts against the share of `holder`, a token.
         """
-        self._make_room()
-        with self._starting:  # a request that is sent twice at once begins one run
-            known = self._known((tenant, run_id)) if run_id else None
-            if known is not None and known.beginning != beginning:
-                raise _conflict("run_exists", f"run '{run_id}' has begun with another request; give this one an id of its own")
-            if known is not None:
-                return known, False
-            run = begin()
-            opened = OpenRun(run, beginning=beginning, touched_ns=self._elapsed_ns())
-            with self._lock:
-                self._open[tenant, run.facts.run_id] = opened
+        self._take_place(holder)
+        is_begun = False
+        try:
+            with self._starting:  # a request that is sent twice at once begins one run
+                known = self._known((tenant, run_id)) if run_id else None
+                if known is not None and known.beginning != beginning:
+                    raise _conflict("run_exists", f"run '{run_id}' has begun with another request; give this one an id of its own")
+                if known is not None:
+                    return known, False
+                run = begin()
+                opened = OpenRun(run, beginning=beginning, touched_ns=self._elapsed_ns(), holder=holder)
+                with self._lock:
+                    self._open[tenant, run.facts.run_id] = opened
+                is_begun = True
+        finally:
+            if not is_begun:
+                self._shares.give_back(holder)
         return opened, True
 
     @property
@@ -186,19 +198,25 @@ class OpenRuns:
         with self._lock:
             return self._open.get(key) or self._ended.get(key)
 
-    def _make_room(self) -> None:
-        with self._lock:
-            is_full = len(self._open) >= self._most_open
-        if is_full and not self.close_idle():
-            hint = "end runs that are over, and try again later"
-            raise ApiError(TOO_MANY, "too_many_runs", f"{self._most_open} runs are open", hint=hint, headers={"retry-after": "10"})
+    def _take_place(self, holder: str) -> None:
+        shares = self._shares
+        if shares.take(holder) or (self.close_idle() and shares.take(holder)):
+            return
+        hint = "end runs that are over, and try again later; server.share_percent sets the share of a token"
+        message = f"{shares.taken} runs are open, {shares.held(holder)} of them of this token, which may have {shares.of_one}"
+        raise ApiError(TOO_MANY, "too_many_runs", message, hint=hint, headers={"retry-after": "10"})
 
     def _retire(self, key: _RunKey, opened: OpenRun) -> None:
+        """Remember a run that has ended, in the place of the same token's oldest where that has its share."""
         with self._lock:
-            if self._open.pop(key, None) is not None:
-                self._ended[key] = opened
-            while len(self._ended) > MAX_ENDED:
-                self._ended.popitem(last=False)
+            if self._open.pop(key, None) is None:
+                return
+            self._shares.give_back(opened.holder)
+            while not self._ends.take(opened.holder):
+                is_share = self._ends.held(opened.holder) >= self._ends.of_one
+                oldest = next(key for key, ended in self._ended.items() if not is_share or ended.holder == opened.holder)
+                self._ends.give_back(self._ended.pop(oldest).holder)
+            self._ended[key] = opened
 
 
 def digest_of(message: object) -> bytes:

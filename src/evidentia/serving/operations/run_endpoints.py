@@ -62,6 +62,7 @@ def _start_run(context: ServerContext, operation: OperationRequest) -> Reply:
         operation.tenant,
         facts.run_id,
         beginning=digest_of(request),
+        holder=operation.token.token_id,
         # The governor checks bodies itself, and says more about what is wrong with a map than with a message.
         begin=lambda: governor.start(facts, policies=request.policies, is_enforced=request.is_enforced),  # type: ignore[arg-type]
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from evidentia.serving.identity.pools import Holding
     from evidentia.serving.operations.endpoint import Endpoint, OperationRequest
     from evidentia.serving.operations.server_context import ServerContext
 
@@ -30,11 +31,20 @@ EVENTS: Final = "text/event-stream"
 
 
 async def streamed(
-    context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest], request: Request, *, left: asyncio.Future[None]
+    context: ServerContext,
+    endpoint: Endpoint,
+    read: Callable[[], OperationRequest],
+    request: Request,
+    *,
+    holder: str,
+    left: asyncio.Future[None],
 ) -> Response:
-    """Return the reply that sends each part as it comes; who has `left` before the first ends it, and later the server sees to that."""
+    """Return the reply that sends each part as it comes; it holds a place among the streams until its last one.
+
+    Who has `left` before the first part ends it, and later the server sees to that.
+    """
     is_events = EVENTS in request.headers.get("accept", "")
-    parts = perform_stream(context, endpoint, read)
+    parts = _held(context, perform_stream(context, endpoint, read), holder)
     first = await unless_left(anext(parts, None), left)
     shown = _event if is_events else _line
 
@@ -50,6 +60,15 @@ async def streamed(
             await parts.aclose()
 
     return StreamingResponse(content(), media_type=EVENTS if is_events else LINES, headers=HEADERS)
+
+
+async def _held(context: ServerContext, parts: AsyncGenerator[object, None], holder: str) -> AsyncGenerator[object, None]:
+    with context.admission.pools.streams.holding(holder, 1):
+        try:
+            async for part in parts:
+                yield part
+        finally:
+            await parts.aclose()
 
 
 def _line(content: bytes) -> bytes:
@@ -73,8 +92,8 @@ PATIENCE_S: Final = 2
 _JSON: Final = "application/json"
 
 
-async def read_body(request: Request, *, max_bytes: int) -> bytes:
-    """Return the body of a request; more than is allowed is refused before it is read whole."""
+async def read_body(request: Request, *, max_bytes: int, body: Holding) -> bytes:
+    """Return the body of a request; more than is allowed is refused before it is read whole. `body` counts what is held of it."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if kind != _JSON or encoding != "identity":
@@ -83,6 +102,7 @@ async def read_body(request: Request, *, max_bytes: int) -> bytes:
     parts = bytearray()
     stream = request.stream()
     async for part in stream:
+        body.grow(len(part))
         parts += part
         if len(parts) > max_bytes:
             await _let_finish(stream, max_bytes=max_bytes)

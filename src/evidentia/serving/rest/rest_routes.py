@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from evidentia.contracts.operations import QueryField
+    from evidentia.serving.identity.admission import Identity
+    from evidentia.serving.identity.pools import Holding
     from evidentia.serving.operations.endpoint import Endpoint
     from evidentia.serving.operations.server_context import ServerContext
 
@@ -83,11 +85,13 @@ def _door(context: ServerContext, methods: Mapping[str, Endpoint]) -> Callable[[
         endpoint = methods["GET" if request.method == "HEAD" else request.method]
         left: asyncio.Future[None] | None = None
         try:
-            read = await _request_reader(context, endpoint, request)
-            left = asyncio.ensure_future(disconnected(request.receive))
-            if endpoint.is_stream:
-                return await streamed(context, endpoint, read, request, left=left)
-            return _success(endpoint, await perform(context, endpoint, read, left=left))
+            identity = await context.admission.admit(request.headers.get("authorization", ""), endpoint, client=client_of(request))
+            async with context.admission.pools.entered(identity.token.token_id) as body:
+                read = await _request_reader(endpoint, request, identity, body)
+                left = asyncio.ensure_future(disconnected(request.receive))
+                if endpoint.is_stream:
+                    return await streamed(context, endpoint, read, request, holder=identity.token.token_id, left=left)
+                return _success(endpoint, await perform(context, endpoint, read, left=left))
         except ApiError as refusal:
             return refused(refusal)
         except ClientDisconnect:
@@ -99,11 +103,10 @@ def _door(context: ServerContext, methods: Mapping[str, Endpoint]) -> Callable[[
     return answer
 
 
-async def _request_reader(context: ServerContext, endpoint: Endpoint, request: Request) -> Callable[[], OperationRequest]:
-    """Return what reads the rest of a request: who asks is known by then, and the body is here but not yet decoded."""
-    identity = await context.admission.admit(request.headers.get("authorization", ""), endpoint, client=client_of(request))
+async def _request_reader(endpoint: Endpoint, request: Request, identity: Identity, body: Holding) -> Callable[[], OperationRequest]:
+    """Return what reads the rest of a request: the body is here by then, but not yet decoded."""
     query = read_query(request.query_params.multi_items(), endpoint.query)
-    raw = None if endpoint.request is None else await read_body(request, max_bytes=endpoint.max_bytes)
+    raw = None if endpoint.request is None else await read_body(request, max_bytes=endpoint.max_bytes, body=body)
     if_match = request.headers.get("if-match")
     return lambda: OperationRequest(identity, request.path_params, query, None if raw is None else decode_body(raw, endpoint), if_match)
 

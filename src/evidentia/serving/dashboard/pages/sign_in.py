@@ -78,6 +78,7 @@ async def sign_out(app: DashboardApp, request: Request) -> Response:
 
 
 async def _begin(app: DashboardApp, request: Request, identity: Identity, *, back: str) -> Response:
+    app.context.admission.sign_in(identity, client=client_of(request))
     signed_in = await app.sessions.open(identity, replacing=http_headers.key_in(request))
     response = app.redirect(request, back)
     http_headers.keep_key(response, request, signed_in.cookie, max_age_s=signed_in.max_age_s)
