@@ -68,6 +68,16 @@ class RowFilter:
         return self.admits(rule) and self.passes(document_id, metadata, rule)
 
 
+_LAST_RULE: Final = """SELECT v.metadata, a.rule FROM versions v JOIN access_rules a USING (access_key)
+    WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
+
+
+def is_shown(database: sqlite3.Connection, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
+    """Tell whether a scope shows a document by the last rule it had; None when there is no such document."""
+    row = database.execute(_LAST_RULE, (document_id,)).fetchone()
+    return None if row is None else RowFilter(scope).shows(document_id, *row)
+
+
 # --- pages ---
 
 PAGE: Final = 2_000
