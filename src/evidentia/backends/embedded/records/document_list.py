@@ -15,8 +15,10 @@ from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
 from evidentia.backends.embedded.records.database import open_for_searching, select_in, storage_errors
 from evidentia.backends.embedded.records.metadata_columns import record_of
+from evidentia.contracts.access import AccessRule
 from evidentia.contracts.canonical import encode_struct
 from evidentia.contracts.decoding import convert
+from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.ids import DocumentId, SourceId
 from evidentia.contracts.predicates import matcher_of
 from evidentia.contracts.sources import SourceCount
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evidentia.contracts.access import AccessRule
     from evidentia.contracts.search import AccessScope
 
     ListedDocument = tuple[DocumentId, AccessRule, int]
@@ -66,6 +67,21 @@ class RowFilter:
     def shows(self, document_id: DocumentId, metadata: bytes, rule: bytes) -> bool:
         """Tell whether a document is shown."""
         return self.admits(rule) and self.passes(document_id, metadata, rule)
+
+
+_LAST_RULE: Final = """SELECT v.metadata, a.rule FROM versions v JOIN access_rules a USING (access_key)
+    WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
+
+
+_NO_DOCUMENT: Final = encode_struct(DocumentMetadata(source_id=SourceId(""))), encode_struct(AccessRule())
+
+
+def is_shown(database: sqlite3.Connection, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
+    """Tell whether a scope shows a document by the last rule it had; None when there is no such document."""
+    row = database.execute(_LAST_RULE, (document_id,)).fetchone()
+    # A document that is not there is decided like one that is hidden, so that the time does not tell which of the two it is.
+    is_seen = RowFilter(scope).shows(document_id, *(_NO_DOCUMENT if row is None else row))
+    return None if row is None else is_seen
 
 
 # --- pages ---
