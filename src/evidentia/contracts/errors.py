@@ -3,7 +3,8 @@
     EvidentiaError
     ├── InputError                  the caller's words are off (exit code 2, HTTP 400)
     │   ├── InvalidFieldError           a field's value is not acceptable
-    │   │   └── InvalidRecordError          what an agent wants to record cannot be compared
+    │   │   ├── InvalidRecordError          what an agent wants to record cannot be compared
+    │   │   └── BelowFloorError             the governance floor does not allow what the field asks for (HTTP 403)
     │   ├── FilterSyntaxError           a filter's text does not parse; names the column
     │   ├── UnknownSettingError         evidentia.toml names a setting that does not exist
     │   ├── DocumentUnreadableError     a file cannot become a document
@@ -77,6 +78,13 @@ class InvalidRecordError(InvalidFieldError, ValueError):
 
     code = "invalid_record"
     hint = "correct the field that the message names; the run goes on"
+
+
+class BelowFloorError(InvalidFieldError):
+    """The governance floor of the base does not allow what a field asks for; the attempt was recorded."""
+
+    code = "below_floor"
+    hint = "leave the field out, or have whoever runs the base change the floor, or the agents of the token"
 
 
 class FilterSyntaxError(InputError):

@@ -165,6 +165,11 @@ class _Listing:
             self._cards.put(key, found)
         return found
 
+    def showing(self, image_hash: Sha256, scope: AccessScope | None) -> list[DocumentId]:
+        """Return the documents of which a visible version shows an image, each once."""
+        places, shown = self._images.get(image_hash, ()), RowFilter(scope)
+        return list(dict.fromkeys(self._versions[number].document_id for number, _ in places if _shows(self._versions[number], shown)))
+
     def media_type(self, image_hash: Sha256, scope: AccessScope | None) -> str | None:
         """Return what a visible document says an image is; None where none shows it. Live documents come first."""
         places, shown = self._images.get(image_hash, ()), RowFilter(scope)
@@ -219,6 +224,11 @@ class EmbeddedLayouts(LayoutCatalogue):
         if sha256_hex(content) != image_hash:
             raise BaseDamagedError(f"image '{image_hash[:16]}'", "its bytes do not have the hash that names them")
         return media_type, content
+
+    def showing(self, image_hash: Sha256, scope: AccessScope | None) -> Sequence[DocumentId]:
+        """Return the documents that show an image within a scope, live ones first."""
+        with self._lock:
+            return self._listing().showing(image_hash, scope)
 
     def _listing(self) -> _Listing:
         """Return the present list; every change of a document is in the log, and a collection moves the oldest readable version."""
