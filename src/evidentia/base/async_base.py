@@ -75,9 +75,7 @@ def open_directory(path: str | Path, *, init: bool, principal: Principal | None,
 class AsyncBase:
     """A base in use. Any number may read; one at a time may write. Close it, or use it as a context manager."""
 
-    def __init__(
-        self, parts: BaseComponents, *, principal: Principal, standing: Standing | None = None, names_mode: bool = False
-    ) -> None:
+    def __init__(self, parts: BaseComponents, *, principal: Principal, standing: Standing | None = None, names_mode: bool = False) -> None:
         self._parts = parts
         self._principal = principal
         bound = local_standing(parts.settings.governance, principal) if standing is None else standing
@@ -212,9 +210,7 @@ class AsyncBase:
         request, remarks = Admitted(self._request(query, fields))
         if not self._point.passes(request):
             request, remarks = self._point.admit(request, is_named="governance" in fields)
-        return EvidenceResponse.of(
-            self._parts.retrieve_blocking(request, principal=self._principal, on_loop=portal.run, remarks=remarks)
-        )
+        return EvidenceResponse.of(self._parts.retrieve_blocking(request, principal=self._principal, on_loop=portal.run, remarks=remarks))
 
     async def retrieve_stream(self, query: str | EvidenceRequest, **fields: object) -> AsyncGenerator[StreamEvent, None]:
         """Yield what happens while a question is answered, and last the answer itself, the same as `retrieve` gives."""

@@ -289,7 +289,7 @@ def _cards(screening: Screening, found: list[TableCard], _: Arguments) -> object
 
 
 def _notes(screening: Screening, found: list[Note], _: Arguments) -> object:
-    return screening.kept(found, lambda each: _noted(each))
+    return screening.kept(found, _noted)
 
 
 def _noted(note: Note) -> Handed:

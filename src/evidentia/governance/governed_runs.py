@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
 from evidentia.contracts.decisions import JudgeAsk, LogEntry, LogRecord, PolicyDecision, Verdict
-from evidentia.contracts.errors import BaseStateError, EvidentiaError, InvalidFieldError
+from evidentia.contracts.errors import BaseStateError, BelowFloorError, EvidentiaError, InvalidFieldError
 from evidentia.contracts.judging import JudgedSource, Judgement, JudgeRequest, JudgeStatus
 from evidentia.contracts.policies import PolicyId, Posture
 from evidentia.contracts.ports import Clock, DecisionLog, GovernedRun, GroundingJudge, SourceTexts
 from evidentia.contracts.runs import CheckBypassed, GroundingEntry, LlmCall, PoliciesRecorded, RetrievedDocument, RunFacts, RunStarted
+from evidentia.contracts.vocabulary import GovernanceMode
 from evidentia.governance.decision_expansion import Expander
 from evidentia.governance.run_journal import RunJournal, unsealed
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
+from evidentia.policy.floor import FLOOR, refused_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,6 +44,8 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
     log_posture: Posture
     at_us: int
     """When it began: microseconds since 1970, UTC."""
+    floor: GovernanceMode = GovernanceMode.OFF
+    """From `filter` on, whoever runs approves nothing."""
 
 
 class LocalRun(GovernedRun):
@@ -114,6 +118,8 @@ class LocalRun(GovernedRun):
             if self._is_over and type(call) is not CheckBypassed:
                 raise InvalidFieldError("run", _ENDED)
             began = elapsed_ns()
+            if type(call) is CheckBypassed and call.what == APPROVAL and refused_by(self._pinned.floor):
+                self._refuse_approval(call)
             if type(call) is not RetrievedDocument:
                 call = self._prepared(call, text)
             verdicts = self._evaluate(call)
@@ -195,6 +201,12 @@ class LocalRun(GovernedRun):
             return call
         judgements = self._judging.judgements(asks, output=text or self._latest_text, citations=call.citations)
         return msgspec.structs.replace(call, judgements=judgements)
+
+    def _refuse_approval(self, call: CheckBypassed) -> NoReturn:
+        """Write down that somebody tried to let a stopped call go on, and refuse it."""
+        error = BelowFloorError("call.what", f"a run does not approve for itself under the floor '{self._pinned.floor}'")
+        self._add(self._entry(CheckBypassed(span=call.span, what=FLOOR, problem=f"{error}; it was refused", posture=Posture.CLOSED)))
+        raise error
 
     def _lift_stop(self) -> None:
         """Take one stop back; once all are, what comes is enforced as if nothing had stopped the run."""

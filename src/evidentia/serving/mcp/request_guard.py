@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.control import Role
+    from evidentia.contracts.control import Role, TokenInfo
     from evidentia.serving.identity.admission import Admission
     from evidentia.wiring.governance_runtime import TokenStore
 
 PRINCIPAL: Final = "evidentia.principal"
 """Where the principal stands in the scope of a request that was let in."""
+TOKEN: Final = "evidentia.token"  # noqa: S105 - a name
+"""Where the token stands by which it was let in; None where nobody needs one."""
 
 
 class McpGuard:
@@ -51,7 +53,7 @@ class McpGuard:
         request = Request(scope)
         try:
             self._hosts.check(request.headers)
-            principal = await self._principal_of(request)
+            principal, token = await self._caller_of(request)
         except ApiError as refusal:
             await refusal_response(refusal)(scope, receive, send)
             return
@@ -59,16 +61,17 @@ class McpGuard:
             await refusal_response(refusal_of(error))(scope, receive, send)
             return
         # With a user in the scope, a session answers nobody but who opened it.
-        await self._app({**scope, PRINCIPAL: principal, "user": _user(principal)}, receive, send)
+        await self._app({**scope, PRINCIPAL: principal, TOKEN: token, "user": _user(principal)}, receive, send)
 
-    async def _principal_of(self, request: Request) -> Principal:
+    async def _caller_of(self, request: Request) -> tuple[Principal, TokenInfo | None]:
         if self._alone is None or "authorization" in request.headers or await run_in_threadpool(self._has_tokens):
-            return (await self._admission.admit(request.headers.get("authorization", ""), ASK, client=client_of(request))).principal
+            token, principal = await self._admission.admit(request.headers.get("authorization", ""), ASK, client=client_of(request))
+            return principal, token
         if not is_local(request):
             headers = {"www-authenticate": 'Bearer realm="evidentia"'}
             hint = "make a token with `evidentia tokens add --role agent` and send it as a bearer token"
             raise ApiError(UNAUTHORIZED, "missing_token", "without tokens only this machine may ask", hint=hint, headers=headers)
-        return self._alone
+        return self._alone, None
 
     def _has_tokens(self) -> bool:
         """Tell whether the base has ever had a token, revoked or not: from the first one on, everybody needs one."""

@@ -48,7 +48,7 @@ async def _verify(context: ServerContext, operation: OperationRequest) -> Reply:
     given = [each for each in (request.response, request.export, request.target) if each is not None]
     if len(given) != 1:
         raise bad_field("response", "give exactly one of response, export and target")
-    return Reply(await context.served_base.base_for(operation.principal).verify(given[0]))
+    return Reply(await context.served_base.base_for(operation.principal, operation.token).verify(given[0]))
 
 
 @endpoint("show_receipt")
@@ -92,7 +92,7 @@ def _asking(context: ServerContext, operation: OperationRequest) -> tuple[AsyncB
     if request.principal is not None:
         principal = _spoken_for(operation, normalised(request.principal))
         request = msgspec.structs.replace(request, principal=None)
-    return context.served_base.base_for(principal), request
+    return context.served_base.base_for(principal, operation.token, names_mode="governance" in operation.body), request
 
 
 def _spoken_for(operation: OperationRequest, claimed: Principal) -> Principal:
@@ -116,4 +116,4 @@ async def _receipts(context: ServerContext, operation: OperationRequest) -> Asyn
     """Return the base as whoever asks about a receipt sees it; somebody else's receipt is not there."""
     asker = _asker(context, operation)
     await context.served_base.receipt(operation.path["id"], asker=asker)
-    return context.served_base.base_for(asker)
+    return context.served_base.base_for(asker, operation.token)

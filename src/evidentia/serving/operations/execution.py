@@ -70,8 +70,22 @@ async def _answered(context: ServerContext, endpoint: Endpoint, read: Callable[[
     if endpoint.is_writing and context.writer is not None:
         return await context.writer.forward(endpoint, await _read(endpoint, read))
     if _is_async(endpoint.answer):
-        return await cast("Awaitable[Reply]", endpoint.answer(context, await _read(endpoint, read)))
-    return cast("Reply", await run_in_threadpool(lambda: endpoint.answer(context, read())))
+        request = await _read(endpoint, read)
+        return await _screened(context, endpoint, request, await cast("Awaitable[Reply]", endpoint.answer(context, request)))
+    request, reply = await run_in_threadpool(lambda: _answered_here(context, endpoint, read()))
+    return await _screened(context, endpoint, request, reply)
+
+
+def _answered_here(context: ServerContext, endpoint: Endpoint, request: OperationRequest) -> tuple[OperationRequest, Reply]:
+    return request, cast("Reply", endpoint.answer(context, request))
+
+
+async def _screened(context: ServerContext, endpoint: Endpoint, request: OperationRequest, reply: Reply) -> Reply:
+    """Return what policies let out of a reply: a base screens what its methods answer, so the rest is screened here."""
+    if endpoint.base_method or not endpoint.hands_out_content:
+        return reply
+    point = context.served_base.enforcement_point(request.principal, request.token)
+    return reply if point.is_free else reply._replace(message=await run_in_threadpool(point.screen, endpoint.name, reply.message, {}))
 
 
 async def _read(endpoint: Endpoint, read: Callable[[], OperationRequest]) -> OperationRequest:

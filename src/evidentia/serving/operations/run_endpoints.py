@@ -51,14 +51,19 @@ class _StartRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 @endpoint("start_run", reads=_StartRaw)
 def _start_run(context: ServerContext, operation: OperationRequest) -> Reply:
     request: _StartRaw = operation.body
-    facts = _facts(context, request.facts, tenant=operation.tenant)
+    point = context.served_base.enforcement_point(operation.principal, operation.token)
+    given, claimed = request.facts, request.facts.get("agent_name", "")
+    if isinstance(claimed, str):
+        given = {**given, "agent_name": point.agent(claimed, field="facts.agent_name", operation="start_run")}
+    facts = _facts(context, given, tenant=operation.tenant)
+    floor = point.standing.floor(facts.agent_name)
     governor = context.parts.governor_of(operation.tenant)
     opened, is_new = context.runs.start(
         operation.tenant,
         facts.run_id,
         beginning=digest_of(request),
         # The governor checks bodies itself, and says more about what is wrong with a map than with a message.
-        begin=lambda: governor.start(facts, policies=request.policies, is_enforced=request.is_enforced),  # type: ignore[arg-type]
+        begin=lambda: governor.start(facts, policies=request.policies, is_enforced=request.is_enforced, floor=floor),  # type: ignore[arg-type]
     )
     run = opened.run
     message = StartReply(run_id=run.facts.run_id, is_enforced=request.is_enforced, policies=run.policies.policies)
