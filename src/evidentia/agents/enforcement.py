@@ -8,7 +8,7 @@ import msgspec
 
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.contracts.decisions import DecisionStatus, Evaluation, PolicyDecision, Verdict
-from evidentia.contracts.errors import PolicyViolationError
+from evidentia.contracts.errors import BelowFloorError, PolicyViolationError
 from evidentia.contracts.policies import PolicyAction, Posture
 from evidentia.contracts.protocol import Metadata
 from evidentia.contracts.runs import CheckBypassed, StepCall
@@ -149,7 +149,10 @@ class VerdictEnforcer:
                 run.record(StepCall(name=APPROVAL, attributes=_account(said, error)))
             return False
         problem = f"approved by '{said.approver}': {error}"
-        run.record(CheckBypassed(what=APPROVAL, problem=problem, posture=Posture.OPEN))
+        try:
+            run.record(CheckBypassed(what=APPROVAL, problem=problem, posture=Posture.OPEN))
+        except BelowFloorError:  # it is recorded as tried; the stop stands
+            return False
         return True
 
 

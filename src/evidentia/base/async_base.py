@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from evidentia.base import administration, visible_content
 from evidentia.base.answers import EvidenceResponse
 from evidentia.base.base_ingest import embed_into, given_paths, ingest_into, ingest_options
+from evidentia.base.enforcement_point import Admitted, EnforcementPoint, governed
 from evidentia.base.maintenance import check_up
 from evidentia.contracts import evidence as messages
 from evidentia.contracts.access import AccessRule, Principal, local_owner, normalised
@@ -24,6 +25,7 @@ from evidentia.contracts.ids import ChunkId, DocumentId, ReceiptId, Sha256, Sour
 from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, SignedHead, SigningKey, VerifyReport
 from evidentia.contracts.tables import OpenTable, TableAnswer, TableCard, TableId
 from evidentia.engine.request_checks import request_from
+from evidentia.policy.floor import local_standing
 from evidentia.provenance import verification
 from evidentia.wiring import embedded
 from evidentia.wiring.settings_file import has_base, is_address
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.telemetry import RequestTrace
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
     from evidentia.foundation.loop_thread import LoopThread
+    from evidentia.policy.floor import Standing
     from evidentia.wiring.components import BaseComponents
 
 
@@ -80,12 +83,15 @@ def open_directory(
     return AsyncBase(embedded.open_base(Path(path)), principal=normalised(principal or local_owner()))
 
 
+@governed
 class AsyncBase:
     """A base in use. Any number may read; one at a time may write. Close it, or use it as a context manager."""
 
-    def __init__(self, parts: BaseComponents, *, principal: Principal) -> None:
+    def __init__(self, parts: BaseComponents, *, principal: Principal, standing: Standing | None = None, names_mode: bool = False) -> None:
         self._parts = parts
         self._principal = principal
+        bound = local_standing(parts.settings.governance, principal) if standing is None else standing
+        self._point = EnforcementPoint(parts, principal, bound, names_mode=names_mode)
         self._is_closing = threading.Event()
 
     @property
@@ -217,18 +223,22 @@ class AsyncBase:
 
     async def retrieve(self, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
         """Answer a question with ranked, attributed fragments; keywords are the fields of `EvidenceRequest`."""
-        response = await self._parts.retrieve(self._request(query, fields), principal=self._principal)
-        return EvidenceResponse.of(response)
+        request, remarks = await self._admitted(query, fields)
+        return EvidenceResponse.of(await self._parts.retrieve(request, principal=self._principal, remarks=remarks))
 
     def _retrieve_blocking(self, portal: LoopThread, query: str | EvidenceRequest, **fields: object) -> EvidenceResponse:
-        request = self._request(query, fields)
-        return EvidenceResponse.of(self._parts.retrieve_blocking(request, principal=self._principal, on_loop=portal.run))
+        request, remarks = Admitted(self._request(query, fields))
+        if not self._point.passes(request):
+            request, remarks = self._point.admit(request, is_named="governance" in fields)
+        return EvidenceResponse.of(self._parts.retrieve_blocking(request, principal=self._principal, on_loop=portal.run, remarks=remarks))
 
     async def retrieve_stream(self, query: str | EvidenceRequest, **fields: object) -> AsyncGenerator[StreamEvent, None]:
         """Yield what happens while a question is answered, and last the answer itself, the same as `retrieve` gives."""
         events: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
-        request = self._request(query, fields)
-        answering = asyncio.ensure_future(self._parts.retrieve(request, principal=self._principal, watch=events.put_nowait))
+        request, remarks = await self._admitted(query, fields)
+        answering = asyncio.ensure_future(
+            self._parts.retrieve(request, principal=self._principal, watch=events.put_nowait, remarks=remarks)
+        )
         answering.add_done_callback(lambda _: events.put_nowait(None))
         try:
             while (event := await events.get()) is not None:
@@ -281,6 +291,7 @@ class AsyncBase:
         ttl_s: int | None = None,
     ) -> Note:
         """Write a note that later requests of the same principal, agent and session find; without a session, of all of them."""
+        agent = self._point.agent(agent, field="agent", operation="remember")
         return await asyncio.to_thread(
             administration.remember,
             self._parts,
@@ -432,6 +443,13 @@ class AsyncBase:
         if request.principal is not None:
             self._require_owner("ask as somebody else")
         return request
+
+    async def _admitted(self, query: str | EvidenceRequest, fields: Mapping[str, object]) -> Admitted:
+        """Return a request as the governance floor lets it be asked."""
+        request = self._request(query, fields)
+        if self._point.passes(request):
+            return Admitted(request)
+        return await asyncio.to_thread(self._point.admit, request, is_named="governance" in fields)
 
     def _require_owner(self, act: str) -> None:
         if not self._principal.is_owner:

@@ -19,6 +19,8 @@ from evidentia.provenance import verification
 from evidentia.provenance.custody_chain import stored_chain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import StoredChunk, VersionDiff, VersionSummary
     from evidentia.contracts.evidence import EvidenceResponse
@@ -59,10 +61,12 @@ def open_table(parts: BaseComponents, principal: Principal, table_id: TableId) -
     return parts.layouts().table(table_id, scope_of(parts, principal))
 
 
-def ask_tables(parts: BaseComponents, principal: Principal, question: str, *, limit: int) -> TableAnswer:
-    """Return the rows of tables that answer a question, or why there are none."""
+def ask_tables(
+    parts: BaseComponents, principal: Principal, question: str, *, limit: int, is_given: Callable[[str], bool] = lambda _: True
+) -> TableAnswer:
+    """Return the rows of tables that answer a question, or why there are none; `is_given` tells whose documents are asked."""
     _check_question(question, limit)
-    cards = parts.layouts().cards(scope_of(parts, principal))
+    cards = [card for card in parts.layouts().cards(scope_of(parts, principal)) if is_given(card.document_id)]
     return parts.tables().ask(question, cards, as_of=parts.clock.now(), limit=limit)
 
 

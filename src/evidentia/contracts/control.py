@@ -24,7 +24,7 @@ from evidentia.contracts.policies import (
 )
 from evidentia.contracts.protocol import Metadata
 from evidentia.contracts.runs import Phase, RecordableCall, RunFacts, RunId, RunStatus, RunSummary
-from evidentia.contracts.vocabulary import Classification, Vocabulary
+from evidentia.contracts.vocabulary import Classification, GovernanceMode, Vocabulary
 
 TokenId = NewType("TokenId", str)
 
@@ -71,6 +71,10 @@ class TokenFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     is_delegate: bool = False
     """Whether its holder may ask in the name of others in its tenant, up to its own clearance: another server that has users."""
     limits: TokenLimits = TokenLimits()
+    floor: GovernanceMode = GovernanceMode.OFF
+    """The least that policies do to what its holder is handed, beside the floors of the base, the tenant and the agent."""
+    agents: Annotated[tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=200)], ...], msgspec.Meta(max_length=1_000)] = ()
+    """The agents its holder may ask and run as; without a name it is the first. None: any, unless a floor is set."""
 
 
 NO_FACTS: Final = TokenFacts()

@@ -4,7 +4,8 @@
     ├── InputError                  the caller's words are off (exit code 2, HTTP 400)
     │   ├── InvalidFieldError           a field's value is not acceptable
     │   │   ├── InvalidRecordError          what an agent wants to record cannot be compared
-    │   │   └── RequestTooCostlyError       answering the request could hold more memory than is allowed; nothing was done
+    │   │   ├── RequestTooCostlyError       answering the request could hold more memory than is allowed; nothing was done
+    │   │   └── BelowFloorError             the governance floor does not allow what the field asks for (HTTP 403)
     │   ├── FilterSyntaxError           a filter's text does not parse; names the column
     │   ├── UnknownSettingError         evidentia.toml names a setting that does not exist
     │   ├── DocumentUnreadableError     a file cannot become a document
@@ -90,6 +91,13 @@ class RequestTooCostlyError(InvalidFieldError):
     def __init__(self, field: str, *, cost_mb: int, share_mb: int, limit: str, advice: str) -> None:
         super().__init__(field, f"it takes {share_mb} of the {cost_mb} MB that the request may hold, more than {limit}; {advice}")
         self.cost_mb = cost_mb
+
+
+class BelowFloorError(InvalidFieldError):
+    """The governance floor of the base does not allow what a field asks for; the attempt was recorded."""
+
+    code = "below_floor"
+    hint = "leave the field out, or have whoever runs the base change the floor, or the agents of the token"
 
 
 class FilterSyntaxError(InputError):

@@ -57,6 +57,8 @@ class RecordedInputs(msgspec.Struct, frozen=True, kw_only=True):
     """What every source outside the base said that was asked, or why it was not."""
     reads_replies: bool = False
     """Whether what sources said was scored by the words of the question; in receipts from before it was not, and so it is again."""
+    hides_conflicts: bool = False
+    """Whether a conflict with what policies withhold was left out; in receipts from before it was told, and so it is again."""
     own_missing: str = ""
     """Why the base's own evidence took no part; empty when it did."""
     policies: tuple[Policy, ...] = ()

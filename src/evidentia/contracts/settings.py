@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
 
-from evidentia.contracts.vocabulary import Similarity
+from evidentia.contracts.vocabulary import GovernanceMode, Similarity
 
 
 class IngestSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -330,6 +331,21 @@ class AccessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Filters every document has to pass for a caller; `"$caller.NAME"` stands for the caller's attribute, and its absence denies."""
 
 
+class GovernanceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The governance floor: the least that policies do to what is handed out, whatever a request asks for; the strictest applies."""
+
+    floor: GovernanceMode = GovernanceMode.OFF
+    """The floor of the base: `off` leaves it to each request, then `annotate`, `filter` and `enforce`."""
+    tenants: Mapping[str, GovernanceMode] = msgspec.field(default_factory=dict)
+    """The floors of tenants, by name."""
+    agents: Mapping[str, GovernanceMode] = msgspec.field(default_factory=dict)
+    """The floors of agents, by name."""
+    any_agent: bool = False
+    """Whether a token that lists no agents may name any agent where a floor is set; otherwise the agent has the token's name."""
+    binds_owner: bool = False
+    """Whether the floor also binds the local owner, who opens the base in a process of their own."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All settings of a base."""
 
@@ -348,6 +364,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fanout: FanoutSettings = FanoutSettings()
     cache: CacheSettings = CacheSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    governance: GovernanceSettings = GovernanceSettings()
     server: ServerSettings = ServerSettings()
     limits: LimitSettings = LimitSettings()
     storage: StorageSettings = StorageSettings()

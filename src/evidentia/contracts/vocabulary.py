@@ -152,8 +152,8 @@ class Similarity(Vocabulary):
     EUCLIDEAN = "euclidean"
 
 
-class GovernanceMode(Vocabulary):
-    """What policies in scope do to an answer."""
+class GovernanceMode(RankedVocabulary):
+    """What policies in scope do to an answer, the least first."""
 
     OFF = "off"
     ANNOTATE = "annotate"

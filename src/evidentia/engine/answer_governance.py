@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.decisions import Verdict
+    from evidentia.contracts.policies import Policy
     from evidentia.contracts.ports import AnswerLog
 
 NO_POLICIES: Final = PolicySet()
@@ -33,6 +34,8 @@ _OTHER_FLAG: Final = "policy"
 ALL_FLAGS: Final = (*FLAGS.values(), _OTHER_FLAG)
 """Whatever policies may say of a fragment."""
 _MAX_SETS: Final = 256
+_RETRIEVAL: Final = "retrieval"
+_MANY: Final = 10**9
 _DAY_S: Final = 86_400
 
 
@@ -82,6 +85,12 @@ def about_documents(policies: PolicySet) -> PolicySet:
     return PolicySet.of(policy for group in groups for policy in group.policies)
 
 
+@lru_cache(maxsize=_MAX_SETS)
+def about_one_document(policies: PolicySet) -> PolicySet:
+    """Return those policies without their counts of results, which are about an answer and not about one document by itself."""
+    return PolicySet.of(_uncounted(policy) for policy in about_documents(policies).policies)
+
+
 def govern(fragments: Sequence[EvidenceFragment], policies: PolicySet, *, mode: GovernanceMode, as_of: datetime) -> Governed:
     """Record every fragment as a document of one batch, and do with it what the mode says."""
     is_enforced = mode is not GovernanceMode.ANNOTATE
@@ -94,7 +103,7 @@ def govern(fragments: Sequence[EvidenceFragment], policies: PolicySet, *, mode: 
         document = recorded(fragment, as_of=as_of)
         verdicts = evaluator.record(document)
         calls.append((document, verdicts, evaluator.count))
-        remarks.extend(_remark(fragment, verdict) for verdict in verdicts if _is_worth_saying(verdict))
+        remarks.extend(_remark(fragment, verdict) for verdict in verdicts if is_worth_saying(verdict))
         stop = next((verdict for verdict in verdicts if verdict.stops), None)
         if stop is not None:
             withheld.append(WithheldFragment(chunk_id=fragment.chunk_id, reason=_reason(stop)))
@@ -107,7 +116,7 @@ def govern(fragments: Sequence[EvidenceFragment], policies: PolicySet, *, mode: 
     end = RunEnded(status=RunStatus.BLOCKED if failed else RunStatus.SUCCESS)
     ended = evaluator.finish(end)
     calls.append((end, ended, evaluator.count))
-    degraded = tuple(_reason(verdict) for verdict in (*settled, *ended) if _is_worth_saying(verdict))
+    degraded = tuple(_reason(verdict) for verdict in (*settled, *ended) if is_worth_saying(verdict))
     return Governed(tuple(kept), tuple(withheld), tuple(remarks), tuple(calls), degraded, is_enforced=is_enforced)
 
 
@@ -129,7 +138,15 @@ def age_days(fragment: EvidenceFragment, *, as_of: datetime) -> int | None:
     return None if age is None else age // _DAY_S
 
 
-def _is_worth_saying(verdict: Verdict) -> bool:
+def _uncounted(policy: Policy) -> Policy:
+    if policy.body.category != _RETRIEVAL:
+        return policy
+    rules = {**policy.body.rules, "min_chunks": 0, "max_chunks": _MANY, "require_source_diversity": False}
+    return msgspec.structs.replace(policy, body=msgspec.structs.replace(policy.body, rules=rules))
+
+
+def is_worth_saying(verdict: Verdict) -> bool:
+    """Tell whether a verdict is more than that something passes."""
     return verdict.decisive.action is not PolicyAction.ALLOW
 
 
@@ -154,5 +171,5 @@ def _remark(fragment: EvidenceFragment, verdict: Verdict) -> GovernedFragment:
 
 def _flagged(fragment: EvidenceFragment, verdicts: Sequence[Verdict]) -> EvidenceFragment:
     """Return a fragment that says what policies said of it; one of which none said anything stays as it is."""
-    flags = [FLAGS.get(verdict.decisive.action, _OTHER_FLAG) for verdict in verdicts if _is_worth_saying(verdict)]
+    flags = [FLAGS.get(verdict.decisive.action, _OTHER_FLAG) for verdict in verdicts if is_worth_saying(verdict)]
     return msgspec.structs.replace(fragment, flags=(*fragment.flags, *flags)) if flags else fragment

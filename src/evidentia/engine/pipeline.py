@@ -283,6 +283,7 @@ class Engine:
         chosen = self._diversify(ranked.question, pool, conflicts, log)
         fitted = self._fit_token_budget(ranked.question, searched.found, chosen, log)
         governed = self._govern(ranked.question, fitted, log)
+        conflicts = _tellable(ranked.question, governed, conflicts)
         response = self._seal_provenance(ranked.question, searched.found, fused.admitted, fitted, governed, conflicts=conflicts, log=log)
         return Answered(ranked.question, searched.found, ranked.candidates, chosen, governed, response)
 
@@ -725,6 +726,14 @@ def _shown_commit(question: Question) -> tuple[CommitRecord, Sha256]:
 def _told_stages(question: Question, log: StageLog) -> dict[str, float]:
     """Return what the stages took, which is for the owner and for traces: it tells how much they had to look at."""
     return dict(log.latencies_ms) if question.is_owners else {}
+
+
+def _tellable(question: Question, governed: Governed, conflicts: tuple[Conflict, ...]) -> tuple[Conflict, ...]:
+    """Return the conflicts that quote nothing which policies withhold, or were never asked about since it did not come so far."""
+    if not governed.is_enforced or not question.inputs.hides_conflicts:
+        return conflicts
+    given = {fragment.chunk_id for fragment in governed.fragments}
+    return tuple(each for each in conflicts if given.issuperset((each.winner, *each.losers)))
 
 
 def _budget_note(question: Question, fitted: Fitted) -> str:

@@ -67,7 +67,7 @@ class RetrievalTask:
     """Takes one request through the steps of an engine, in time. It belongs to the event loop that runs it.
 
     `prefetch` asks every source anew and has what they say kept until it changes. `no_deadline` waits for the base itself, however
-    long it takes. `watch` is told of every source, and what the answer would be by then.
+    long it takes. `watch` is told of every source, and what the answer would be by then. `remarks` are what the answer says of itself.
     """
 
     def __init__(
@@ -78,10 +78,12 @@ class RetrievalTask:
         watch: Callable[[StreamEvent], None] | None = None,
         prefetch: bool = False,
         no_deadline: bool = False,
+        remarks: Sequence[str] = (),
     ) -> None:
         self._engine = engine
         self._executor = executor
         self._watch = watch
+        self._remarks = remarks
         self._prefetch = prefetch
         self._no_deadline = no_deadline
         self._lock = threading.Lock()
@@ -129,7 +131,7 @@ class RetrievalTask:
         no_deadline = self._no_deadline or request.on_timeout == OnTimeout.WAIT
         # A deadline that is no number is refused by the first step.
         has_deadline = not (no_deadline or not isinstance(request.latency_deadline_ms, int))
-        log = StageLog(self._engine.clock, deadline_ms=request.latency_deadline_ms, no_deadline=no_deadline)
+        log = StageLog(self._engine.clock, deadline_ms=request.latency_deadline_ms, no_deadline=no_deadline, remarks=self._remarks)
         return _Asked(request, principal, log, has_deadline=has_deadline)
 
     async def _go_on_beside(self, asked: _Asked, work: futures.Future[None]) -> bool:

@@ -31,15 +31,16 @@ TOLD_STEP_MS: Final = 10
 class StageLog:
     """Collects the stages of one request in order. One that is patient gives each model its time from when it is asked."""
 
-    def __init__(self, clock: Clock, *, deadline_ms: int, no_deadline: bool = False) -> None:
+    def __init__(self, clock: Clock, *, deadline_ms: int, no_deadline: bool = False, remarks: Sequence[str] = ()) -> None:
         self._clock = clock
+        self._remarks = tuple(remarks)
         self.no_deadline = no_deadline
         self.started_at = clock.now()
         self._started = self._last = clock.elapsed_ns()
         self.deadline_ms = deadline_ms
         self.decisions: list[Decision] = []
         self.latencies_ms: dict[str, float] = {}
-        self.degraded: list[str] = []
+        self.degraded: list[str] = list(remarks)
         self._is_cancelled = False
 
     @property
@@ -87,7 +88,7 @@ class StageLog:
 
     def beside(self) -> StageLog:
         """Return an empty log of the same request, for a second attempt at it."""
-        other = StageLog(self._clock, deadline_ms=self.deadline_ms, no_deadline=self.no_deadline)
+        other = StageLog(self._clock, deadline_ms=self.deadline_ms, no_deadline=self.no_deadline, remarks=self._remarks)
         other.started_at, other._started, other._last = self.started_at, self._started, self._started
         return other
 

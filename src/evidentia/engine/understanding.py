@@ -106,6 +106,7 @@ class Understander:
                 reranked=recorded.reranked if recorded else None,
                 replies=recorded.replies if recorded else (),
                 reads_replies=recorded.reads_replies if recorded else True,
+                hides_conflicts=recorded.hides_conflicts if recorded else True,
                 own_missing=recorded.own_missing if recorded else "",
                 policies=recorded.policies if recorded else policies.policies,
                 left_out=recorded.left_out if recorded else ("understand",) if as_written else (),

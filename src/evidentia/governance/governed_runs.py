@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
 from evidentia.contracts.access import Principal
 from evidentia.contracts.decisions import JudgeAsk, LogEntry, LogRecord, PolicyDecision, Verdict
-from evidentia.contracts.errors import BaseStateError, EvidentiaError, InvalidFieldError
+from evidentia.contracts.errors import BaseStateError, BelowFloorError, EvidentiaError, InvalidFieldError
 from evidentia.contracts.judging import NO_TEXTS, JudgedSource, Judgement, JudgeRequest, JudgeStatus
 from evidentia.contracts.policies import PolicyId, Posture
 from evidentia.contracts.ports import Clock, DecisionLog, GovernedRun, GroundingJudge, SourceTexts
@@ -27,9 +27,11 @@ from evidentia.contracts.runs import (
     RunStarted,
     RunStatus,
 )
+from evidentia.contracts.vocabulary import GovernanceMode
 from evidentia.governance.decision_expansion import Expander
 from evidentia.governance.run_journal import RunJournal, unsealed
 from evidentia.policy.evaluator import EDITION, PolicySet, RunEvaluator
+from evidentia.policy.floor import FLOOR, refused_by
 from evidentia.policy.handlers import check_ranges
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
     log_posture: Posture
     at_us: int
     """When it began: microseconds since 1970, UTC."""
+    floor: GovernanceMode = GovernanceMode.OFF
+    """From `filter` on, whoever runs approves nothing."""
 
 
 class LocalRun(GovernedRun):
@@ -129,6 +133,8 @@ class LocalRun(GovernedRun):
             if self._is_over and type(call) is not CheckBypassed:
                 raise InvalidFieldError("run", _ENDED)
             began = elapsed_ns()
+            if type(call) is CheckBypassed and call.what == APPROVAL and refused_by(self._pinned.floor):
+                self._refuse_approval(call)
             if texts and self._given is not None:
                 self._given.add(texts)
             if type(call) is not RetrievedDocument:
@@ -219,6 +225,12 @@ class LocalRun(GovernedRun):
         return self._judging.judgements(
             asks, output=text or self._latest_text, citations=citations, given=given, principal=self._pinned.principal
         )
+
+    def _refuse_approval(self, call: CheckBypassed) -> NoReturn:
+        """Write down that somebody tried to let a stopped call go on, and refuse it."""
+        error = BelowFloorError("call.what", f"a run does not approve for itself under the floor '{self._pinned.floor}'")
+        self._add(self._entry(CheckBypassed(span=call.span, what=FLOOR, problem=f"{error}; it was refused", posture=Posture.CLOSED)))
+        raise error
 
     def _lift_stop(self) -> None:
         """Take one stop back; once all are, what comes is enforced as if nothing had stopped the run."""

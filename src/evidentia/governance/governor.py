@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 import msgspec
 
 from evidentia.contracts.access import local_owner
 from evidentia.contracts.decisions import LogEntry, PolicyDecision, Verdict
-from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
+from evidentia.contracts.errors import BelowFloorError, FieldProblem, PolicyInvalidError
 from evidentia.contracts.ids import TenantId
 from evidentia.contracts.policies import Policy, PolicyBody, PolicyId, Posture, StoredPolicy
 from evidentia.contracts.ports import AnswerLog, Clock, DecisionLog, Entropy, Governor, GroundingJudge, SourceTexts
-from evidentia.contracts.runs import AnyCall, PoliciesRecorded, RunFacts, RunId, RunStarted
+from evidentia.contracts.runs import AnyCall, CheckBypassed, PoliciesRecorded, RunEnded, RunFacts, RunId, RunStarted, RunStatus
+from evidentia.contracts.vocabulary import GovernanceMode
 from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.governance.decision_expansion import expand, micros
 from evidentia.governance.governed_runs import JUDGE_BUDGET_MS, ConfiguredJudge, LocalRun, Pinned
 from evidentia.governance.run_journal import unsealed
 from evidentia.policy.evaluator import EDITION, PolicySet, RunEvaluator
+from evidentia.policy.floor import FLOOR, refused_by
 from evidentia.policy.posture import DECISION_LOG, DECISION_LOG_BUFFERED, strictest
 from evidentia.policy.rules import check_policy
 
@@ -132,11 +134,19 @@ class LocalGovernor(Governor):
         return self._log
 
     def start(
-        self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True, principal: Principal | None = None
+        self,
+        facts: RunFacts,
+        *,
+        policies: Sequence[PolicyBody] = (),
+        is_enforced: bool = True,
+        principal: Principal | None = None,
+        floor: GovernanceMode = GovernanceMode.OFF,
     ) -> LocalRun:
         """Pin the policies in scope, those of the store and those given, and decide about the beginning.
 
         What the run cites is read as `principal` may; without one, as the owner of the tenant may.
+        Under a `floor` a run that is not enforced, or that brings policies of its own, is a recorded bypass; from `filter` on it is
+        refused. What is refused stands in the log as a run that was blocked.
 
         1. Take the live policies of the tenant, and check those given; one with the name of a stored policy stands beside it.
         2. Compile them, unless this very set is compiled already, and leave out what is not in scope.
@@ -144,6 +154,9 @@ class LocalGovernor(Governor):
         """
         if not facts.run_id:
             facts = msgspec.structs.replace(facts, run_id=RunId("run-" + self._entropy.take(_RUN_ID_BYTES).hex()))
+        tried = _below(floor, has_policies=bool(policies), is_enforced=is_enforced)
+        if tried and refused_by(floor):
+            self._refuse(facts, tried, floor)
         in_scope = self._compiled.compiled(self._in_force(facts, policies)).for_run(facts)
         pinned = Pinned(
             facts=facts,
@@ -152,6 +165,7 @@ class LocalGovernor(Governor):
             is_enforced=is_enforced,
             log_posture=self._log_posture(in_scope.policies),
             at_us=micros(self._clock.now(), field="now"),
+            floor=floor,
         )
         evaluator = RunEvaluator(in_scope, is_enforced=is_enforced)
         run = LocalRun(pinned, evaluator=evaluator, log=self._log, clock=self._clock, judging=self._judging, keep=self._keep)
@@ -159,7 +173,19 @@ class LocalGovernor(Governor):
         self._begin(run, in_scope.digest)
         if not run.retry():
             self._keep(run)
+        for field, problem in tried.items():
+            run.record(CheckBypassed(what=FLOOR, problem=f"field '{field}': {problem}", posture=Posture.OPEN))
         return run
+
+    def _refuse(self, facts: RunFacts, tried: Mapping[str, str], floor: GovernanceMode) -> NoReturn:
+        """Write down a run that may not be, under the policies that it would have, and refuse it."""
+        run_id = RunId(f"{facts.run_id}-{self._entropy.take(_RUN_ID_BYTES).hex()}")  # the name stays free for one that may be
+        run = self.start(msgspec.structs.replace(facts, run_id=run_id))
+        for field, problem in tried.items():
+            run.record(CheckBypassed(what=FLOOR, problem=f"field '{field}': {problem}; it was refused", posture=Posture.CLOSED))
+        run.finish(RunEnded(status=RunStatus.BLOCKED))
+        field, problem = next(iter(tried.items()))
+        raise BelowFloorError(field, f"{problem}, and the floor here is '{floor}'")
 
     def _keep(self, run: LocalRun) -> None:
         """Remember a run whose log did not take everything; with a lock of its own, since the caller holds the lock of the run."""
@@ -202,6 +228,15 @@ def _reader_of(facts: RunFacts, principal: Principal | None) -> Principal:
     """Return as whom a run reads: the owner of a local base owns every tenant, anybody else stays in their own."""
     reader = principal or local_owner()
     return msgspec.structs.replace(reader, tenant=TenantId(facts.tenant)) if reader.is_owner else reader
+
+
+def _below(floor: GovernanceMode, *, has_policies: bool, is_enforced: bool) -> dict[str, str]:
+    """Return what a run asks for that a floor has something against, by field; nothing without a floor."""
+    asked = {
+        "is_enforced": "" if is_enforced else "the run is not to be enforced",
+        "policies": "the run brings policies of its own" if has_policies else "",
+    }
+    return {field: problem for field, problem in asked.items() if problem and floor.rank}
 
 
 def _beside(policy: Policy) -> Policy:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.settings import Settings
     from evidentia.contracts.sources import SourceCount
     from evidentia.contracts.telemetry import RequestTrace
+    from evidentia.engine.answer_governance import Governing
     from evidentia.engine.receipt_replay import Replayer
     from evidentia.federation.federated_search import Federation
     from evidentia.tables.asker import TableAsker
@@ -57,8 +58,9 @@ class Retrieval(Protocol):
         principal: Principal,
         watch: Callable[[StreamEvent], None] | None = None,
         prefetch: bool = False,
+        remarks: Sequence[str] = (),
     ) -> Awaitable[EvidenceResponse]:
-        """Return the answer as a principal may have it; `watch` is told what happens meanwhile."""
+        """Return the answer as a principal may have it; `watch` is told what happens meanwhile, `remarks` stand in the answer."""
         ...
 
 
@@ -74,7 +76,12 @@ class BlockingRetrieval(Protocol):
     """Does the same for a thread that waits; `on_loop` runs on an event loop what needs one."""
 
     def __call__(
-        self, request: EvidenceRequest, *, principal: Principal, on_loop: Callable[[Coroutine[Any, Any, bool]], bool]
+        self,
+        request: EvidenceRequest,
+        *,
+        principal: Principal,
+        on_loop: Callable[[Coroutine[Any, Any, bool]], bool],
+        remarks: Sequence[str] = (),
     ) -> EvidenceResponse:
         """Return the answer as a principal may have it."""
         ...
@@ -134,6 +141,7 @@ class BaseComponents:
     federation: Callable[[], Federation]
     sources: Callable[[], SourceAttachments]
     governor: OpenGovernor
+    governing: Governing
     recent_traces: Callable[[int], list[RequestTrace]]
     find_trace: Callable[[str], RequestTrace]
     close_sources: Callable[[], Awaitable[None]]

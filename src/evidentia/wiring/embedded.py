@@ -52,7 +52,7 @@ from evidentia.wiring.system import SystemClock, SystemEntropy
 from evidentia.wiring.telemetry_sinks import TraceHub, sinks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evidentia.backends.embedded.vectors.vector_store import EmbeddedVectors
@@ -158,11 +158,16 @@ class EmbeddedComponents:
             entropy=self._entropy,
             federation=federation,
             sink=None if federation is None else self.traces,
-            governing=Governing(self._policies_in_force, lambda: self.control().answers),
+            governing=self.governing,
             offloader=self._offloader,
             calls=self._calls,
             max_request_mb=self.settings.limits.request_mb,
         )
+
+    @cached_property
+    def governing(self) -> Governing:
+        """Return where policies come from, and where what they say of answers is written."""
+        return Governing(self._policies_in_force, lambda: self.control().answers)
 
     def control(self, *, is_durable: bool = False) -> GovernanceRuntime:
         """Return what governs this base: its policies, its decision log, its judge; the durable one writes a log of its own.
@@ -200,6 +205,7 @@ class EmbeddedComponents:
         watch: Callable[[StreamEvent], None] | None = None,
         prefetch: bool = False,
         local_only: bool = False,
+        remarks: Sequence[str] = (),
     ) -> EvidenceResponse:
         """Answer a request; `local_only` leaves out the sources outside the base.
 
@@ -213,11 +219,16 @@ class EmbeddedComponents:
         if self._needs_models(request):
             await self._workers.run(self._await_models)
         engine = self._engine_alone() if local_only else self.engine(self.config)
-        task = RetrievalTask(engine, executor=self._workers, watch=watch, prefetch=prefetch, no_deadline=is_first)
+        task = RetrievalTask(engine, executor=self._workers, watch=watch, prefetch=prefetch, no_deadline=is_first, remarks=remarks)
         return await task.run(request, principal=principal)
 
     def retrieve_blocking(
-        self, request: EvidenceRequest, *, principal: Principal, on_loop: Callable[[Coroutine[Any, Any, bool]], bool]
+        self,
+        request: EvidenceRequest,
+        *,
+        principal: Principal,
+        on_loop: Callable[[Coroutine[Any, Any, bool]], bool],
+        remarks: Sequence[str] = (),
     ) -> EvidenceResponse:
         """Do what `retrieve` does for a thread that waits, with an event loop only where something needs one."""
         is_first = not self._is_warm
@@ -225,7 +236,7 @@ class EmbeddedComponents:
             self._warm()
         if self._needs_models(request):
             self._await_models()
-        task = RetrievalTask(self.engine(self.config), executor=self._workers, no_deadline=is_first)
+        task = RetrievalTask(self.engine(self.config), executor=self._workers, no_deadline=is_first, remarks=remarks)
         return task.run_blocking(request, principal=principal, on_loop=on_loop)
 
     @cached_property
@@ -450,6 +461,7 @@ class EmbeddedComponents:
             federation=lambda: self.federation,
             sources=lambda: self.sources,
             governor=lambda principal, *, is_durable: self.control(is_durable=is_durable).bound_to(principal),
+            governing=self.governing,
             recent_traces=self.recent_traces,
             find_trace=self.find_trace,
             close_sources=self.close_sources,

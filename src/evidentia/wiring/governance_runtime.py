@@ -9,18 +9,23 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
+import msgspec
+
 from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME, KEY_VARIABLE, EmbeddedSecrets, GovernanceFile
 from evidentia.backends.embedded.governance.policy_store import EmbeddedPolicies
 from evidentia.backends.embedded.governance.token_store import EmbeddedTokens
 from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.backends.embedded.logs.usage_log import EmbeddedUsage
 from evidentia.backends.embedded.records.reader import EmbeddedReader
+from evidentia.contracts.access import local_owner
 from evidentia.contracts.errors import BaseMissingError, MissingExtraError
+from evidentia.contracts.ids import TenantId
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.contracts.ports import Clock, Entropy, Governor, SourceTexts
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor, LoggedAnswers
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
+from evidentia.policy.floor import Standing, local_standing
 from evidentia.policy.rules import check_policy
 from evidentia.wiring.settings_file import has_base, outbound_of, read_settings
 from evidentia.wiring.system import SystemClock, SystemEntropy
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.runs import RunFacts
-    from evidentia.contracts.settings import JwtSettings, OutboundSettings
+    from evidentia.contracts.settings import JwtSettings, OutboundSettings, Settings
     from evidentia.governance.governed_runs import LocalRun
 
 
@@ -147,8 +152,16 @@ class GovernanceRuntime(Governor):
         return known[1]
 
     def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> LocalRun:
-        """Begin a run of the tenant that its facts name."""
-        return self.governor_of(facts.tenant).start(facts, policies=policies, is_enforced=is_enforced)
+        """Begin a run of the tenant that its facts name, as the owner does who has the base open."""
+        floor = self._standing(facts.tenant).floor(facts.agent_name)
+        return self.governor_of(facts.tenant).start(facts, policies=policies, is_enforced=is_enforced, floor=floor)
+
+    def _standing(self, tenant: str) -> Standing:
+        return local_standing(self._settings.governance, msgspec.structs.replace(local_owner(), tenant=TenantId(tenant)))
+
+    @cached_property
+    def _settings(self) -> Settings:
+        return read_settings(self.directory)
 
     def bound_to(self, principal: Principal) -> Governor:
         """Return what governs the runs of one principal; the owner's run in any tenant."""

@@ -59,7 +59,8 @@ def settings_template() -> str:
         lines += ["", f"[{name}]"]
         for field in msgspec.structs.fields(table):
             if not isinstance(field.default, msgspec.Struct):
-                value = msgspec.json.encode(field.default).decode()
+                default = field.default_factory() if callable(field.default_factory) else field.default
+                value = msgspec.json.encode(default).decode()
                 lines.append(f"# {field.name} = {value}")
     return "\n".join(lines) + "\n"
 

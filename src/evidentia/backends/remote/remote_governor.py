@@ -27,6 +27,7 @@ from evidentia.contracts.control import (
 )
 from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import (
+    BelowFloorError,
     FieldProblem,
     InvalidFieldError,
     PolicyInvalidError,
@@ -158,8 +159,9 @@ class PlaneWire:
             return ServiceReplyError(f"'{self.host}' answers with the HTTP status {status}; check the address and the token")
         if status == _UNPROCESSABLE and fault.code == PolicyInvalidError.code:
             return PolicyInvalidError([FieldProblem(each.path, each.problem, each.suggestion) for each in fault.problems])
-        if status == _UNPROCESSABLE and fault.problems:
-            return InvalidFieldError(fault.problems[0].path, fault.problems[0].problem)
+        if fault.problems and (status == _UNPROCESSABLE or fault.code == BelowFloorError.code):
+            field, problem = fault.problems[0].path, fault.problems[0].problem
+            return (InvalidFieldError if status == _UNPROCESSABLE else BelowFloorError)(field, problem.removeprefix(f"field '{field}': "))
         if status == _NOT_FOUND or fault.code == "run_ended":
             kind = RunForgottenError if status == _NOT_FOUND else ServiceUnavailableError
             return kind(f"'{self.host}' does not know this any more: {fault.message}")

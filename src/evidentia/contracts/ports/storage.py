@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.documents import (
         ChangeSet,
         CommitSummary,
+        DocumentMetadata,
         KnownDocument,
         StoredChunk,
         StoredDocument,
@@ -150,6 +151,10 @@ class BaseReader(ProvingReader, SupportsLayouts, Protocol):
         """Return the access rules of those of the documents that are live."""
         ...
 
+    def metadata_of(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, DocumentMetadata]:
+        """Return what is known about those of the documents that are live."""
+        ...
+
 
 class CustodyArchive(Protocol):
     """Gives verification the stored bytes, and reports what is wrong with the storage itself."""
@@ -262,6 +267,10 @@ class LayoutCatalogue(Protocol):
 
     def image(self, image_hash: Sha256, scope: AccessScope | None) -> tuple[str, bytes]:
         """Return the media type and the bytes of an image, or raise NotFoundError."""
+        ...
+
+    def showing(self, image_hash: Sha256, scope: AccessScope | None) -> Sequence[DocumentId]:
+        """Return the documents that show an image, live ones first."""
         ...
 
 

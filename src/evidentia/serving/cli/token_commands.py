@@ -36,6 +36,12 @@ def add(
     ] = False,
     rate: Annotated[int | None, opt("--rate", "N", "Rate limit, requests per minute; default: server.requests_per_minute.")] = None,
     quota: Annotated[int | None, opt("--quota", "N", "Quota, requests per day (UTC); default: server.requests_per_day.")] = None,
+    floor: Annotated[
+        str | None, opt("--floor", "MODE", "Governance floor: off, annotate, filter or enforce; default: those of [governance].")
+    ] = None,
+    agent: Annotated[
+        list[str] | None, opt("--agent", "NAME", "Agent that the holder may ask and run as; may be given several times.")
+    ] = None,
 ) -> CommandResult[object]:
     """Create a token and print it once; it cannot be read again."""
     from evidentia.contracts.policies import DEFAULT_TENANT
@@ -45,7 +51,16 @@ def add(
 
     checked = checked_tenant(tenant or DEFAULT_TENANT)
     roles = roles_from(role)
-    facts = facts_from(clearance=clearance, groups=group or (), attributes=attribute or (), is_delegate=delegate, rate=rate, quota=quota)
+    facts = facts_from(
+        clearance=clearance,
+        groups=group or (),
+        attributes=attribute or (),
+        is_delegate=delegate,
+        rate=rate,
+        quota=quota,
+        floor=floor,
+        agents=agent or (),
+    )
     span = None if expires is None else timedelta(seconds=seconds_of(expires, field="expires"))
     with open_tokens(call.base) as (tokens, clock):
         expires_at = None if span is None else clock.now() + span

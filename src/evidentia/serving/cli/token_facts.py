@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -11,7 +11,7 @@ from evidentia.contracts.control import NAME_PATTERN, Role, TokenFacts, TokenInf
 from evidentia.contracts.decoding import convert
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.shapes import shape_fault
-from evidentia.contracts.vocabulary import Classification
+from evidentia.contracts.vocabulary import Classification, GovernanceMode, Vocabulary
 from evidentia.serving.cli.durations import NEVER
 from evidentia.serving.cli.output import put_table
 
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+Word = TypeVar("Word", bound=Vocabulary)
+
 MAX_NAME_LENGTH = 200
-_TYPED = {"groups": "group", "limits.requests_per_minute": "rate", "limits.requests_per_day": "quota"}
+_TYPED = {"groups": "group", "agents": "agent", "limits.requests_per_minute": "rate", "limits.requests_per_day": "quota"}
 """What a field of the facts is called on the command line."""
 
 
@@ -48,15 +50,25 @@ def checked_tenant(tenant: str) -> str:
 
 
 def facts_from(
-    *, clearance: str | None, groups: Sequence[str], attributes: Sequence[str], is_delegate: bool, rate: int | None, quota: int | None
+    *,
+    clearance: str | None,
+    groups: Sequence[str],
+    attributes: Sequence[str],
+    is_delegate: bool,
+    rate: int | None,
+    quota: int | None,
+    floor: str | None = None,
+    agents: Sequence[str] = (),
 ) -> TokenFacts:
     """Return what was typed as facts; what was not typed stays as it is for every token."""
     given = TokenFacts(
-        clearance=_clearance(clearance),
+        clearance=_word(Classification, clearance, field="clearance", default=TokenFacts().clearance),
         groups=tuple(sorted(set(groups))),
         attributes=_attributes(attributes),
         is_delegate=is_delegate,
         limits=TokenLimits(requests_per_minute=rate, requests_per_day=quota),
+        floor=_word(GovernanceMode, floor, field="floor", default=TokenFacts().floor),
+        agents=tuple(dict.fromkeys(agents)),
     )
     try:
         return convert(msgspec.to_builtins(given), TokenFacts)
@@ -66,12 +78,12 @@ def facts_from(
         raise InvalidFieldError(_TYPED.get(field, field), problem) from error
 
 
-def _clearance(word: str | None) -> Classification:
-    if word is None:
-        return TokenFacts().clearance
-    if word not in Classification.words():
-        raise InvalidFieldError("clearance", f"'{word}' is none of {', '.join(Classification.words())}")
-    return Classification(word)
+def _word(words: type[Word], typed: str | None, *, field: str, default: Word) -> Word:
+    if typed is None:
+        return default
+    if typed not in words.words():
+        raise InvalidFieldError(field, f"'{typed}' is none of {', '.join(words.words())}")
+    return words(typed)
 
 
 def _attributes(typed: Sequence[str]) -> dict[str, str]:
@@ -115,6 +127,8 @@ def _facts(token: TokenInfo) -> str:
         *(f"group {group}" for group in facts.groups),
         *(f"{name}={value}" for name, value in sorted(facts.attributes.items())),
         *(["delegate"] if facts.is_delegate else []),
+        *([f"floor {facts.floor}"] if facts.floor.rank else []),
+        *(f"agent {agent}" for agent in facts.agents),
         *([f"{limits.requests_per_minute}/min"] if limits.requests_per_minute else []),
         *([f"{limits.requests_per_day}/day"] if limits.requests_per_day else []),
     ]

@@ -28,6 +28,8 @@ class Caller(NamedTuple):
     session: str = ""
     """What the transport calls the session; empty where there is only one, or none is kept."""
     agent_name: str = ""
+    token: TokenInfo | None = None
+    """By which they were let in; None for the principal that the server was started as."""
 
     @property
     def key(self) -> bytes:

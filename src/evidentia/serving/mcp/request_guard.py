@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from evidentia.contracts.access import Principal
-    from evidentia.contracts.control import Role
+    from evidentia.contracts.control import Role, TokenInfo
     from evidentia.serving.identity.admission import Admission
     from evidentia.serving.identity.pools import Holding, SharedPool
     from evidentia.wiring.governance_runtime import TokenStore
@@ -37,6 +37,8 @@ LEFT: Final = "evidentia.left"
 TURN: Final = "evidentia.turn"
 """Where that stands which a tool holds while it works: a token has its share of the worker threads."""
 _SESSION: Final = b"mcp-session-id"
+TOKEN: Final = "evidentia.token"  # noqa: S105 - a name
+"""Where the token stands by which it was let in; None where nobody needs one."""
 
 
 class McpGuard:
@@ -67,13 +69,14 @@ class McpGuard:
         exchange = _Exchange(receive, send)
         try:
             self._hosts.check(request.headers)
-            principal, holder = await self._caller_of(request)
+            principal, token = await self._caller_of(request)
+            holder = "" if token is None else token.token_id
             pools = self._admission.pools
             # With a user in the scope, a session answers nobody but who opened it.
-            inner = {**scope, PRINCIPAL: principal, LEFT: exchange.left, TURN: pools.turn(holder), "user": _user(principal)}
+            added = {PRINCIPAL: principal, TOKEN: token, LEFT: exchange.left, TURN: pools.turn(holder), "user": _user(principal)}
             with (pools.streams if request.method == "GET" else pools.requests).holding(holder, 1), pools.bytes.holding(holder) as body:
                 exchange.body = body
-                await self._sessions.opened(holder, inner, exchange, self._app)
+                await self._sessions.opened(holder, {**scope, **added}, exchange, self._app)
         except ApiError as refusal:
             if exchange.is_begun:
                 raise
@@ -83,16 +86,16 @@ class McpGuard:
                 raise
             await refusal_response(refusal_of(error))(scope, receive, send)
 
-    async def _caller_of(self, request: Request) -> tuple[Principal, str]:
-        """Return who asks, and whose share of what is shared that counts against."""
+    async def _caller_of(self, request: Request) -> tuple[Principal, TokenInfo | None]:
+        """Return who asks, and with which token: whose share of what is shared it counts against."""
         if self._alone is None or "authorization" in request.headers or await run_in_threadpool(self._has_tokens):
-            identity = await self._admission.admit(request.headers.get("authorization", ""), ASK, client=client_of(request))
-            return identity.principal, identity.token.token_id
+            token, principal = await self._admission.admit(request.headers.get("authorization", ""), ASK, client=client_of(request))
+            return principal, token
         if not is_local(request):
             headers = {"www-authenticate": 'Bearer realm="evidentia"'}
             hint = "make a token with `evidentia tokens add --role agent` and send it as a bearer token"
             raise ApiError(UNAUTHORIZED, "missing_token", "without tokens only this machine may ask", hint=hint, headers=headers)
-        return self._alone, ""
+        return self._alone, None
 
     def _has_tokens(self) -> bool:
         """Tell whether the base has ever had a token, revoked or not: from the first one on, everybody needs one."""

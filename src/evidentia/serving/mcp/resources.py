@@ -106,18 +106,18 @@ class ResourceReader:
         return page, page[-1].receipt_id if page and begin + PAGE < len(kept) else None
 
     async def _fragment(self, chunk_id: str, caller: Caller) -> Sequence[ResourcePart]:
-        exported = await self._office.base_for(caller.principal).export(chunk_id)
+        exported = await self._office.base_for(caller.principal, caller.token).export(chunk_id)
         return ResourcePart("text/plain", exported.content), ResourcePart("application/json", msgspec.json.encode(exported).decode())
 
     async def _receipt(self, receipt_id: str, caller: Caller) -> Sequence[ResourcePart]:
         await self._office.receipt(receipt_id, asker=caller.principal)
-        report = await self._office.base_for(caller.principal).replay(receipt_id)
+        report = await self._office.base_for(caller.principal, caller.token).replay(receipt_id)
         return (ResourcePart("application/json", msgspec.json.encode(report).decode()),)
 
     async def _image(self, image_hash: str, caller: Caller) -> Sequence[ResourcePart]:
         if not _HASH.fullmatch(image_hash):
             raise NotFoundError("image", image_hash)
-        media_type, content = await self._office.base_for(caller.principal).image(image_hash)
+        media_type, content = await self._office.base_for(caller.principal, caller.token).image(image_hash)
         # The type was written by whoever made the document.
         return (ResourcePart(media_type if _MEDIA_TYPE.fullmatch(media_type) else "application/octet-stream", content),)
 

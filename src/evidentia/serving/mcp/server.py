@@ -20,7 +20,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from evidentia.contracts.errors import EvidentiaError, NotFoundError
 from evidentia.serving.identity.callers import Caller
 from evidentia.serving.mcp.conversations import ConversationMemory
-from evidentia.serving.mcp.request_guard import LEFT, PRINCIPAL, TURN
+from evidentia.serving.mcp.request_guard import LEFT, PRINCIPAL, TOKEN, TURN
 from evidentia.serving.mcp.resources import MAX_SUBSCRIBED, POLL_S, RECEIPT, TEMPLATES, ResourceChanges, ResourceReader, uri_of
 from evidentia.serving.mcp.tool_definitions import DEFINITIONS, listed
 from evidentia.serving.mcp.tools import ToolHandlers, agent_tools, failure_text
@@ -69,6 +69,7 @@ class McpServer(Server[Any]):
 
     def __init__(self, served_base: ServedBase, *, principal: Principal | None, poll_s: float, toolbox: ToolboxMaker) -> None:
         self._principal = principal
+        self._office = served_base
         self._memory = ConversationMemory()
         self._desk = ToolHandlers(served_base, self._memory, toolbox=toolbox)
         self._reading = ResourceReader(served_base, self._memory)
@@ -132,7 +133,9 @@ class McpServer(Server[Any]):
         client = context.session.client_params
         name = "" if client is None else client.client_info.name[:MAX_NAME_LENGTH].encode(errors="replace").decode()
         if request is not None:
-            return Caller(request.scope[PRINCIPAL], session=request.headers.get(SESSION_HEADER, ""), agent_name=name)
+            principal, token = request.scope[PRINCIPAL], request.scope[TOKEN]
+            agent = self._office.standing(principal, token).named(name)
+            return Caller(principal, session=request.headers.get(SESSION_HEADER, ""), agent_name=agent, token=token)
         if self._principal is None:
             raise MCPError(types.INTERNAL_ERROR, "nobody is known to ask")
         return Caller(self._principal, agent_name=name)

@@ -96,17 +96,18 @@ class ToolHandlers:
 
     async def _rag(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         ask = read(TextAsk, arguments)
-        toolbox = self._toolbox(self._office.base_for(caller.principal), caller.agent_name)
+        toolbox = self._toolbox(self._office.base_for(caller.principal, caller.token), caller.agent_name)
         return self._told(RAG, arguments, await toolbox.rag_retrieve(ask.query, ask.top_k), caller, session=ask.session)
 
     async def _table(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         ask = read(TableAsk, arguments)
-        toolbox = self._toolbox(self._office.base_for(caller.principal), caller.agent_name)
+        toolbox = self._toolbox(self._office.base_for(caller.principal, caller.token), caller.agent_name)
         return self._told(TABLE, arguments, await toolbox.table_rag_retrieve(ask.query), caller, session=ask.session)
 
     async def _retrieve(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         request = read_request(arguments, agent_name=caller.agent_name)
-        response = await self._office.base_for(caller.principal).retrieve(request)
+        base = self._office.base_for(caller.principal, caller.token, names_mode="governance" in arguments)
+        response = await base.retrieve(request)
         result = text_result(response.fragments, receipt_id=response.receipt_id, unfinished=response.unfinished_note)
         if response.receipt_id is not None:
             self._memory.note_receipt(caller, KeptReceipt(response.receipt_id, response.as_of, len(response.fragments)))
@@ -120,14 +121,14 @@ class ToolHandlers:
             raise InvalidFieldError("receipt_id", "give either 'receipt_id' or 'response'")
         if ask.receipt_id is not None:
             return await self._verify_receipt(ask.receipt_id, caller)
-        base = self._office.base_for(caller.principal)
+        base = self._office.base_for(caller.principal, caller.token)
         report: VerifyReport = await base.verify(read_response(ask.response or {}))
         return _verified(msgspec.to_builtins(report))
 
     async def _verify_receipt(self, receipt_id: str, caller: Caller) -> ToolOutcome:
         """Answer a receipt again; what the asker may no longer see is counted and not shown, and then only the hashes are compared."""
         await self._office.receipt(receipt_id, asker=caller.principal)
-        base = self._office.base_for(caller.principal)
+        base = self._office.base_for(caller.principal, caller.token)
         again = await base.replay(receipt_id)
         custody = None if again.hidden else await base.verify(again.response)
         found: dict[str, Any] = {

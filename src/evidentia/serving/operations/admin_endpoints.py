@@ -22,7 +22,7 @@ from evidentia.contracts.control import (
     TokenRequest,
 )
 from evidentia.contracts.doors import Count, FlushRequest, GcRequest, encode_cursor
-from evidentia.contracts.errors import InvalidFieldError, MissingExtraError
+from evidentia.contracts.errors import BelowFloorError, InvalidFieldError, MissingExtraError
 from evidentia.contracts.operations import AUDITORS
 from evidentia.serving.operations.api_errors import CONFLICT, FORBIDDEN, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
@@ -82,6 +82,8 @@ def _list_tokens(context: ServerContext, operation: OperationRequest) -> Reply:
 @endpoint("issue_token")
 def _issue_token(context: ServerContext, operation: OperationRequest) -> Reply:
     request: TokenRequest = operation.body
+    if request.facts.floor.rank < operation.token.facts.floor.rank:
+        raise BelowFloorError("facts.floor", f"a token with the floor '{operation.token.facts.floor}' makes none with a lower one")
     issued = context.parts.tokens.issue(
         name=request.name,
         roles=request.roles,
@@ -158,7 +160,9 @@ async def _flush_cache(context: ServerContext, operation: OperationRequest) -> R
 async def _show_head(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the newest version; whoever sees to the whole base sees its hashes as the owner does."""
     is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
-    base = context.served_base.base_of(operation.tenant) if is_operator else context.served_base.base_for(operation.principal)
+    base = (
+        context.served_base.base_of(operation.tenant) if is_operator else context.served_base.base_for(operation.principal, operation.token)
+    )
     return Reply(await base.head())
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evidentia.contracts.control import Fault, FieldFault, StoppedFault
 from evidentia.contracts.errors import (
     BaseStateError,
+    BelowFloorError,
     EvidentiaError,
     InputError,
     InvalidFieldError,
@@ -44,6 +45,7 @@ UNAVAILABLE: Final = 503
 _MAX_LENGTH: Final = 500
 _STATUS: Final[tuple[tuple[type[EvidentiaError], int], ...]] = (
     (PolicyInvalidError, UNPROCESSABLE),
+    (BelowFloorError, FORBIDDEN),
     (InvalidFieldError, UNPROCESSABLE),
     (PolicyConflictError, CONFLICT),
     (NotFoundError, NOT_FOUND),

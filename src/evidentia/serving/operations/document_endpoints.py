@@ -57,7 +57,7 @@ async def _ingest(context: ServerContext, operation: OperationRequest) -> Reply:
 async def _list_documents(context: ServerContext, operation: OperationRequest) -> Reply:
     (after,) = decode_cursor(operation.query["cursor"], (str,)) or ("",)
     limit: int = operation.query["limit"]
-    found = await context.served_base.base_for(operation.principal).documents(after=after, limit=limit + 1)
+    found = await context.served_base.base_for(operation.principal, operation.token).documents(after=after, limit=limit + 1)
     page = found[:limit]
     entries = tuple(DocumentEntry(document_id=name, access=access, chunks=chunks) for name, access, chunks in page)
     return Reply(DocumentPage(documents=entries, next_cursor=encode_cursor((page[-1][0],)) if len(found) > limit else None))

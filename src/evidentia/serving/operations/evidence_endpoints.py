@@ -49,7 +49,7 @@ async def _verify(context: ServerContext, operation: OperationRequest) -> Reply:
     given = [each for each in (request.response, request.export, request.target) if each is not None]
     if len(given) != 1:
         raise bad_field("response", "give exactly one of response, export and target")
-    return Reply(await context.served_base.base_for(operation.principal).verify(given[0]))
+    return Reply(await context.served_base.base_for(operation.principal, operation.token).verify(given[0]))
 
 
 @endpoint("show_receipt")
@@ -96,7 +96,7 @@ def _asking(context: ServerContext, operation: OperationRequest) -> tuple[AsyncB
     if request.principal is not None:
         principal = _spoken_for(operation, normalised(request.principal))
         request = msgspec.structs.replace(request, principal=None)
-    return context.served_base.base_for(principal, request_mb=operation.token.facts.limits.request_mb), request
+    return context.served_base.base_for(principal, operation.token, names_mode="governance" in operation.body), request
 
 
 def _spoken_for(operation: OperationRequest, claimed: Principal) -> Principal:

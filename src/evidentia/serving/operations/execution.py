@@ -101,21 +101,32 @@ async def _answered(context: ServerContext, endpoint: Endpoint, read: Callable[[
     if endpoint.is_writing and context.writer is not None:
         return await context.writer.forward(endpoint, await _read(endpoint, read))
     if _is_async(endpoint.answer):
-        return await cast("Awaitable[Reply]", endpoint.answer(context, await _read(endpoint, read)))
-    return await run_in_threadpool(_done, context, endpoint, read)
+        request = await _read(endpoint, read)
+        return await _screened(context, endpoint, request, await cast("Awaitable[Reply]", endpoint.answer(context, request)))
+    request, reply = await run_in_threadpool(_done, context, endpoint, read)
+    return await _screened(context, endpoint, request, reply)
 
 
-def _done(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> Reply:
+def _done(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> tuple[OperationRequest, Reply]:
     """Do it on this thread. What it decided is with the operating system before it is acknowledged, so that no kill takes it away.
 
     Of callers that come together, the first that writes does so for all; the others find it done (group commit).
     """
     try:
-        return cast("Reply", endpoint.answer(context, read()))
+        request = read()
+        return request, cast("Reply", endpoint.answer(context, request))
     finally:
         if endpoint.is_writing:
             with suppress(EvidentiaError, OSError):  # it stays in line, and the log's `problem` says why
                 context.parts.log.flush()
+
+
+async def _screened(context: ServerContext, endpoint: Endpoint, request: OperationRequest, reply: Reply) -> Reply:
+    """Return what policies let out of a reply: a base screens what its methods answer, so the rest is screened here."""
+    if endpoint.base_method or not endpoint.hands_out_content:
+        return reply
+    point = context.served_base.enforcement_point(request.principal, request.token)
+    return reply if point.is_free else reply._replace(message=await run_in_threadpool(point.screen, endpoint.name, reply.message, {}))
 
 
 async def _read(endpoint: Endpoint, read: Callable[[], OperationRequest]) -> OperationRequest:

@@ -58,8 +58,13 @@ class _StartRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 @endpoint("start_run", reads=_StartRaw)
 def _start_run(context: ServerContext, operation: OperationRequest) -> Reply:
     request: _StartRaw = operation.body
-    facts = _facts(context, operation, request.facts)
     _refuse_judges(request.policies)
+    point = context.served_base.enforcement_point(operation.principal, operation.token)
+    given, claimed = request.facts, request.facts.get("agent_name", "")
+    if isinstance(claimed, str):
+        given = {**given, "agent_name": point.agent(claimed, field="facts.agent_name", operation="start_run")}
+    facts = _facts(context, operation, given)
+    floor = point.standing.floor(facts.agent_name)
     governor = context.parts.governor_of(operation.tenant)
     opened, is_new = context.runs.start(
         operation.tenant,
@@ -72,6 +77,7 @@ def _start_run(context: ServerContext, operation: OperationRequest) -> Reply:
             policies=request.policies,  # type: ignore[arg-type]
             is_enforced=request.is_enforced,
             principal=operation.principal,
+            floor=floor,
         ),
     )
     run = opened.run

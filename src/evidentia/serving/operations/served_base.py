@@ -14,11 +14,13 @@ import msgspec
 
 from evidentia.base.async_base import AsyncBase
 from evidentia.base.base_ingest import ingest_into
+from evidentia.base.enforcement_point import EnforcementPoint
 from evidentia.base.visible_content import is_hidden
 from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
 from evidentia.engine.request_checks import check_cost
+from evidentia.policy.floor import Standing, local_standing, token_standing
 from evidentia.policy.protocol_profiles import profile_of
 from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
 from evidentia.wiring.embedded import open_base
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evidentia.contracts.access import AccessRule
+    from evidentia.contracts.control import TokenInfo
     from evidentia.contracts.documents import IngestOptions
     from evidentia.contracts.evidence import EvidenceRequest, EvidenceResponse, StreamEvent
     from evidentia.contracts.ids import DocumentId
@@ -63,14 +66,17 @@ class ServedBase:
             return cls(open_base(directory), profile=profile)
         return cls(open_base(directory, clock=control.clock, entropy=control.entropy, control=control), profile=profile)
 
-    def base_for(self, principal: Principal, *, request_mb: int | None = None) -> AsyncBase:
-        """Return the base as a principal sees it; it shares everything that is open, so nobody closes it.
+    def base_for(self, principal: Principal, token: TokenInfo | None, *, names_mode: bool = False) -> AsyncBase:
+        """Return the base as a principal sees it under the floor of a token; it shares everything that is open, so nobody closes it.
 
-        `request_mb` is the token's own bound on what a request may cost, None where it has none; it is never above that of the server.
+        `names_mode` says that the request names how it wants to be governed. A token's own bound on what a request may cost is never above
+        that of the server.
         """
-        if request_mb is None:
-            return AsyncBase(self._parts, principal=principal)
-        return AsyncBase(dataclasses.replace(self._parts, retrieve=partial(self._retrieve_bounded, request_mb)), principal=principal)
+        request_mb = None if token is None else token.facts.limits.request_mb
+        parts = self._parts
+        if request_mb is not None:
+            parts = dataclasses.replace(parts, retrieve=partial(self._retrieve_bounded, request_mb))
+        return AsyncBase(parts, principal=principal, standing=self.standing(principal, token), names_mode=names_mode)
 
     async def _retrieve_bounded(
         self,
@@ -95,7 +101,16 @@ class ServedBase:
 
     def base_of(self, tenant: str) -> AsyncBase:
         """Return the base as the owner of one tenant sees it, for what admins and auditors do; nobody closes it either."""
-        return AsyncBase(self._parts, principal=self.owner_of(tenant))
+        return AsyncBase(self._parts, principal=self.owner_of(tenant), standing=Standing(self.settings.governance, tenant))
+
+    def standing(self, principal: Principal, token: TokenInfo | None) -> Standing:
+        """Return under which floor somebody asks; without a token, the principal that the server was started as."""
+        settings = self.settings.governance
+        return local_standing(settings, principal) if token is None else token_standing(settings, token)
+
+    def enforcement_point(self, principal: Principal, token: TokenInfo) -> EnforcementPoint:
+        """Return where what somebody asks for and is handed passes the policies, for what no method of a base answers."""
+        return EnforcementPoint(self._parts, principal, self.standing(principal, token))
 
     def owner_of(self, tenant: str) -> Principal:
         """Return the owner of one tenant."""

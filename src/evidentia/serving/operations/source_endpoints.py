@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @endpoint("list_sources")
 async def _list_sources(context: ServerContext, operation: OperationRequest) -> Reply:
-    found = await context.served_base.base_for(operation.principal).sources()
+    found = await context.served_base.base_for(operation.principal, operation.token).sources()
     is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
     return Reply(SourceList(sources=tuple(found if is_operator else (_as_told(each, tenant=operation.tenant) for each in found))))
 
@@ -33,7 +33,9 @@ async def _list_sources(context: ServerContext, operation: OperationRequest) -> 
 @endpoint("list_freshness")
 async def _list_freshness(context: ServerContext, operation: OperationRequest) -> Reply:
     is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
-    base = context.served_base.base_of(operation.tenant) if is_operator else context.served_base.base_for(operation.principal)
+    base = (
+        context.served_base.base_of(operation.tenant) if is_operator else context.served_base.base_for(operation.principal, operation.token)
+    )
     return Reply(FreshnessList(sources=tuple(await base.source_freshness())))
 
 

@@ -147,10 +147,11 @@ KEPT_CELLS = 2_000_000
 
 
 class _SeenLayouts(NamedTuple):
-    """The tables of live documents, and what kind of image has which hash."""
+    """The tables of live documents, what kind of image has which hash, and the documents that show it."""
 
     cards: tuple[TableCard, ...]
     media_types: dict[Sha256, str]
+    showing: dict[Sha256, tuple[DocumentId, ...]]
 
 
 class _Listing:
@@ -172,10 +173,13 @@ class _Listing:
     def _see(self, shown: RowFilter) -> _SeenLayouts:
         visible = [version for version in self._versions if _shows(version, shown)]
         media_types: dict[Sha256, str] = {}
+        showing: dict[Sha256, dict[DocumentId, None]] = {}
         for version in visible:  # live documents come first
             for image in version.layout.images:
                 media_types.setdefault(image.image_hash, image.media_type)
-        return _SeenLayouts(tuple(card for version in visible if version.is_live for card in version.layout.tables), media_types)
+                showing.setdefault(image.image_hash, {})[version.document_id] = None
+        cards = tuple(card for version in visible if version.is_live for card in version.layout.tables)
+        return _SeenLayouts(cards, media_types, {name: tuple(found) for name, found in showing.items()})
 
 
 class EmbeddedLayouts(LayoutCatalogue):
@@ -220,6 +224,11 @@ class EmbeddedLayouts(LayoutCatalogue):
         if sha256_hex(content) != image_hash:
             raise BaseDamagedError(f"image '{image_hash[:16]}'", "its bytes do not have the hash that names them")
         return media_type, content
+
+    def showing(self, image_hash: Sha256, scope: AccessScope | None) -> Sequence[DocumentId]:
+        """Return the documents that show an image within a scope, live ones first."""
+        with self._lock:
+            return self._listing().seen(scope).showing.get(image_hash, ())
 
     def _listing(self) -> _Listing:
         """Return the present list; every change of a document is in the log, and a collection moves the oldest readable version."""

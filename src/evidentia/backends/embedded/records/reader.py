@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evidentia.backends.embedded.records.attachments import LaidOutVersion
     from evidentia.backends.embedded.records.document_table import DocumentTable
     from evidentia.contracts.access import AccessRule
-    from evidentia.contracts.documents import CommitSummary, StoredChunk
+    from evidentia.contracts.documents import CommitSummary, DocumentMetadata, StoredChunk
     from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.provenance import CommitRecord, ConsistencyProof, InclusionProof, IngestEvent, SignedHead
     from evidentia.contracts.search import AccessScope, SearchHit
@@ -45,6 +45,7 @@ _VERSION = "v.source_id, v.metadata, a.rule, v.removed_seq IS NULL, r.custody, r
 _FROM = "FROM versions v JOIN revisions r USING (revision_key) JOIN access_rules a USING (access_key) WHERE v.document_id = ?"
 _ACCESS = """SELECT v.document_id, a.rule FROM versions v JOIN access_rules a USING (access_key)
     WHERE v.removed_seq IS NULL AND v.document_id IN (%s)"""
+_METADATA = "SELECT document_id, metadata FROM versions WHERE removed_seq IS NULL AND document_id IN (%s)"
 _VersionRow = tuple[str, bytes, bytes, int, bytes, bytes, int, int]
 
 
@@ -94,6 +95,11 @@ class EmbeddedReader(BaseReader):
         """Return the access rules of those of the documents that are live."""
         with self._lock, storage_errors(self._directory):
             return {each: schema.decode_access(rule) for each, rule in select_in(self._database, _ACCESS, document_ids)}
+
+    def metadata_of(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, DocumentMetadata]:
+        """Return what is known about those of the documents that are live."""
+        with self._lock, storage_errors(self._directory):
+            return {each: schema.decode_metadata(stored) for each, stored in select_in(self._database, _METADATA, document_ids)}
 
     def holds(self, document_id: DocumentId) -> bool:
         """Tell whether a document is live."""
