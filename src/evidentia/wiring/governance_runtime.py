@@ -25,7 +25,7 @@ from evidentia.contracts.ports import Clock, Entropy, Governor, SourceTexts
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor, LoggedAnswers
 from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
-from evidentia.policy.floor import Standing, local_standing
+from evidentia.policy.floor import local_standing
 from evidentia.policy.rules import check_policy
 from evidentia.wiring.settings_file import has_base, outbound_of, read_settings
 from evidentia.wiring.system import SystemClock, SystemEntropy
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.runs import RunFacts
     from evidentia.contracts.settings import JwtSettings, OutboundSettings, Settings
+    from evidentia.contracts.vocabulary import GovernanceMode
     from evidentia.governance.governed_runs import LocalRun
 
 
@@ -85,7 +86,8 @@ class PrincipalGovernor(Governor):
     def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> LocalRun:
         """Begin a run of the tenant that its facts name."""
         governor = self._control.governor_of(facts.tenant)
-        return governor.start(facts, policies=policies, is_enforced=is_enforced, principal=self._principal)
+        floor = self._control.floor_for(facts, self._principal)
+        return governor.start(facts, policies=policies, is_enforced=is_enforced, principal=self._principal, floor=floor)
 
 
 class GovernanceRuntime(Governor):
@@ -153,11 +155,13 @@ class GovernanceRuntime(Governor):
 
     def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> LocalRun:
         """Begin a run of the tenant that its facts name, as the owner does who has the base open."""
-        floor = self._standing(facts.tenant).floor(facts.agent_name)
+        floor = self.floor_for(facts, local_owner())
         return self.governor_of(facts.tenant).start(facts, policies=policies, is_enforced=is_enforced, floor=floor)
 
-    def _standing(self, tenant: str) -> Standing:
-        return local_standing(self._settings.governance, msgspec.structs.replace(local_owner(), tenant=TenantId(tenant)))
+    def floor_for(self, facts: RunFacts, principal: Principal) -> GovernanceMode:
+        """Return the least that governs a run of a principal in this process."""
+        within = msgspec.structs.replace(principal, tenant=TenantId(facts.tenant))
+        return local_standing(self._settings.governance, within).floor(facts.agent_name)
 
     @cached_property
     def _settings(self) -> Settings:

@@ -78,7 +78,7 @@ async def _show_receipt(context: ServerContext, operation: OperationRequest) -> 
 async def _replay(context: ServerContext, operation: OperationRequest) -> Reply:
     viewer = Viewer(context, operation)
     receipt = await viewer.find_receipt(operation.path["id"])
-    report = await context.served_base.base_for(operation.principal).replay(operation.path["id"])
+    report = await context.served_base.base_for(operation.principal, operation.token).replay(operation.path["id"])
     return Reply(await asyncio.to_thread(viewer.replay, receipt, report))
 
 
@@ -86,7 +86,7 @@ async def _replay(context: ServerContext, operation: OperationRequest) -> Reply:
 async def _why(context: ServerContext, operation: OperationRequest) -> Reply:
     chunk = needed(operation, "chunk")
     await Viewer(context, operation).find_receipt(operation.path["id"])
-    return Reply(await context.served_base.base_for(operation.principal).why(operation.path["id"], chunk))
+    return Reply(await context.served_base.base_for(operation.principal, operation.token).why(operation.path["id"], chunk))
 
 
 def _asking(context: ServerContext, operation: OperationRequest) -> tuple[AsyncBase, EvidenceRequest]:
