@@ -32,6 +32,7 @@ from evidentia.contracts.ports import EvidenceIndex
 from evidentia.contracts.predicates import matches
 from evidentia.contracts.search import AccessScope, SnapshotVersion
 from evidentia.contracts.settings import SearchSettings
+from evidentia.contracts.vocabulary import Classification
 from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.policy.access import is_allowed
 from evidentia.provenance.signed_heads import keyed, public_commit
@@ -56,7 +57,8 @@ WATCH_S = 0.1
 WORTH_STORING = 8
 """Tables are stored again when the log has grown by a part in this many of the chunks since."""
 _ATTEMPTS = 3
-_NO_DOCUMENT = encode_struct(DocumentMetadata(source_id=SourceId(""))), encode_struct(AccessRule())
+_NOBODYS = AccessRule(classification=Classification.RESTRICTED, acl=("user:",))
+_NO_DOCUMENT = encode_struct(DocumentMetadata(source_id=SourceId(""))), encode_struct(_NOBODYS)
 _LAST_RULE = """SELECT v.metadata, a.rule FROM versions v JOIN access_rules a USING (access_key)
     WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
 
