@@ -86,7 +86,7 @@ class WorkCounter:
         finally:
             _heard.remove(self._touched)
             sys.settrace(former)
-            threading.settrace(former)  # type: ignore[arg-type]  # None takes it away again
+            threading.settrace(former)
 
     def count(self, ask: Callable[[], object]) -> tuple[object, Work]:
         """Return what a request answers, and the work it took."""

@@ -84,7 +84,7 @@ def test_every_operation_of_readers_and_agents_is_asked(asked: Asked) -> None:
 
 def test_answers_are_those_of_a_base_without_what_is_hidden(asked: Asked) -> None:
     for other in (asked.disguised, asked.alone):
-        pairs = [each for each in zip(asked.cases, asked.hidden[1], other[1], strict=True) if each[0].endpoint.name not in WITH_THE_BASE]
+        pairs = [each for each in zip(asked.cases, asked.hidden[0], other[0], strict=True) if each[0].endpoint.name not in WITH_THE_BASE]
 
         assert [] == [str(case) for case, (left, _), (right, _) in pairs if seen_of(left) != seen_of(right)]
 
@@ -137,5 +137,5 @@ def test_nobody_but_the_owner_is_told_what_stages_took(asked: Asked) -> None:
         assert {} == answer.stage_latencies_ms
         assert 0 == answer.latency_ms % TOLD_STEP_MS
         assert [] == [report.elapsed_ms for report in answer.source_coverage.values() if report.elapsed_ms % TOLD_STEP_MS]
-        assert {0.0} == {answer.source_coverage[source].elapsed_ms for source in ("rich", "shelf") if source in answer.source_coverage}
+        assert [] == [source for source, report in answer.source_coverage.items() if source in {"rich", "shelf"} and report.elapsed_ms]
         assert verify_response(answer).ok

@@ -190,8 +190,9 @@ def things_of(directory: Path) -> Things:
 
 
 OF_THE_BASE = frozenset(
-    {"as_of", "commit", "commits", "corpus_version", "custody_head", "event_index", "events", "signed_by", "data_age_s", "elapsed_ms", "event", "evidence_state", "head", "health", "inclusion",
-    "latency_ms", "note_id", "provenance_chain", "receipt_id", "request_id", "staleness_s"}
+    {"as_of", "commit", "commits", "corpus_version", "custody_head", "data_age_s", "elapsed_ms", "event", "event_index", "events",
+    "evidence_state", "head", "health", "inclusion", "latency_ms", "note_id", "provenance_chain", "receipt_id", "request_id", "signed_by",
+    "staleness_s"}
 )  # fmt: skip
 """Fields that name a version of the whole base, a moment, or a machine's time; so do hashes, timestamps and what ends in `_at`."""
 
@@ -270,7 +271,7 @@ def _query_values(each: QueryField, things: Things) -> tuple[Any, ...]:
         return named[each.name]
     if each.kind is str:
         return ("zorvak", "1") if each.name in {"older", "newer"} else ("zorvak", "lantern")
-    return (2,) if each.kind is int else (True,) if each.kind is bool else tuple(each.kind)[:1]
+    return (2,) if each.kind is int else (True,) if each.kind is bool else ()
 
 
 def _bodies(endpoint: Endpoint, things: Things) -> Iterator[Any]:
