@@ -40,7 +40,16 @@ if TYPE_CHECKING:
     from evidentia.serving.operations.server_context import ServerContext
     from work_counter import Work, WorkCounter
 
-SETTINGS = "[embedding]\nencoder = \"none\"\n\n[access]\nrules = ['NOT extra.embargo exists']\n"
+SETTINGS = """
+[embedding]
+encoder = "none"
+
+[cache]
+enabled = false
+
+[access]
+rules = ['NOT extra.embargo exists']
+"""
 NOWHERE = {
     "zorvak": "mildub", "brenlok": "grastup", "quimdat": "flonkir", "harbolt": "wickant", "lantern": "compass",
     "Zorvak": "Mildub", "Brenlok": "Grastup", "Quimdat": "Flonkir", "ZBQ": "MGF", "zbq": "mgf",
