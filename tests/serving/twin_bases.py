@@ -291,9 +291,11 @@ def _bodies(endpoint: Endpoint, things: Things) -> Iterator[Any]:
         case "":
             yield None
         case "EvidenceAsk":
-            yield from ({"query": text, **patient} for text in (WORDS[:8] if endpoint.is_stream else WORDS))
-            if endpoint.is_stream:
+            if endpoint.is_stream:  # of the base alone: who else is heard in between is a matter of luck
+                of_the_base = {"include": ["shelf", "rich", "vault-zorvak"]}
+                yield from ({"query": text, "source_policy": of_the_base, **patient} for text in WORDS[:8])
                 return
+            yield from ({"query": text, **patient} for text in WORDS)
             yield from ({"query": "lantern harbour", "filters": each, **patient} for each in FILTERS)
             yield from ({"query": text, **patient, **each} for each in VARIANTS for text in ("zorvak lantern", "lantern harbour"))
         case "TableQuestion":
