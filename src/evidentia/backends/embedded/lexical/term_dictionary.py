@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evidentia.backends.embedded.lexical.postings import CONTEXT_START, definitions_of, ranges
+from evidentia.backends.embedded.lexical.postings import CONTEXT_START, definitions_of, offsets_of, ranges
 from evidentia.contracts.ports import Lexicon
 from evidentia.contracts.search import Definition
 from evidentia.foundation.lru import SharedLruCache
@@ -38,6 +38,8 @@ KEPT_SHOWN = 16
 """For how many different sets of visible chunks a segment keeps what they hold."""
 MAX_STRETCHES = 512
 """Postings are cut by up to so many stretches of visible chunks; with more of them, each posting is looked at."""
+POSTINGS_PER_BLOCK = 16
+"""For so many postings together it is known how many positions come before them."""
 _POSITION_BITS = 20
 _NOWHERE = np.empty(0, dtype=np.int64)
 
@@ -73,17 +75,17 @@ class _LaidOut:
         return found
 
     @cached_property
-    def chunk_counts(self) -> NDArray[np.int64] | None:
-        """Return in how many chunks that are seen each term occurs; None where all are seen."""
+    def chunk_counts(self) -> NDArray[np.int64]:
+        """Return in how many chunks that are seen each term occurs."""
+        offsets = self._segment.array("posting_offsets")
         if self.mask is None:
-            return None
-        seen = self.mask.take(self._segment.array("ordinals"))
-        return np.add.reduceat(seen, self._segment.array("posting_offsets")[:-1], dtype=np.int64)  # no term is without a posting
+            return np.diff(offsets)
+        return np.add.reduceat(self.mask.take(self._segment.array("ordinals")), offsets[:-1], dtype=np.int64)  # none is without a posting
 
     @cached_property
     def numbers(self) -> NDArray[np.int64] | None:
         """Return the numbers of the terms that occur; None where all do."""
-        return None if self.chunk_counts is None else np.flatnonzero(self.chunk_counts)
+        return None if self.mask is None else np.flatnonzero(self.chunk_counts)
 
     @cached_property
     def stretches(self) -> NDArray[np.int32] | None:
@@ -92,6 +94,14 @@ class _LaidOut:
             return None
         bounds = np.flatnonzero(np.diff(self.mask, prepend=np.False_, append=np.False_)).astype(np.int32)
         return bounds if len(bounds) <= 2 * MAX_STRETCHES else None
+
+    @cached_property
+    def positions_before(self) -> NDArray[np.int64]:
+        """Return how many positions come before every so many postings, so that those of one are found without counting all before it."""
+        if self._whole is not None:
+            return self._whole.positions_before
+        counts = self._segment.array("counts")
+        return offsets_of(np.add.reduceat(counts, np.arange(0, len(counts), POSTINGS_PER_BLOCK), dtype=np.int64))
 
     @cached_property
     def signposts(self) -> list[bytes]:
@@ -104,7 +114,7 @@ class _LaidOut:
     @cached_property
     def words(self) -> edit_distances.WordList:
         """Return the terms as they are looked through for words that are spelt alike."""
-        if self._whole is not None and self.chunk_counts is not None:
+        if self._whole is not None:
             return self._whole.words.only(self.chunk_counts > 0)
         return edit_distances.word_list(self._segment.array("term_bytes"), self._segment.array("term_offsets"))
 
@@ -115,7 +125,7 @@ class _LaidOut:
 
     def prepare(self) -> None:
         """Make all of it."""
-        _ = self.signposts, self.words, self.glossary
+        _ = self.signposts, self.words, self.glossary, self.positions_before
 
 
 class SegmentTerms:
@@ -125,6 +135,7 @@ class SegmentTerms:
         self.first_place = first_place
         self.segment = segment
         self.laid_out = _LaidOut(segment)
+        self._is_cut = False
         self._offsets = segment.array("term_offsets")
         self._bytes = segment.array("term_bytes").data
         self._posting_offsets = segment.array("posting_offsets")
@@ -146,8 +157,8 @@ class SegmentTerms:
         own = mask[self.first_place : self.first_place + self.segment.header.chunk_count]
         if not own.any():
             return None
-        other = copy.copy(self)
-        other.laid_out = self.laid_out.shown(own)
+        other: SegmentTerms = copy.copy(self)
+        other.laid_out, other._is_cut = self.laid_out.shown(own), True
         return other
 
     def find(self, term: bytes) -> int | None:
@@ -200,24 +211,35 @@ class SegmentTerms:
 
     def _occurrences(self, number: int, held: Array) -> NDArray[np.int64]:
         """Return every occurrence of a term in chunks that hold it, as ordinal << 20 | position, ascending."""
-        part = slice(self._posting_offsets[number], self._posting_offsets[number + 1])
-        ordinals, counts = self._ordinals[part], self._counts[part]
-        at = np.searchsorted(ordinals, held)
-        wanted, ends = counts[at].astype(np.int64), np.cumsum(counts, dtype=np.int64)[at]
-        positions = self._positions[self._position_offsets[number] + ranges(ends - wanted, ends)]
+        first, stop = self._posting_offsets[number], self._posting_offsets[number + 1]
+        at = np.searchsorted(self._ordinals[first:stop], held)
+        wanted = self._counts[first:stop][at].astype(np.int64)
+        if self.laid_out.mask is None:
+            starts = np.cumsum(self._counts[first:stop], dtype=np.int64)[at] - wanted + self._position_offsets[number]
+        else:
+            starts = self._starts(first + at)
+        positions = self._positions[ranges(starts, starts + wanted)]
         found: NDArray[np.int64] = (np.repeat(held.astype(np.int64), wanted) << _POSITION_BITS) | positions
         return found
+
+    def _starts(self, postings: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where the positions of some postings of the segment begin; other postings of their terms are not added up."""
+        blocks = postings // POSTINGS_PER_BLOCK
+        beside = np.minimum(blocks[:, None] * POSTINGS_PER_BLOCK + np.arange(POSTINGS_PER_BLOCK), len(self._counts) - 1)
+        before = np.where(beside < postings[:, None], self._counts[beside], 0)
+        starts: NDArray[np.int64] = self.laid_out.positions_before[blocks] + before.sum(axis=1, dtype=np.int64)
+        return starts
 
     def in_context(self, number: int, place: int) -> int:
         """Return how often a term stands in the context of a chunk that holds it."""
         first, stop = self._posting_offsets[number], self._posting_offsets[number + 1]
         index = first + int(np.searchsorted(self._ordinals[first:stop], place - self.first_place))
-        start = self._position_offsets[number] + self._counts[first:index].sum(dtype=np.int64)
+        (start,) = self._starts(np.asarray([index])).tolist()
         return int(np.count_nonzero(self._positions[start : start + self._counts[index]] >= CONTEXT_START))
 
     def seen(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> list[tuple[str, int]]:
         """Return each of these terms with the number of its chunks that the mask shows."""
-        counts = self._seen_of(numbers, mask=mask) if self.laid_out.chunk_counts is None else self.laid_out.chunk_counts[numbers]
+        counts = self.laid_out.chunk_counts[numbers] if self._is_cut else self._seen_of(numbers, mask=mask)
         return [(self._term(number).decode(), chunks) for number, chunks in zip(numbers.tolist(), counts.tolist(), strict=True)]
 
     def _seen_of(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> NDArray[np.int64]:

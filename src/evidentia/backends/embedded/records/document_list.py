@@ -22,6 +22,7 @@ from evidentia.contracts.documents import DocumentMetadata
 from evidentia.contracts.ids import DocumentId, SourceId
 from evidentia.contracts.predicates import matcher_of
 from evidentia.contracts.sources import SourceCount
+from evidentia.contracts.vocabulary import Classification
 from evidentia.foundation.lru import LruCache
 from evidentia.policy.access import is_allowed
 
@@ -73,7 +74,8 @@ _LAST_RULE: Final = """SELECT v.metadata, a.rule FROM versions v JOIN access_rul
     WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
 
 
-_NO_DOCUMENT: Final = encode_struct(DocumentMetadata(source_id=SourceId(""))), encode_struct(AccessRule())
+_NOBODYS: Final = AccessRule(classification=Classification.RESTRICTED, acl=("user:",))
+_NO_DOCUMENT: Final = encode_struct(DocumentMetadata(source_id=SourceId(""))), encode_struct(_NOBODYS)
 
 
 def is_shown(database: sqlite3.Connection, document_id: DocumentId, *, scope: AccessScope) -> bool | None:
