@@ -78,7 +78,8 @@ def play(control: GovernanceRuntime, seed: int) -> None:
     facts = RunFacts(run_id=RunId(f"run-{seed}"), tenant=TENANTS[seed % 5 == 4], **world.facts)
     run: LocalRun = control.governor_of(facts.tenant).start(facts, policies=bodies, is_enforced=world.is_enforced)
     for place, said in enumerate(world.trace[:-1]):
-        verdicts = run.record(recorded_call(said))
+        call: Any = recorded_call(said)
+        verdicts = run.record(call)
         if any(each.stops for each in verdicts) and (seed + place) % 3 == 0:
             run.record(CheckBypassed(what="approval", problem="somebody said so", posture=Posture.DEGRADE))
         if (seed + place) % 11 == 0:
@@ -193,7 +194,7 @@ class Figures:
         self.grpc_port = grpc_port
         self.tokens = {tenant: issue(base, Role.AUDITOR, tenant=tenant) for tenant in TENANTS}
 
-    def rest(self, tenant: str, path: str, **query: object) -> Any:
+    def rest(self, tenant: str, path: str, **query: Any) -> Any:
         with client_of(self.url, self.tokens[tenant]) as client:
             reply = client.get(path, params={name: value for name, value in query.items() if value is not None})
             assert reply.status_code == 200, reply.text
