@@ -25,6 +25,22 @@ class DecisionStatus(Vocabulary):
     """Decided and written down, and not enforced."""
 
 
+class DecisionCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many decisions there are, each counted once by its action; every page and every door counts like this."""
+
+    decisions: int = 0
+    allowed: int = 0
+    """The call went on."""
+    warned: int = 0
+    """It went on with a warning, whether the warning was provisional, in shadow, or of a check that was bypassed."""
+    stopped: int = 0
+    """It did not go on."""
+    not_enforced: int = 0
+    """It would have been stopped, had the policy or the run been enforced."""
+    bypassed: int = 0
+    """Of all of these, how many say that something was not checked."""
+
+
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one rule of one policy said of one call; a policy without a violation says `allow` once."""
 

@@ -35,7 +35,7 @@ from evidentia.contracts.control import (
     TokenList,
     TokenRequest,
 )
-from evidentia.contracts.decisions import DecisionStatus, LogReport, RecordProof
+from evidentia.contracts.decisions import DecisionCounts, DecisionStatus, LogReport, RecordProof
 from evidentia.contracts.documents import CommitSummary, VersionDiff
 from evidentia.contracts.doors import (
     AccessRequest,
@@ -356,6 +356,8 @@ OPERATIONS: Final = (
         summary="List what policies did lately", description="Return what policies did in the last minutes, the newest first."),
     Operation("list_decisions", "GET /v1/decisions", READERS, DecisionPage, query=(MINUTES, *_DECISION_FILTERS, CURSOR, LIMIT),
         summary="List decisions in full", description="Return decisions in full, the newest first."),
+    Operation("count_decisions", "GET /v1/decisions/counts", READERS, DecisionCounts, query=(MINUTES, *_DECISION_FILTERS),
+        summary="Count decisions", description="Return how many decisions fit, by what became of the calls; as many as the lists hold."),
     Operation("verify_log", "GET /v1/decisions/verify", AUDITORS, LogReport,
         summary="Check the whole log", description="Recompute every chain, and name the first record that does not fit."),
     Operation("show_proof", "GET /v1/decisions/{log}/{seq}/proof", READERS, RecordProof, refusals=(404,),

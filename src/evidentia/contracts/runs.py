@@ -210,9 +210,14 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 0
     documents: int = 0
     warnings: int = 0
+    """Decisions whose action is to warn."""
     blocks: int = 0
+    """Decisions that stopped a call."""
     bypasses: int = 0
+    """Decisions that say that something was not checked."""
     policies: Sha256
+    not_enforced: int = 0
+    """Decisions that would have stopped a call, had they been enforced."""
 
 
 class RunSpan(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,10 +6,8 @@ Certificates are always checked; nothing here turns that off.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import ssl
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +23,6 @@ FOLDER_VARIABLE: Final = "SSL_CERT_DIR"
 _AUTHORITIES: Final = "outbound.authorities"
 _CERTIFICATE: Final = "outbound.certificate"
 
-PROBE_S: Final = 1.0
 _EXPIRED: Final = 10
 _NOT_YET: Final = 9
 _OTHER_NAME: Final = frozenset({62, 64})
@@ -42,25 +39,8 @@ _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"
 _PLAIN: Final = "does not speak TLS there; check the scheme and the port"
 _NOT_TRUSTED: Final = f"shows a certificate of an authority that is not trusted; name its file in '{_AUTHORITIES}' or {FILE_VARIABLE}"
 _WANTED: Final = f"wants a client certificate; name one in '{_CERTIFICATE}'"
-_ENDED: Final = f"ends connections right after the TLS handshake; it seems to want a client certificate, which '{_CERTIFICATE}' names"
+SEEMS_WANTED: Final = f"ends connections right after the TLS handshake; it seems to want a client certificate, which '{_CERTIFICATE}' names"
 _REFUSED: Final = f"does not accept the client certificate in '{_CERTIFICATE}', or wants one where none is named"
-
-
-def client_context(outbound: OutboundSettings) -> ssl.SSLContext:
-    """Return what encrypts connections to others.
-
-    Raises:
-        InvalidFieldError: A file is missing or is not what it should be, or the key is not the certificate's.
-    """
-    place = trusted_place(outbound)
-    if not place[1] and not outbound.certificate:
-        return _system_context()
-    context = _system_context.__wrapped__() if not place[1] else _trusting(*place)
-    if outbound.certificate:
-        load_pair(
-            context, outbound.certificate, outbound.private_key or outbound.certificate, fields=(_CERTIFICATE, "outbound.private_key")
-        )
-    return context
 
 
 def trusted_place(outbound: OutboundSettings) -> tuple[str, str]:
@@ -95,6 +75,13 @@ def load_pair(context: ssl.SSLContext, certificate: str, private_key: str, *, fi
         raise InvalidFieldError(fields[0], f"'{certificate}' or '{private_key}' cannot be read: {error.strerror}") from error
 
 
+def show_certificate(context: ssl.SSLContext, outbound: OutboundSettings) -> None:
+    """Have a context show the client certificate of the settings, where there is one."""
+    if outbound.certificate:
+        key = outbound.private_key or outbound.certificate
+        load_pair(context, outbound.certificate, key, fields=(_CERTIFICATE, "outbound.private_key"))
+
+
 def tls_fault(error: BaseException, *, host: str) -> TlsFaultError | None:
     """Return an error as the TLS fault that it is, or was caused by; None for any other. Groups of errors are searched."""
     found = next((each for each in causes_of(error) if isinstance(each, ssl.SSLError)), None)
@@ -116,35 +103,8 @@ def handshake_fault(told: str, *, host: str) -> TlsFaultError | None:
     return TlsFaultError(f"'{host}' {_REFUSED}" if "ALERT" in told else f"the TLS handshake with '{host}' failed") if is_handshake else None
 
 
-async def missing_certificate(host: str, address: tuple[str, int], context: ssl.SSLContext) -> TlsFaultError | None:
-    """Return that a server wants a client certificate; None where it does not, or cannot be asked.
-
-    With TLS 1.3 a server refuses only after the handshake, and its alert is lost where the client has begun to speak, or is not sent:
-    the connection just ends. So whoever met that listens once without speaking; a server that wants nothing more would wait.
-    """
-    try:
-        async with asyncio.timeout(PROBE_S):
-            reader, writer = await asyncio.open_connection(*address, ssl=context, server_hostname=host)
-            try:
-                is_ended = not await reader.read(1)
-            finally:
-                writer.close()
-    except ConnectionResetError:
-        is_ended = True
-    except (OSError, TimeoutError) as error:
-        return tls_fault(error, host=host)
-    return TlsFaultError(f"'{host}' {_ENDED}") if is_ended else None
-
-
-@cache
-def _system_context() -> ssl.SSLContext:
-    """Return the system's list, which takes tens of milliseconds to read, once per process."""
-    import httpx2
-
-    return httpx2.create_ssl_context(trust_env=False)
-
-
-def _trusting(field: str, place: str) -> ssl.SSLContext:
+def trusting(field: str, place: str) -> ssl.SSLContext:
+    """Return a context that trusts the authorities in a file or folder, and no others."""
     try:
         is_folder = Path(place).is_dir()
         context = ssl.create_default_context(cafile=None if is_folder else place, capath=place if is_folder else None)

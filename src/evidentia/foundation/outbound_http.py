@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -23,12 +24,13 @@ import msgspec
 
 from evidentia.contracts.errors import InvalidFieldError, ServiceError, ServiceReplyError, ServiceUnavailableError, TlsFaultError
 from evidentia.contracts.settings import OutboundSettings
-from evidentia.foundation.client_tls import causes_of, client_context, missing_certificate, tls_fault
+from evidentia.foundation.client_tls import SEEMS_WANTED, causes_of, show_certificate, tls_fault, trusted_place, trusting
 from evidentia.foundation.loop_thread import LoopThread
 from evidentia.foundation.offload import outbound_left_ms
 from evidentia.foundation.ssrf_guard import PrivateAddressError, Target, public_target
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator, Awaitable, Mapping
 
     import httpx2
@@ -49,6 +51,7 @@ IN_THE_CLEAR: Final = "a key is not sent in the clear; write the address with ht
 _PRIVATE: Final = "leads into the server's own network"
 _NO_ADDRESS: Final = "has no address"
 _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "x-api-key", "cookie"})
+PROBE_S: Final = 1.0
 _MAX_WAIT_S: Final = 3600
 _SECONDS_DIGITS: Final = 9
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -516,7 +519,57 @@ async def silent_refusal(
     if not is_silent or address.scheme != "https" or way.certificate or way.proxy:
         return None
     where = urlsplit(target)
-    return await missing_certificate(address.host, (where.hostname or "", where.port or 443), client_context(way))
+    return await _missing_certificate(address.host, (where.hostname or "", where.port or 443), client_context(way))
+
+
+async def _missing_certificate(host: str, address: tuple[str, int], context: ssl.SSLContext) -> TlsFaultError | None:
+    """Return that a server wants a client certificate; None where it does not, or cannot be asked.
+
+    With TLS 1.3 a server refuses only after the handshake, and its alert is lost where the client has begun to speak, or is not sent:
+    the connection just ends. So whoever met that listens once without speaking; a server that wants nothing more would wait.
+    """
+    try:
+        async with asyncio.timeout(PROBE_S):
+            reader, writer = await asyncio.open_connection(*address, ssl=context, server_hostname=host)
+            try:
+                is_ended = not await reader.read(1)
+            finally:
+                writer.close()
+    except ConnectionResetError:
+        is_ended = True
+    except (OSError, TimeoutError) as error:
+        return tls_fault(error, host=host)
+    return TlsFaultError(f"'{host}' {SEEMS_WANTED}") if is_ended else None
+
+
+def client_context(outbound: OutboundSettings) -> ssl.SSLContext:
+    """Return what encrypts connections to others.
+
+    Raises:
+        InvalidFieldError: A file is missing or is not what it should be, or the key is not the certificate's.
+    """
+    place = trusted_place(outbound)
+    if not outbound.certificate:
+        return _shared_context(*place, _changed_at(place[1]))
+    context = _shared_context.__wrapped__(*place, 0)  # of its own, since it shows a certificate
+    show_certificate(context, outbound)
+    return context
+
+
+@lru_cache(maxsize=16)
+def _shared_context(field: str, place: str, changed_at: int) -> ssl.SSLContext:
+    """Return a list of authorities, which takes tens of milliseconds to read, once per process and change of its file."""
+    del changed_at
+    import httpx2
+
+    return trusting(field, place) if place else httpx2.create_ssl_context(trust_env=False)
+
+
+def _changed_at(place: str) -> int:
+    try:
+        return os.stat(place).st_mtime_ns if place else 0  # noqa: PTH116 - of a file or a folder
+    except OSError:
+        return 0
 
 
 def _via(way: OutboundSettings) -> str:

@@ -85,12 +85,21 @@ class Expander:
         started = self._runs.get(run_id)
         return RunFacts(run_id=run_id, agent_name="", tenant="") if started is None else started.facts
 
+    def verdicts(self, record: LogRecord) -> tuple[Verdict, ...]:
+        """Return the verdicts of a record of which `learn` was told what came before it."""
+        return self._verdicts(record)
+
+    def is_enforced(self, run_id: RunId) -> bool:
+        """Tell whether a run is enforced; one whose beginning is not known is."""
+        started = self._runs.get(run_id)
+        return started is None or started.is_enforced
+
     def _verdicts(self, record: LogRecord) -> tuple[Verdict, ...]:
         entry = record.entry
         if entry.verdicts:
             return tuple(self._named(verdict, entry.policies) for verdict in entry.verdicts) if record.is_redacted else entry.verdicts
         if isinstance(entry.call, CheckBypassed):
-            return (_bypass(entry.call, is_redacted=record.is_redacted),)
+            return (bypass_decision(entry.call, is_redacted=record.is_redacted),)
         if isinstance(entry.call, RunStarted | RunEnded):
             return ()
         evaluator = self._evaluator(entry.policies, entry.run_id)
@@ -135,7 +144,8 @@ def _without_inputs(verdict: Verdict) -> Verdict:
     return msgspec.structs.replace(verdict, decisive=decisive, evaluations=tuple(evaluations))
 
 
-def _bypass(call: CheckBypassed, *, is_redacted: bool) -> Verdict:
+def bypass_decision(call: CheckBypassed, *, is_redacted: bool) -> Verdict:
+    """Return what a bypass that was recorded without a verdict stands for."""
     said = Evaluation(
         policy_id=PolicyId(""),
         policy_name="",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus, LogRecord, PolicyDecision
+from evidentia.contracts.decisions import DecisionCounts, DecisionStatus, LogRecord, PolicyDecision
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.protocol import SpanId
@@ -34,17 +34,19 @@ from evidentia.contracts.runs import (
 from evidentia.governance.decision_expansion import Expander, expand, inputs_of, micros
 from evidentia.governance.log_scan import KeptLogs, ScannedRecord, policies_in, run_needle, runs_of, scan, scan_headers
 from evidentia.governance.reverse_reader import LogPosition, NewestFirst, PendingRecord, RecordFilter
-from evidentia.governance.run_summaries import summaries
-from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader
+from evidentia.governance.run_summaries import DecisionTally, recorded_outcomes, summaries
+from evidentia.provenance.decision_chain import Checkpoint
+from evidentia.provenance.decision_lines import ADMIN_RUN, DOCUMENT, LineHeader, VerdictSummary, outcomes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evidentia.contracts.ids import Sha256
     from evidentia.contracts.judging import Judgement
     from evidentia.contracts.runs import AnyCall, RunStatus, RunSummary
 
 
-__all__ = ["DecisionFilter", "DecisionSlice", "LogPosition", "decisions", "expand", "runs", "summaries", "trace"]
+__all__ = ["DecisionFilter", "DecisionSlice", "LogPosition", "count_decisions", "decisions", "expand", "runs", "summaries", "trace"]
 
 Shown = Callable[[RunFacts, PolicyDecision], PolicyDecision]
 
@@ -123,6 +125,90 @@ def decisions(
         if count > limit and len(page) > 1:
             break
     return _page(page, limit)
+
+
+def count_decisions(logs: KeptLogs, wanted: DecisionFilter | None = None) -> DecisionCounts:
+    """Return how many decisions fit a filter: as many as the pages of `decisions` hold. One look at each line; few are read in full."""
+    rules = wanted or DecisionFilter()
+    since_us = None if rules.since is None else micros(rules.since, field="since")
+    counter = _Counter(rules)
+    for found in scan_headers(logs, lambda *_: True, run_id=rules.run_id):
+        if isinstance(found, Checkpoint) or found.header.kind == "policies":
+            counter.learn(found)
+        elif rules.run_id in (None, found.header.run_id):
+            counter.take(found, is_in_time=since_us is None or found.header.at_us >= since_us)
+    return counter.tally.counts()
+
+
+class _Counter:
+    """Counts what fits a filter while records go by."""
+
+    def __init__(self, rules: DecisionFilter) -> None:
+        self.tally = DecisionTally()
+        self._rules = rules
+        self._expander = Expander()
+        self._started: dict[RunId, LogRecord] = {}
+        self._passed: dict[tuple[Sha256, str, bool], tuple[VerdictSummary, ...]] = {}
+        """What a call stands for that passed, by the policies, its kind, and whether its run is enforced."""
+
+    def learn(self, found: ScannedRecord | Checkpoint) -> None:
+        for record in policies_in(found):
+            self._expander.learn(record)
+
+    def take(self, found: ScannedRecord, *, is_in_time: bool) -> None:
+        header = found.header
+        if header.kind == "run":
+            self._started[header.run_id] = found.record()
+            self._expander.learn(self._started[header.run_id])
+        if is_in_time and self._is_of_a_wanted_run(header.run_id):
+            self._count(found)
+        if header.kind == "end":
+            self._started.pop(header.run_id, None)
+            self._expander.forget(header.run_id)
+
+    def _is_of_a_wanted_run(self, run_id: RunId) -> bool:
+        started = self._started.get(run_id)
+        rules = self._rules
+        return _is_of(started, rules) and (started is not None or (rules.agent in (None, "") and rules.tenant in (None, "")))
+
+    def _count(self, found: ScannedRecord) -> None:
+        if self._rules.policy is not None:
+            # Which policies said something beside the one that decided stands in the record alone.
+            record = found.record()
+            self._expander.learn(record)
+            fitting: Sequence[VerdictSummary | PolicyDecision] = [
+                each for each in self._expander.expand(record) if _matches(each, self._rules)
+            ]
+        else:
+            outcomes = recorded_outcomes(found) or self._passing(found)
+            fitting = [each for each in outcomes if _fits(each, self._rules)]
+        for each in fitting:
+            self.tally.add(each)
+
+    def _passing(self, found: ScannedRecord) -> tuple[VerdictSummary, ...]:
+        header = found.header
+        key = (header.policies, header.kind, self._expander.is_enforced(header.run_id))
+        is_one_of_many = header.kind != DOCUMENT or _JUDGED not in found.details
+        if not is_one_of_many or key not in self._passed:
+            made = outcomes_of(self._expander.verdicts(found.record()))
+            if not is_one_of_many:
+                return made
+            self._passed[key] = made
+        return self._passed[key]
+
+
+_JUDGED: Final = b'"j":'
+"""How the field of a document begins that says by which policies it was judged before; then it stands for other decisions."""
+
+
+def _fits(outcome: VerdictSummary, rules: DecisionFilter) -> bool:
+    pairs = (
+        (rules.action, outcome.action),
+        (rules.phase, outcome.phase),
+        (rules.category, outcome.category),
+        (rules.status, outcome.status),
+    )
+    return all(wanted is None or wanted == found for wanted, found in pairs)
 
 
 def runs(

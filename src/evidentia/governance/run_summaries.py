@@ -1,4 +1,7 @@
-"""Runs as lines of a list, from the headers of their records: only the beginning and the end of a run are read in full."""
+"""Runs as lines of a list, from the headers of their records: only the beginning and the end of a run are read in full.
+
+`DecisionTally` is how decisions are counted, here and wherever else a number of them is told.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,18 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import msgspec
 
-from evidentia.contracts.decisions import DecisionStatus
+from evidentia.contracts.decisions import DecisionCounts, DecisionStatus
 from evidentia.contracts.policies import PolicyAction
-from evidentia.contracts.runs import RecordableCall, RunEnded, RunFacts, RunId, RunStarted, RunStatus, RunSummary
-from evidentia.governance.decision_expansion import Expander, micros, moment
+from evidentia.contracts.runs import CheckBypassed, RecordableCall, RunEnded, RunFacts, RunId, RunStarted, RunStatus, RunSummary
+from evidentia.governance.decision_expansion import Expander, bypass_decision, micros, moment
 from evidentia.governance.log_scan import KeptLogs, ScannedRecord, run_needle, runs_holding, runs_of
 from evidentia.governance.reverse_reader import LogPosition, NewestFirst, RecordFilter
-from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader, VerdictSummary
+from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader, VerdictSummary, outcomes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from evidentia.contracts.decisions import PolicyDecision
     from evidentia.provenance.decision_chain import Checkpoint
 
 
@@ -26,8 +30,49 @@ _ANNOUNCED = frozenset(call.__struct_config__.tag for call in get_args(Recordabl
 _NO_CALLS = frozenset({"policies", "run", "end", "span_end"})
 
 
+class DecisionTally:
+    """Counts decisions by their actions."""
+
+    __slots__ = ("allowed", "bypassed", "not_enforced", "stopped", "warned")
+
+    def __init__(self) -> None:
+        self.allowed = self.warned = self.stopped = self.not_enforced = self.bypassed = 0
+
+    def add(self, outcome: VerdictSummary | PolicyDecision) -> None:
+        """Count one."""
+        if outcome.action.stops:
+            self.stopped += outcome.is_enforced
+            self.not_enforced += not outcome.is_enforced
+        elif outcome.action is PolicyAction.WARN:
+            self.warned += 1
+        else:
+            self.allowed += 1
+        self.bypassed += outcome.status is DecisionStatus.BYPASSED
+
+    def counts(self) -> DecisionCounts:
+        """Return what was counted."""
+        return DecisionCounts(
+            decisions=self.allowed + self.warned + self.stopped + self.not_enforced,
+            allowed=self.allowed,
+            warned=self.warned,
+            stopped=self.stopped,
+            not_enforced=self.not_enforced,
+            bypassed=self.bypassed,
+        )
+
+
+def recorded_outcomes(found: ScannedRecord) -> tuple[VerdictSummary, ...]:
+    """Return what was decided at a record, apart from what its passing stands for; a bypass without a verdict is a decision too."""
+    header = found.header
+    if header.outcomes or header.kind != "bypass":
+        return header.outcomes
+    record = found.record()
+    call = record.entry.call
+    return outcomes_of((bypass_decision(call, is_redacted=record.is_redacted),)) if isinstance(call, CheckBypassed) else ()
+
+
 def summaries(found: Iterable[ScannedRecord | Checkpoint]) -> tuple[RunSummary, ...]:
-    """Return a line for every run among records, in the order in which they began; shadow and provisional verdicts are not counted."""
+    """Return a line for every run among records, in the order in which they began; decisions that only let a call pass are not counted."""
     seen: dict[RunId, _SummaryBuilder] = {}
     for each in found:
         if not isinstance(each, ScannedRecord) or each.header.kind == "policies":
@@ -42,14 +87,15 @@ def summaries(found: Iterable[ScannedRecord | Checkpoint]) -> tuple[RunSummary, 
 class _SummaryBuilder:
     """A run as its records go by."""
 
-    __slots__ = ("blocks", "bypasses", "calls", "documents", "end_us", "facts", "first", "status", "warnings")
+    __slots__ = ("calls", "documents", "end_us", "facts", "first", "status", "tally")
 
     def __init__(self, first: LineHeader) -> None:
         self.first = first
         self.facts = RunFacts(run_id=first.run_id, agent_name="")
         self.end_us: int | None = None
         self.status = RunStatus.RUNNING
-        self.calls = self.documents = self.warnings = self.blocks = self.bypasses = 0
+        self.calls = self.documents = 0
+        self.tally = DecisionTally()
 
     def take(self, found: ScannedRecord) -> None:
         """Count one record."""
@@ -63,8 +109,7 @@ class _SummaryBuilder:
             self.status = call.status if isinstance(call, RunEnded) else self.status
         self.calls += kind not in _NO_CALLS
         self.documents += kind == "retrieval"
-        self.bypasses += kind == "bypass"
-        for outcome in found.header.outcomes:
+        for outcome in recorded_outcomes(found):
             self._count(outcome, is_announced=kind in _ANNOUNCED)
 
     def summary(self) -> RunSummary:
@@ -76,19 +121,18 @@ class _SummaryBuilder:
             ended_at=None if self.end_us is None else moment(self.end_us),
             calls=self.calls,
             documents=self.documents,
-            warnings=self.warnings,
-            blocks=self.blocks,
-            bypasses=self.bypasses,
+            warnings=self.tally.warned,
+            blocks=self.tally.stopped,
+            not_enforced=self.tally.not_enforced,
+            bypasses=self.tally.bypassed,
             policies=self.first.policies,
         )
 
     def _count(self, outcome: VerdictSummary, *, is_announced: bool) -> None:
-        self.bypasses += outcome.status is DecisionStatus.BYPASSED
-        if outcome.status is DecisionStatus.EVALUATED:
-            self.warnings += outcome.action is PolicyAction.WARN
-            self.blocks += outcome.action.stops
-            if outcome.is_enforced and outcome.action.stops and self.end_us is None and not is_announced:
-                self.status = RunStatus.BLOCKED
+        self.tally.add(outcome)
+        is_final = outcome.status is DecisionStatus.EVALUATED and outcome.is_enforced
+        if is_final and outcome.action.stops and self.end_us is None and not is_announced:
+            self.status = RunStatus.BLOCKED
 
 
 # --- newest runs ---

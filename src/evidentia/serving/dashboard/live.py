@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from starlette.responses import Response, StreamingResponse
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from evidentia.contracts.ports import Clock
     from evidentia.serving.dashboard.dashboard_app import DashboardApp
     from evidentia.serving.identity.admission import Identity
 
@@ -27,6 +28,9 @@ MAX_OF_ONE: Final = 6
 """Streams of one token: browsers open no more than six connections to a server anyway."""
 QUIET_BEATS: Final = 15
 """After so many looks at which nothing was new, a comment is sent, so that a reader who is gone is noticed."""
+REST_TIMES: Final = 10
+"""So many times as long as a part took to read is it left alone."""
+Read = TypeVar("Read")
 SIGNED_OUT: Final = b"event: signed-out\ndata: \n\n"
 _QUIET: Final = b": nothing new\n\n"
 
@@ -79,6 +83,28 @@ class LiveStreams:
             message = "too many pages are kept up to date at once"
             hint = "close other tabs; the page shows what was true when it was loaded"
             raise ApiError(TOO_MANY, "too_many_streams", message, hint=hint, headers={"retry-after": "10"})
+
+
+class Pace:
+    """Says when something may be read again: after a moment, and so much later than it took that it costs a small share of the time."""
+
+    def __init__(self, clock: Clock, *, at_least_ns: int) -> None:
+        self._elapsed_ns = clock.elapsed_ns
+        self._at_least_ns = at_least_ns
+        self._due_ns = self._elapsed_ns() + at_least_ns
+
+    def is_due(self) -> bool:
+        """Tell whether it may be read again."""
+        return self._elapsed_ns() >= self._due_ns
+
+    async def timed(self, read: Callable[[], Awaitable[Read]]) -> Read:
+        """Read it, and take note of how long that takes."""
+        began_ns = self._elapsed_ns()
+        try:
+            return await read()
+        finally:
+            ended_ns = self._elapsed_ns()
+            self._due_ns = max(began_ns + self._at_least_ns, ended_ns + REST_TIMES * (ended_ns - began_ns))
 
 
 def stream(app: DashboardApp, request: Request, shown: Callable[[Identity], Awaitable[str]]) -> Response:

@@ -18,11 +18,12 @@ from evidentia.contracts.control import (
     RunPage,
     StartReply,
 )
+from evidentia.contracts.decisions import DecisionCounts
 from evidentia.contracts.decoding import convert
 from evidentia.contracts.doors import encode_cursor
 from evidentia.contracts.errors import FieldProblem, InvalidFieldError, NotFoundError, PolicyInvalidError
-from evidentia.contracts.runs import OWNED_FACTS, RunFacts, RunId, RunStarted, RunStatus, RunTrace
-from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, trace
+from evidentia.contracts.runs import GroundingEntry, OWNED_FACTS, RunFacts, RunId, RunStarted, RunStatus, RunTrace
+from evidentia.governance.decision_queries import DecisionFilter, LogPosition, count_decisions, decisions, trace
 from evidentia.governance.log_maintenance import prove, verify
 from evidentia.governance.log_scan import scan
 from evidentia.governance.run_summaries import RunFilter, newest_runs
@@ -219,6 +220,16 @@ def _list_decisions(context: ServerContext, request: OperationRequest) -> Reply:
     return Reply(DecisionPage(decisions=tuple(page), next_cursor=following))
 
 
+@endpoint("count_decisions")
+def _count_decisions(context: ServerContext, request: OperationRequest) -> Reply:
+    run = request.query["run"]
+    try:
+        run_id = None if run is None else find_run(context.parts.log, run, tenant=request.tenant)
+    except NotFoundError:
+        return Reply(DecisionCounts())
+    return Reply(count_decisions(context.parts.log, _wanted(context, request, run_id=run_id)))
+
+
 @endpoint("show_proof")
 def _show_proof(context: ServerContext, request: OperationRequest) -> Reply:
     log, digits = request.path["log"], request.path["seq"]
@@ -242,18 +253,24 @@ def read_page(
     """Return decisions that fit the question, and the cursor of those that follow."""
     query = request.query
     place = decode_cursor(query["cursor"], PLACE)
+    wanted = _wanted(context, request, run_id=run_id)
+    after = None if place is None else LogPosition(*place)
+    shown = Viewer(context, request).decision
+    page = decisions(context.parts.log, wanted, after=after, limit=query["limit"], is_newest_first=is_newest_first, shown=shown)
+    return page.decisions, None if page.next is None else encode_cursor(page.next)
+
+
+def _wanted(context: ServerContext, request: OperationRequest, *, run_id: RunId | None) -> DecisionFilter:
+    """Return which decisions a question is about; lists and counts of them ask the same."""
+    query = request.query
     minutes = query.get("minutes")
-    viewer = Viewer(context, request)
-    wanted = DecisionFilter(
+    return DecisionFilter(
         tenant=request.tenant,
-        owner=viewer.owner,
+        owner=Viewer(context, request).owner,
         run_id=run_id,
         since=None if minutes is None else context.parts.clock.now() - timedelta(minutes=minutes),
         **{name: query.get(name) for name in ("agent", "action", "category", "policy", "phase", "status")},
     )
-    after = None if place is None else LogPosition(*place)
-    page = decisions(context.parts.log, wanted, after=after, limit=query["limit"], is_newest_first=is_newest_first, shown=viewer.decision)
-    return page.decisions, None if page.next is None else encode_cursor(page.next)
 
 
 def _page(context: ServerContext, request: OperationRequest) -> tuple[tuple[PolicyDecision, ...], str | None]:

@@ -12,7 +12,7 @@ from evidentia.governance.calibration import MEASURES
 from evidentia.serving.dashboard import plots
 from evidentia.serving.dashboard.dashboard_app import DashboardApp, NavEntry, PageRoute
 from evidentia.serving.dashboard.form_guard import form_of
-from evidentia.serving.dashboard.live import stream
+from evidentia.serving.dashboard.live import Pace, stream
 from evidentia.serving.dashboard.pages import policy_forms
 from evidentia.serving.dashboard.pages.policy_forms import read_body, show_form, shown
 from evidentia.serving.dashboard.pages.traces_view import facts_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from evidentia.contracts.control import Fault
-    from evidentia.contracts.decisions import PolicyDecision
+    from evidentia.contracts.decisions import DecisionCounts, PolicyDecision
     from evidentia.contracts.policy_trials import Calibration, ShadowReport
     from evidentia.serving.identity.admission import Identity
 
@@ -153,6 +153,8 @@ class ShownEvents(NamedTuple):
 
     shown: tuple[PolicyDecision, ...]
     next_cursor: str | None
+    counts: DecisionCounts
+    """Of all that fit, on this page and on others."""
 
 
 def event_routes(path: str) -> Sequence[PageRoute]:
@@ -163,7 +165,8 @@ def event_routes(path: str) -> Sequence[PageRoute]:
 async def show_events(app: DashboardApp, request: Request) -> Response:
     """Show events, page by page; the first page keeps itself up to date."""
     wanted = event_filter(request.query_params)
-    events = await _read(app, app.call, app.signed_in(request).identity, wanted)
+    identity = app.signed_in(request).identity
+    events = await _read(app, app.call, identity, wanted, await _counted(app.call, identity, wanted))
     return app.render(
         request,
         "governance/events.html",
@@ -178,6 +181,8 @@ async def live_events(app: DashboardApp, request: Request) -> Response:
     """Send the newest events again whenever there is another; a look at the end of the log tells."""
     wanted = event_filter(request.query_params)._replace(cursor="")
     kept: dict[tuple[object, ...], str] = {}
+    pace = Pace(app.context.parts.clock, at_least_ns=0)
+    counted: list[DecisionCounts] = []
 
     async def part(identity: Identity) -> str:
         newest = (await app.poll(identity, "list_decisions", limit=1)).decisions
@@ -185,7 +190,9 @@ async def live_events(app: DashboardApp, request: Request) -> Response:
         mark = (minute, *((each.log, each.seq, each.part) for each in newest))
         if mark not in kept:
             kept.clear()
-            events = await _read(app, app.poll, identity, wanted)
+            if not counted or pace.is_due():
+                counted[:] = [await pace.timed(lambda: _counted(app.poll, identity, wanted))]
+            events = await _read(app, app.poll, identity, wanted, counted[0])
             kept[mark] = app.part("governance/events_table.html", identity, wanted=wanted, **_told(events))
         return kept[mark]
 
@@ -201,8 +208,15 @@ def event_filter(query: Mapping[str, str]) -> EventFilter:
     return EventFilter(min(max(1, number), int(EVENT_MINUTES[-1][0])), filters, query.get("cursor", ""))
 
 
+async def _counted(ask: Callable[..., Awaitable[Any]], identity: Identity, wanted: EventFilter) -> DecisionCounts:
+    """Return how many events fit, on all pages together; Any: as `DashboardApp.call`."""
+    filters = {name: value or None for name, value in wanted.filters.items()}
+    counts: DecisionCounts = await ask(identity, "count_decisions", **filters, minutes=wanted.minutes)
+    return counts
+
+
 async def _read(
-    app: DashboardApp, ask: Callable[..., Awaitable[Any]], identity: Identity, wanted: EventFilter
+    app: DashboardApp, ask: Callable[..., Awaitable[Any]], identity: Identity, wanted: EventFilter, counts: DecisionCounts
 ) -> ShownEvents:  # Any: as `DashboardApp.call`
     """Return events from the newest on, up to the time that is asked for: that never reads further back than a page."""
     filters = {name: value or None for name, value in wanted.filters.items()}
@@ -210,7 +224,7 @@ async def _read(
     since = app.context.parts.clock.now() - timedelta(minutes=wanted.minutes)
     shown = tuple(each for each in page.decisions if each.at >= since)
     is_over = len(shown) < len(page.decisions)
-    return ShownEvents(shown, None if is_over else page.next_cursor)
+    return ShownEvents(shown, None if is_over else page.next_cursor, counts)
 
 
 def _told(events: ShownEvents) -> dict[str, Any]:  # Any: whatever a template takes

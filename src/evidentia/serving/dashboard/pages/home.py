@@ -6,11 +6,10 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.vocabulary import BreakerState
 from evidentia.foundation.lru import LruCache
 from evidentia.serving.dashboard.dashboard_app import HOME, DashboardApp, NavEntry, PageRoute
-from evidentia.serving.dashboard.live import stream
+from evidentia.serving.dashboard.live import Pace, stream
 from evidentia.serving.identity.callers import identity_of
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from evidentia.contracts.control import GovernanceEvent
+    from evidentia.contracts.decisions import DecisionCounts
     from evidentia.contracts.documents import CommitSummary
     from evidentia.contracts.sources import SourceStatus
     from evidentia.contracts.telemetry import RequestTrace
@@ -55,7 +55,7 @@ def _context(overview: Overview) -> dict[str, Any]:  # Any: whatever a template 
 
 MINUTES: Final = 60
 MAX_COUNTED: Final = 500
-"""Of requests and of decisions; more are shown as so many and more."""
+"""Of requests; more are shown as so many and more."""
 MAX_SHOWN: Final = 8
 MAX_KEPT: Final = 200
 FRESH_NS: Final = 900_000_000
@@ -68,7 +68,9 @@ class Overview(NamedTuple):
     head: CommitSummary
     sources: tuple[SourceStatus, ...]
     events: tuple[GovernanceEvent, ...]
-    """Of the last hour, newest first."""
+    """The newest of the last hour, newest first."""
+    counts: DecisionCounts
+    """Of all decisions of the last hour."""
     traces: tuple[RequestTrace, ...] | None
     """Of the last hour, newest first; None for those who may not see requests."""
 
@@ -83,16 +85,6 @@ class Overview(NamedTuple):
         return sum(1 for each in self.sources if not each.is_attached or each.health.breaker is not BreakerState.CLOSED)
 
     @property
-    def blocks(self) -> int:
-        """Return how many decisions stopped something."""
-        return sum(1 for each in self.events if each.action.stops and each.is_enforced)
-
-    @property
-    def warnings(self) -> int:
-        """Return how many decisions warned."""
-        return sum(1 for each in self.events if each.action is PolicyAction.WARN)
-
-    @property
     def median_ms(self) -> float | None:
         """Return what half of the requests took at most."""
         times = sorted(each.latency_ms for each in self.traces or ())
@@ -105,27 +97,28 @@ class Overview(NamedTuple):
 
 
 class OverviewReader:
-    """Reads overviews, each part of one at most once in a second for everybody to whom it is the same."""
+    """Reads overviews, each part of one at most once in a second for everybody to whom it is the same; what takes long, less often."""
 
     def __init__(self) -> None:
-        self._kept: LruCache[tuple[str, bytes], tuple[int, asyncio.Task[Any]]] = LruCache(MAX_KEPT)  # Any: each part has its own type
+        self._kept: LruCache[tuple[str, bytes], tuple[Pace, asyncio.Task[Any]]] = LruCache(MAX_KEPT)  # Any: each part has its own type
 
     async def see(self, app: DashboardApp, identity: Identity) -> Overview:
         """Return what somebody sees now."""
-        who, tenant = identity_of(identity.principal), identity.token.tenant.encode()
+        who, own = identity_of(identity.principal), identity.token.token_id.encode()
         head = await self._once(app, ("head", b""), lambda: app.poll(identity, "show_head"))
         traces = None
         if app.may(identity, "list_traces"):  # which is about the whole base, so it is the same for all who may
             traces = await self._once(app, ("traces", b""), lambda: _traces(app, identity))
-        events = await self._once(app, ("events", tenant), lambda: app.poll(identity, "list_events", minutes=MINUTES, limit=MAX_COUNTED))
+        events = await self._once(app, ("events", own), lambda: app.poll(identity, "list_events", minutes=MINUTES, limit=MAX_SHOWN))
+        counts = await self._once(app, ("counts", own), lambda: app.poll(identity, "count_decisions", minutes=MINUTES))
         sources = await self._once(app, ("sources", who), lambda: app.poll(identity, "list_sources"))
-        return Overview(head, sources.sources, events.events, traces)
+        return Overview(head, sources.sources, events.events, counts, traces)
 
     async def _once(self, app: DashboardApp, key: tuple[str, bytes], read: Callable[[], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - what is read
-        now_ns = app.context.parts.clock.elapsed_ns()
         kept = self._kept.get(key)
-        if kept is None or now_ns - kept[0] >= FRESH_NS or (kept[1].done() and kept[1].exception() is not None):
-            kept = (now_ns, asyncio.create_task(read()))
+        if kept is None or kept[0].is_due() or (kept[1].done() and kept[1].exception() is not None):
+            pace = Pace(app.context.parts.clock, at_least_ns=FRESH_NS)
+            kept = (pace, asyncio.create_task(pace.timed(read)))
             self._kept.put(key, kept)
         # Shielded: one of several who wait for the same part may go away, and the others still need it.
         return await asyncio.shield(kept[1])

@@ -76,6 +76,7 @@ async def show_run(app: DashboardApp, request: Request) -> Response:
         raise bad_field("id", "name the run")
     trace = await app.call(identity, "show_trace", id=run_id)
     decisions, has_more = await _decisions(app, identity, run_id)
+    counts = await app.call(identity, "count_decisions", run=run_id)
     return app.render(
         request,
         "traces/run.html",
@@ -83,6 +84,7 @@ async def show_run(app: DashboardApp, request: Request) -> Response:
         view=view_run(trace, decisions),
         decisions=decisions,
         has_more=has_more,
+        counts=counts,
         duration_ms=duration_ms,
         facts_of=facts_of,
         axis=AXIS,
