@@ -136,7 +136,7 @@ class _SessionShares:
         try:
             await app(scope, exchange.receive, exchange.send)
         finally:
-            if exchange.session:
+            if exchange.session in self._live():
                 self._holders[exchange.session] = holder
             else:
                 self._pool.shares.give_back(holder)
