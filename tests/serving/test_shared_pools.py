@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from evidentia.contracts.control import Role
 from evidentia.contracts.operations import OPERATIONS
 from evidentia.serving.identity.admission import SIGN_IN, WRONG
-from evidentia.serving.identity.pools import MAX_WORKED_ON, Pools
+from evidentia.serving.identity.pools import MAX_WORKED_ON, MAX_WORKED_ON_BESIDE, Pools
 from evidentia.serving.operations.api_errors import ApiError
 from evidentia.wiring.embedded import create
 from evidentia.wiring.settings_file import SETTINGS_NAME
@@ -135,28 +136,37 @@ def test_a_request_that_begins_no_session_keeps_no_place(tmp_path: Path) -> None
     assert 0 == plane.pools.mcp_sessions.shares.taken
 
 
-def test_one_token_has_its_share_of_threads_and_its_next_requests_wait_for_its_own() -> None:
-    pools, worked_on, seen = Pools(share_percent=25), dict.fromkeys("ab", 0), dict.fromkeys("ab", 0)
-    gate = asyncio.Event()
+def worked_on_at_once(*asked: str) -> dict[str, int]:
+    """Return how many requests of each token are worked on when so many come and none ends; in the end all of them were."""
+    pools, worked_on, gate = Pools(share_percent=25), Counter[str](), asyncio.Event()
 
     async def request(holder: str) -> None:
         async with pools.entered(holder):
             worked_on[holder] += 1
-            seen[holder] = max(seen[holder], worked_on[holder])
             await gate.wait()
-            worked_on[holder] -= 1
 
-    async def play() -> None:
-        asked = [asyncio.ensure_future(request(holder)) for holder in "a" * 60 + "bb"]
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert {"a": MAX_WORKED_ON // 4, "b": 2} == worked_on
+    async def play() -> dict[str, int]:
+        tasks = [asyncio.ensure_future(request(holder)) for holder in asked]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        found = dict(worked_on)
+        tasks[-1].cancel()
         gate.set()
-        await asyncio.gather(*asked)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return found
 
-    asyncio.run(play())
-    assert {"a": MAX_WORKED_ON // 4, "b": 2} == seen
+    found = asyncio.run(play())
     assert 0 == pools.requests.shares.taken
+    assert len(asked) - 1 <= worked_on.total() <= len(asked)
+    return found
+
+
+def test_a_token_that_is_alone_has_every_thread_and_beside_others_its_share() -> None:
+    share = MAX_WORKED_ON_BESIDE // 4
+
+    assert {"a": MAX_WORKED_ON} == worked_on_at_once(*"a" * 60)
+    assert {"b": 2, "a": share} == worked_on_at_once(*"bb", *"a" * 60)
+    assert {"a": share, "b": share} == worked_on_at_once(*"ab" * 30)
 
 
 @pytest.mark.parametrize("percent", [1, 25, 100])

@@ -6,6 +6,8 @@ A base without any token is open to this machine alone, as the principal the ser
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -34,6 +36,7 @@ PRINCIPAL: Final = "evidentia.principal"
 TURN: Final = "evidentia.turn"
 """Where that stands which a tool holds while it works: a token has its share of the worker threads."""
 _SESSION: Final = b"mcp-session-id"
+_REVISION: Final = b"mcp-protocol-version"
 
 
 class McpGuard:
@@ -67,7 +70,7 @@ class McpGuard:
             principal, holder = await self._caller_of(request)
             pools = self._admission.pools
             # With a user in the scope, a session answers nobody but who opened it.
-            inner = {**scope, PRINCIPAL: principal, TURN: pools.turn(holder), "user": _user(principal)}
+            inner = {**scope, PRINCIPAL: principal, TURN: partial(pools.turns.held, holder), "user": _user(principal)}
             with (pools.streams if request.method == "GET" else pools.requests).holding(holder, 1), pools.bytes.holding(holder) as body:
                 exchange.body = body
                 await self._sessions.opened(holder, inner, exchange, self._app)
@@ -128,13 +131,16 @@ class _SessionShares:
 
     async def opened(self, holder: str, scope: Scope, exchange: _Exchange, app: ASGIApp) -> None:
         """Pass a request on; one that begins a session needs a place for it, and keeps it when there is a session afterwards."""
-        if scope["method"] != "POST" or any(name == _SESSION for name, _ in scope["headers"]):
+        headers = {name for name, _ in scope["headers"]}
+        if scope["method"] != "POST" or _SESSION in headers:
             await app(scope, exchange.receive, exchange.send)
             return
         self._forget()
         self._pool.take(holder)
         try:
-            await app(scope, exchange.receive, exchange.send)
+            # Only a handshake names no revision of the protocol; any other request may listen for as long as it likes.
+            async with nullcontext() if _REVISION in headers else scope[TURN]():
+                await app(scope, exchange.receive, exchange.send)
         finally:
             if exchange.session in self._live():
                 self._holders[exchange.session] = holder

@@ -141,7 +141,7 @@ class McpServer(Server[Any]):
         if not self._desk.has(params.name):
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:MAX_NAME_LENGTH]}")
         request = context.request
-        async with nullcontext() if request is None else request.scope[TURN]:
+        async with nullcontext() if request is None else request.scope[TURN]():
             outcome = await self._desk.call(params.name, params.arguments or {}, self._caller(context))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=outcome.text)],
