@@ -1,4 +1,4 @@
-"""Token buckets: bursts, refills, and a bound that holds whatever happens."""
+"""Token buckets and shares: bursts, refills, and bounds that hold whatever happens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidentia.foundation.rate_limit import MINUTE_NS, SECOND_NS, Rate, RateLimiter
+from evidentia.foundation.rate_limit import MINUTE_NS, SECOND_NS, Rate, RateLimiter, Shares
 from evidentia.testing.virtual_time import VirtualClock
 
 rates = st.builds(Rate, permits=st.integers(1, 600), burst=st.integers(1, 600))
@@ -116,3 +116,33 @@ def test_threads_together_take_no_more_than_there_is() -> None:
         taker.join()
 
     assert 1_000 == sum(counts)
+
+
+steps = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 5), st.booleans()), max_size=60)
+
+
+@given(st.integers(1, 20), st.integers(1, 20), steps)
+def test_no_holder_has_more_than_its_share_and_nobody_is_refused_who_has_less_while_there_is_room(
+    most: int, of_one: int, played: list[tuple[str, int, bool]]
+) -> None:
+    shares, held = Shares[str](most, of_one=of_one), dict.fromkeys("abc", 0)
+    for key, amount, is_taken in played:
+        if is_taken:
+            fits = held[key] + amount <= min(of_one, most) and sum(held.values()) + amount <= most
+
+            assert fits == shares.take(key, amount)
+            held[key] += amount if fits else 0
+        elif held[key] >= amount:
+            shares.give_back(key, amount)
+            held[key] -= amount
+
+        assert held == {each: shares.held(each) for each in held}
+        assert sum(held.values()) == shares.taken
+
+
+@given(st.integers(1, 10_000), st.integers(1, 100))
+def test_a_share_by_percent_is_one_place_at_least_and_never_more_than_all(most: int, percent: int) -> None:
+    share = Shares[str].by_percent(most, percent).of_one
+
+    assert 1 <= share <= most
+    assert max(1, most * percent // 100) == share

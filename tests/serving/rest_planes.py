@@ -12,6 +12,7 @@ from evidentia.contracts.control import NO_FACTS, Role
 from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.cli.serve_loop import bound_socket
 from evidentia.serving.hosting.application import make_app
+from evidentia.serving.identity.pools import Pools
 from evidentia.wiring.governance_runtime import GovernanceRuntime
 from web_servers import running
 
@@ -51,15 +52,19 @@ STALE_REASON = "Source age (400 days) exceeds max (90 days)"
 class Served:
     """A plane that runs, and those of one tenant who speak to it."""
 
-    def __init__(self, url: str, control: GovernanceRuntime, stack: ExitStack, *, tenant: str = DEFAULT_TENANT) -> None:
+    def __init__(
+        self, url: str, control: GovernanceRuntime, stack: ExitStack, *, tenant: str = DEFAULT_TENANT, pools: Pools | None = None
+    ) -> None:
         self.url = url
+        self.pools = pools or Pools()
+        """What callers share."""
         self.control = control
         self.tenant = tenant
         self._stack = stack
         self._clients: dict[Role, httpx2.Client] = {}
 
     def within(self, tenant: str) -> Served:
-        return Served(self.url, self.control, self._stack, tenant=tenant)
+        return Served(self.url, self.control, self._stack, tenant=tenant, pools=self.pools)
 
     def token(self, *roles: Role, name: str = "", facts: TokenFacts = NO_FACTS, expires_at: datetime | None = None) -> str:
         named = name or f"a {roles[0]}"
@@ -106,7 +111,7 @@ def serving(directory: Path, *, is_durable: bool = False, clock: Any = None, **o
         listening = stack.enter_context(bound_socket("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5))
         with running(server, listening) as url:
-            yield Served(url, control, stack)
+            yield Served(url, control, stack, pools=app.state.context.admission.pools)
 
 
 def started(plane: Served, **facts: Any) -> str:

@@ -24,7 +24,7 @@ from evidentia.foundation.rate_limit import Shares
 from evidentia.protobuf.methods import METHODS, Method
 from evidentia.serving.hosting.request_log import tell
 from evidentia.serving.identity.admission import network_of
-from evidentia.serving.identity.pools import MAX_REQUESTS
+from evidentia.serving.identity.pools import HOLD_BACK_S, MAX_REQUESTS
 from evidentia.serving.operations.api_errors import (
     BAD_GATEWAY,
     CHANGED,
@@ -317,6 +317,9 @@ async def _read(messages: AsyncIterator[bytes], *, max_bytes: int, body: Holding
                 raise too_large("message is", max_bytes=max_bytes)
     except StopAsyncIteration:
         pass
+    except BaseException:
+        parts.clear()  # the trace of what is raised holds this frame, and would hold what was sent
+        raise
     if not parts:
         raise ApiError(MALFORMED, "missing_message", "the call ended before its message", hint="send one message, then end the call")
     return b"".join(parts)
@@ -389,6 +392,8 @@ async def refuse(context: Context, refusal: ApiError) -> NoReturn:
     trailing: list[tuple[str, str | bytes]] = [(FAULT, msgspec.json.encode(refusal.fault))]
     if RETRY_AFTER in refusal.headers:
         trailing.append((RETRY_AFTER, refusal.headers[RETRY_AFTER]))
+    if refusal.status == TOO_MANY:
+        await asyncio.sleep(HOLD_BACK_S)
     code = CODES.get(refusal.status, grpc.StatusCode.UNKNOWN)
     await context.abort(code, refusal.fault.message, tuple(trailing))
 

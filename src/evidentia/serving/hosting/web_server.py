@@ -19,11 +19,12 @@ from evidentia.serving.hosting.readiness import LIVE, Readiness
 from evidentia.serving.hosting.tls import HSTS
 from evidentia.serving.identity.admission import network_of
 from evidentia.serving.identity.host_check import refusal_response
+from evidentia.serving.identity.pools import HOLD_BACK_S
 from evidentia.serving.operations.api_errors import TOO_LARGE, TOO_MANY, UNAVAILABLE, ApiError
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,13 +48,12 @@ class WebServer(uvicorn.Server):
         self.is_over = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen. With TLS, a connection is counted from its first byte on and not only when its handshake is over."""
+        """Listen. A connection is counted as soon as it is there, not only when it has said something or its handshake is over."""
         context, self.config.ssl = self.config.ssl, None
-        await super().startup([] if context is not None else sockets)
-        if context is not None:
-            loop = asyncio.get_running_loop()
-            for each in sockets or ():
-                self.servers.append(await loop.create_server(lambda: _Handshake(self, context), sock=each, backlog=self.config.backlog))
+        await super().startup([])
+        loop = asyncio.get_running_loop()
+        for each in sockets or ():
+            self.servers.append(await loop.create_server(lambda: _Newcomer(self, context), sock=each, backlog=self.config.backlog))
         self.is_begun.set()
 
     def connection(self) -> BoundedConnection:
@@ -206,6 +206,8 @@ class _Exchange:
         return message
 
     async def _give(self, message: Message) -> None:
+        if message.get("status") == TOO_MANY:
+            await asyncio.sleep(HOLD_BACK_S)
         self._is_begun = True
         self._retime(asyncio.get_running_loop().time() + self._request_s)
         await self._send(message)
@@ -301,33 +303,39 @@ class Idle(Protocol):
 class ConnectionPool:
     """The open connections of one listener, of which one address has at most its share. Belongs to its event loop.
 
-    A new connection takes the place of an idle one: of the same address where that has its share, of anybody where all places are taken.
+    A new connection takes the place of an idle one: of the same address where that has its share, else of the address that has most.
     Those that never asked anything go first, the oldest before the others.
     """
 
     def __init__(self, most: int, *, percent: int = 100) -> None:
         self._shares = Shares[str].by_percent(most, percent)
-        self._open: dict[Idle, str] = {}
+        self._addresses: dict[Idle, str] = {}
+        self._open: dict[str, dict[Idle, None]] = {}
+        """By address, the oldest first."""
         self._turned_away = 0
 
     def enter(self, connection: Idle, address: str) -> bool:
         """Give a connection a place, which it leaves with `leave`; False when there is none."""
         while not self._shares.take(address):
             is_share = self._shares.held(address) >= self._shares.of_one
-            resting = [(rank, each) for each, of in self._open.items() if (of == address or not is_share) and (rank := each.idle_rank())]
-            if not resting:
+            searched = [address] if is_share else sorted(self._open, key=lambda each: (-len(self._open[each]), each))
+            oldest = next((found for each in searched if (found := _oldest(self._open[each]))), None)
+            if oldest is None:
                 return False
-            oldest = min(resting, key=itemgetter(0))[1]
             self.leave(oldest)
             oldest.close_idle()
-        self._open[connection] = address
+        self._addresses[connection] = address
+        self._open.setdefault(address, {})[connection] = None
         return True
 
     def leave(self, connection: Idle) -> None:
         """Free the place of a connection, if it has one."""
-        address = self._open.pop(connection, None)
+        address = self._addresses.pop(connection, None)
         if address is not None:
             self._shares.give_back(address)
+            del self._open[address][connection]
+            if not self._open[address]:
+                del self._open[address]
 
     @property
     def is_full(self) -> bool:
@@ -336,12 +344,15 @@ class ConnectionPool:
 
     def has(self, connection: Idle) -> bool:
         """Tell whether a connection has a place."""
-        return connection in self._open
+        return connection in self._addresses
 
     def succeed(self, before: Idle, after: Idle) -> None:
         """Hand the place of a connection to what it has become."""
-        if before in self._open:
-            self._open[after] = self._open.pop(before)
+        address = self._addresses.pop(before, None)
+        if address is not None:
+            self._addresses[after] = address
+            del self._open[address][before]
+            self._open[address][after] = None
 
     @contextlib.contextmanager
     def turning_away(self) -> Iterator[bool]:
@@ -353,61 +364,102 @@ class ConnectionPool:
             self._turned_away -= 1
 
 
-class _Handshake(asyncio.Protocol):
-    """A connection whose TLS handshake is under way; its place goes to the connection that it becomes."""
+def _oldest(connections: Iterable[Idle]) -> Idle | None:
+    """Return the idle connection that goes first; None where none is idle."""
+    resting: list[tuple[float, Idle]] = []
+    for each in connections:
+        rank = each.idle_rank()
+        if rank is not None and not rank[0]:
+            return each
+        if rank is not None:
+            resting.append((rank[1], each))
+    return min(resting, key=itemgetter(0))[1] if resting else None
 
-    def __init__(self, server: WebServer, context: ssl.SSLContext) -> None:
+
+class _Newcomer(asyncio.Protocol):
+    """A connection that has said nothing yet, or whose TLS handshake is under way: it costs little, and becomes another with what it says."""
+
+    def __init__(self, server: WebServer, context: ssl.SSLContext | None) -> None:
         self._server = server
         self._context = context
-        self._begun = asyncio.get_running_loop().time()
+        self._kind: type[BoundedConnection] = server.config.http_protocol_class  # type: ignore[assignment] # as `web_config` has it
+        self._loop = asyncio.get_running_loop()
+        self._begun_s = self._loop.time()
         self._early: list[bytes] = []
         self._transport: asyncio.Transport | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._handshake: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin the handshake, or close a connection too many: there is no telling why before the handshake."""
+        """Take a place; without one, a client without TLS is told so, and one with TLS is cut off, since nothing can be told before."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - sockets have it
         self._transport = transport
-        transport.pause_reading()  # nothing may be read before the handshake reads it
-        made = self._server.connection()
-        if not made.pool.enter(self, _address_of(transport)):
+        is_in = self._kind.pool.enter(self, _address_of(transport))
+        if is_in and self._context is not None:
+            transport.pause_reading()  # nothing may be read before the handshake reads it
+            self._handshake = self._loop.create_task(self._secure(transport, self._context))
+        elif is_in:
+            self._timer = self._loop.call_later(self._kind.timeouts.head_s, transport.abort)
+        elif self._context is not None:
             transport.abort()
             return
-        self._task = asyncio.ensure_future(self._begin(transport, made))
+        else:
+            self._become(transport)
+            return
+        self._server.server_state.connections.add(self)  # type: ignore[arg-type] # what is told to shut down
 
     def data_received(self, data: bytes) -> None:
-        """Keep what came with the end of the handshake."""
-        self._early.append(data)
+        """Become what answers; what comes with the end of a handshake is kept for it."""
+        if self._context is None and self._transport is not None:
+            self._become(self._transport).data_received(data)
+        else:
+            self._early.append(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         del exc
-        self._server.connection().pool.leave(self)
+        self._end()
+        self._kind.pool.leave(self)
+
+    def shutdown(self) -> None:
+        """Leave soon: a request may be on its way."""
+        self._end()
+        self._timer = self._loop.call_later(self._kind.timeouts.linger_s, self.close_idle)
 
     def idle_rank(self) -> tuple[bool, float] | None:
         """Return since when it has said nothing."""
-        return (False, self._begun)
+        return (False, self._begun_s)
 
     def close_idle(self) -> None:
         """Close it."""
         if self._transport is not None:
             self._transport.abort()
 
-    async def _begin(self, transport: asyncio.Transport, made: BoundedConnection) -> None:
-        loop = asyncio.get_running_loop()
+    async def _secure(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
         try:
-            secured = await loop.start_tls(transport, self, self._context, server_side=True, ssl_handshake_timeout=HANDSHAKE_S)
-        except (OSError, ssl.SSLError):
+            secured = await self._loop.start_tls(transport, self, context, server_side=True, ssl_handshake_timeout=HANDSHAKE_S)
+        except OSError:  # an SSLError is one
             secured = None
         if secured is None:
-            made.pool.leave(self)
+            self.connection_lost(None)
             transport.abort()
             return
-        made.pool.succeed(self, made)
-        secured.set_protocol(made)
-        made.connection_made(secured)
+        made = self._become(secured)
         for each in self._early:
             made.data_received(each)
+
+    def _become(self, transport: asyncio.Transport) -> BoundedConnection:
+        self._end()
+        made = self._server.connection()
+        self._kind.pool.succeed(self, made)
+        transport.set_protocol(made)
+        made.connection_made(transport)
+        return made
+
+    def _end(self) -> None:
+        self._server.server_state.connections.discard(self)  # type: ignore[arg-type] # as above
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class BoundedConnection(H11Protocol):

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from evidentia.contracts.access import DEFAULT_TENANT, Principal
 from evidentia.contracts.control import SIGNED_PREFIX, TokenId, TokenInfo
+from evidentia.foundation.offload import ThreadPoolBlockingExecutor
 from evidentia.foundation.rate_limit import MAX_KEYS, MINUTE_NS, SECOND_NS, Rate, RateLimiter
 from evidentia.serving.identity.callers import Grants
 from evidentia.serving.identity.pools import Pools
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 SCHEME: Final = "bearer"
 _SIGNED_DOTS: Final = 2
+MAX_VERIFYING: Final = 2
+"""Credentials that are verified at once."""
 
 
 class Identity(NamedTuple):
@@ -70,6 +73,8 @@ class Admission:
     ) -> None:
         self.pools = pools or Pools()
         """What those who were let in share."""
+        # A slow hash takes 16 MiB, which its thread keeps: few threads, and none of those that answer requests.
+        self._verifying = ThreadPoolBlockingExecutor(max_threads=MAX_VERIFYING)
         self._tokens = tokens
         self._grants = grants or Grants()
         self._limiter = limiter
@@ -133,6 +138,7 @@ class Admission:
 
     def close(self) -> None:
         """Write down what was counted."""
+        self._verifying.shutdown()
         if self._limiter is not None:
             self._limiter.close()
 
@@ -155,7 +161,7 @@ class Admission:
         """Return whose a token of the base is. A slow hash is counted before it is taken, and forgiven when the token holds."""
         limiter = self._limiter
         if limiter is None:
-            return await run_in_threadpool(self._tokens.verify, credential)
+            return await self._verifying.run(lambda: self._tokens.verify(credential))
         has_hashed = False
 
         def before_hash() -> None:
@@ -163,7 +169,7 @@ class Admission:
             limiter.begin_hash(client)
             has_hashed = True
 
-        token = await run_in_threadpool(self._tokens.verify, credential, before_hash=before_hash)
+        token = await self._verifying.run(lambda: self._tokens.verify(credential, before_hash=before_hash))
         if token is not None and has_hashed:
             limiter.forgive_hash(client)
         return token

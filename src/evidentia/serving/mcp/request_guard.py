@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -39,6 +41,7 @@ TURN: Final = "evidentia.turn"
 _SESSION: Final = b"mcp-session-id"
 TOKEN: Final = "evidentia.token"  # noqa: S105 - a name
 """Where the token stands by which it was let in; None where nobody needs one."""
+_REVISION: Final = b"mcp-protocol-version"
 
 
 class McpGuard:
@@ -73,7 +76,8 @@ class McpGuard:
             holder = "" if token is None else token.token_id
             pools = self._admission.pools
             # With a user in the scope, a session answers nobody but who opened it.
-            added = {PRINCIPAL: principal, TOKEN: token, LEFT: exchange.left, TURN: pools.turn(holder), "user": _user(principal)}
+            turn = partial(pools.turns.held, holder)
+            added = {PRINCIPAL: principal, TOKEN: token, LEFT: exchange.left, TURN: turn, "user": _user(principal)}
             with (pools.streams if request.method == "GET" else pools.requests).holding(holder, 1), pools.bytes.holding(holder) as body:
                 exchange.body = body
                 await self._sessions.opened(holder, {**scope, **added}, exchange, self._app)
@@ -137,15 +141,18 @@ class _SessionShares:
 
     async def opened(self, holder: str, scope: Scope, exchange: _Exchange, app: ASGIApp) -> None:
         """Pass a request on; one that begins a session needs a place for it, and keeps it when there is a session afterwards."""
-        if scope["method"] != "POST" or any(name == _SESSION for name, _ in scope["headers"]):
+        headers = {name for name, _ in scope["headers"]}
+        if scope["method"] != "POST" or _SESSION in headers:
             await app(scope, exchange.receive, exchange.send)
             return
         self._forget()
         self._pool.take(holder)
         try:
-            await app(scope, exchange.receive, exchange.send)
+            # Only a handshake names no revision of the protocol; any other request may listen for as long as it likes.
+            async with nullcontext() if _REVISION in headers else scope[TURN]():
+                await app(scope, exchange.receive, exchange.send)
         finally:
-            if exchange.session:
+            if exchange.session in self._live():
                 self._holders[exchange.session] = holder
             else:
                 self._pool.shares.give_back(holder)

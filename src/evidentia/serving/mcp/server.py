@@ -149,7 +149,7 @@ class McpServer(Server[Any]):
         request = context.request
         if request is not None and FACTS in request.scope:
             request.scope[FACTS].operation = params.name
-        async with nullcontext() if request is None else request.scope[TURN]:
+        async with nullcontext() if request is None else request.scope[TURN]():
             outcome = await _while_connected(context, self._desk.call(params.name, params.arguments or {}, self._caller(context)))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=outcome.text)],
