@@ -30,12 +30,17 @@ EVENTS: Final = "text/event-stream"
 
 
 async def streamed(
-    context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest], request: Request, *, left: asyncio.Future[None]
+    context: ServerContext,
+    endpoint: Endpoint,
+    read: Callable[[], OperationRequest],
+    request: Request,
+    *,
+    left: asyncio.Future[None] | None = None,
 ) -> Response:
     """Return the reply that sends each part as it comes; who has `left` before the first ends it, and later the server sees to that."""
     is_events = EVENTS in request.headers.get("accept", "")
     parts = perform_stream(context, endpoint, read)
-    first = await unless_left(anext(parts, None), left)
+    first = await (anext(parts, None) if left is None else unless_left(anext(parts, None), left))
     shown = _event if is_events else _line
 
     async def content() -> AsyncGenerator[bytes, None]:
