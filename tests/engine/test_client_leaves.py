@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from engine.federated_base import OWNER, FederatedBase, ask, describe
+from engine.leaky_snapshots import Leaky, LeakyIndex
+from evidentia.contracts.evidence import DecomposedQuery, SubQuery
 from evidentia.contracts.ids import ReceiptId
 from evidentia.contracts.retrieval import Candidate, Rewriting
 from evidentia.engine.pipeline import Engine
 from evidentia.engine.question import Models
 from evidentia.engine.retrieval_task import RetrievalTask
 from evidentia.foundation.offload import ThreadPoolBlockingExecutor
+from evidentia.testing.documents import make_document
 from evidentia.testing.virtual_time import run_virtual
 
 if TYPE_CHECKING:
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
     from evidentia.contracts.receipts import Receipt
     from evidentia.contracts.retrieval import SourceAsk
+    from evidentia.contracts.search import ChunkStanding, LegScores, LexicalHits, LexicalQuery, SearchHit
 
 
 class HeldRewriter:
@@ -127,3 +132,68 @@ def test_calls_of_sources_are_cancelled_with_their_client(tmp_path: Path) -> Non
     assert is_cancelled
     assert source.is_cancelled
     assert [] == asking.traces.traces
+
+
+class HeldSnapshot(Leaky):
+    """A snapshot that counts what is asked of it, and holds one call until it may go on."""
+
+    held_at: tuple[str, int] = ("", 0)
+    """Which method is held, and at which of its calls."""
+    counts: Counter[str]
+    begun: threading.Event
+    may_go: threading.Event
+
+    def _count(self, name: str) -> None:
+        self.counts[name] += 1
+        if (name, self.counts[name]) == self.held_at:
+            self.begun.set()
+            assert self.may_go.wait(60)
+
+    def search(self, query: LexicalQuery, **given: Any) -> LexicalHits:  # type: ignore[override]  # Any: as the port has them
+        self._count("search")
+        return super().search(query, **given)
+
+    def scores(self, hits: Sequence[SearchHit], **given: Any) -> Sequence[LegScores]:  # type: ignore[override]  # Any: as above
+        self._count("scores")
+        return super().scores(hits, **given)
+
+    def standing(self, query: LexicalQuery, **given: Any) -> ChunkStanding | None:  # type: ignore[override]  # Any: as above
+        self._count("standing")
+        return super().standing(query, **given)
+
+
+@pytest.mark.parametrize("held_at", [("search", 3), ("scores", 2), ("standing", 2)])
+def test_a_loop_over_parts_or_fragments_ends_with_the_turn_in_which_the_client_leaves(tmp_path: Path, held_at: tuple[str, int]) -> None:
+    documents = [make_document(f"d{number}", f"harbour crane number {number}") for number in range(8)]
+    base = FederatedBase(tmp_path / "base", documents=documents)
+    counts, begun, may_go = Counter[str](), threading.Event(), threading.Event()
+    held = type("Held", (HeldSnapshot,), {"held_at": held_at, "counts": counts, "begun": begun, "may_go": may_go})
+    models = Models(encoder=lambda: None, reranker=lambda: None, rewriter=lambda: None, merger=lambda: None, synonyms=None)
+    receipts = ListedReceipts()
+    engine = Engine(
+        LeakyIndex(base.parts.index, held),
+        receipts=receipts,
+        config=base.parts.config,
+        models=models,
+        clock=base.clock,
+        entropy=base.entropy,
+    )
+    parts = tuple(SubQuery(text=f"crane {number}") for number in range(6))
+    request = ask(DecomposedQuery(text="harbour", subqueries=parts), receipt=True, explain=True)
+
+    async def run() -> bool:
+        executor = ThreadPoolBlockingExecutor()
+        waiting = asyncio.ensure_future(RetrievalTask(engine, executor=executor, no_deadline=True).run(request, principal=OWNER))
+        assert await asyncio.to_thread(begun.wait, 60)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        may_go.set()
+        await executor.close()
+        return waiting.cancelled()
+
+    is_cancelled = asyncio.run(run())
+    base.close()
+
+    assert is_cancelled
+    assert held_at[1] == counts[held_at[0]]
+    assert [] == receipts.receipts

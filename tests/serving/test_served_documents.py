@@ -86,7 +86,8 @@ def test_no_place_on_the_server_is_told_and_nothing_is_left_there(plane: Served)
 
     assert str(base) not in told
     assert INBOX_NAME not in told
-    assert ["lock"] == [each.name for each in (base / INBOX_NAME).iterdir()]
+    assert {f"{plane.tenant}.lock", "staged"} <= {each.name for each in (base / INBOX_NAME).iterdir()}
+    assert [] == list((base / INBOX_NAME / "staged").iterdir())
     assert ["documents[0]"] == [each["path"] for each in report["skipped"] if "documents" in each["path"]]
 
 
@@ -282,7 +283,7 @@ def test_while_one_waits_for_its_turn_others_are_answered(shared: Served) -> Non
     inbox = plane.control.directory / INBOX_NAME
     ingested(plane, documents=[{"id": "first", "text": "one"}])
     done = threading.Event()
-    with (inbox / "lock").open("wb") as lock:
+    with (inbox / "patient.lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
 
         def send() -> None:
@@ -314,7 +315,7 @@ def test_who_waits_too_long_is_told_to_come_back(tmp_path: Path) -> None:
     async def late() -> None:
         served_base = office_of(tmp_path, PLAIN + "[storage]\nwriter_wait_ms = 60\n")
         await take_in(served_base, request_of("a"), tenant="default")
-        with (served_base.directory / INBOX_NAME / "lock").open("wb") as lock:
+        with (served_base.directory / INBOX_NAME / "default.lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with pytest.raises(BaseBusyError) as told:
                 await take_in(served_base, request_of("b"), tenant="default")
@@ -323,6 +324,33 @@ def test_who_waits_too_long_is_told_to_come_back(tmp_path: Path) -> None:
         await served_base.close()
 
     asyncio.run(late())
+
+
+def test_tenants_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    async def beside() -> int:
+        served_base = office_of(tmp_path, PLAIN + "[storage]\nwriter_wait_ms = 60\n")
+        await take_in(served_base, request_of("a"), tenant="slow")
+        with (served_base.directory / INBOX_NAME / "slow.lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            added = (await take_in(served_base, request_of("a"), tenant="quick")).added
+        await served_base.close()
+        return added
+
+    assert 1 == asyncio.run(beside())
+
+
+def test_no_more_tenants_read_at_a_time_than_there_are_places_and_each_gives_its_place_back(tmp_path: Path) -> None:
+    async def full() -> int:
+        served_base = office_of(tmp_path, PLAIN + "[storage]\nwriter_wait_ms = 60\n[limits]\ningests = 2\n")
+        for _ in range(5):
+            await take_in(served_base, request_of("a"), tenant="one")
+        with served_base.ingest_places, served_base.ingest_places, pytest.raises(BaseBusyError):
+            await take_in(served_base, request_of("b"), tenant="one")
+        added = (await take_in(served_base, request_of("b"), tenant="one")).added
+        await served_base.close()
+        return added
+
+    assert 1 == asyncio.run(full())
 
 
 def test_who_is_cancelled_leaves_the_lock_to_the_work_that_goes_on(tmp_path: Path) -> None:
@@ -352,9 +380,9 @@ def test_what_a_crash_left_behind_is_cleared_and_never_taken_in(tmp_path: Path) 
         await take_in(served_base, request_of("a"), tenant="default")
         live = await served_base.base_for(local_owner()).documents()
         await served_base.close()
-        return [name for name, _, _ in live], [each.name for each in (served_base.directory / INBOX_NAME).iterdir()]
+        return [name for name, _, _ in live], [each.name for each in (served_base.directory / INBOX_NAME / "staged").iterdir()]
 
-    assert (["documents:a"], ["lock"]) == asyncio.run(after())
+    assert (["documents:a"], []) == asyncio.run(after())
     assert "secret" == (tmp_path / "outside" / "secret.md").read_text(encoding="utf-8")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -13,16 +14,21 @@ from evidentia.contracts.access import AccessRule
 from evidentia.contracts.documents import CommitSummary, IngestOptions
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.ids import SourceId, TenantId
+from evidentia.contracts.reports import SkippedInput
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, Classification, LatencyTier, Vocabulary
 from evidentia.wiring.model_registry import encoding_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
+    from evidentia.contracts.documents import ChangeSet, KnownDocument
+    from evidentia.contracts.ids import DocumentId
     from evidentia.contracts.ports import Encoder, SourceWriter
     from evidentia.contracts.reports import IngestProgress, IngestReport
     from evidentia.contracts.vectors import EmbedProgress, EmbedReport
+    from evidentia.ingest.reader_pool import ReadingTime
     from evidentia.wiring.components import BaseComponents
 
 
@@ -60,14 +66,24 @@ def ingest_into(
     on_progress: Callable[[IngestProgress], None] | None,
     on_embedding: Callable[[EmbedProgress], None] | None,
     is_stopped: Callable[[], bool],
+    max_s: int | None = None,
 ) -> IngestReport:
-    """Take material in, then give what lacks one its vector; the state in the report is that after both."""
+    """Take material in, then give what lacks one its vector; the state in the report is that after both.
+
+    One that may take `max_s` seconds at most shares the base with others: it holds the writer's lock for its commits and not while it
+    reads. What is not read by then is skipped with a reason, and what has no vector by then gets it later.
+    """
+    from evidentia.ingest.reader_pool import ReadingTime
+
     encoder = parts.encoder() if is_embedding else None  # a wrong setting shows before anything is taken in
-    report = _ingest(parts, paths, options, on_progress)
-    if encoder is not None:
-        done = _embed(parts, encoder, on_progress=on_embedding, is_stopped=is_stopped)
-        return msgspec.structs.replace(report, evidence_state=done.evidence_state, sequence=done.sequence)
-    return report
+    time = ReadingTime(parts.clock, max_s=max_s, is_stopped=is_stopped)
+    writer = parts.writer() if max_s is None else _BriefWriter(parts.writer)
+    report = _ingest(parts, paths, options, on_progress, writer=writer, time=time)
+    if encoder is None:
+        return report
+    done = _embed(parts, encoder, on_progress=on_embedding, is_stopped=lambda: is_stopped() or time.left_s() <= 0)
+    notes = report.notes if time.left_s() > 0 else (*report.notes, _vectors_later(max_s))
+    return msgspec.structs.replace(report, evidence_state=done.evidence_state, sequence=done.sequence, notes=notes)
 
 
 def embed_into(
@@ -80,12 +96,63 @@ def embed_into(
     return _embed(parts, encoder, on_progress=on_progress, is_stopped=is_stopped)
 
 
+class _BriefWriter:
+    """Implements `SourceWriter` for one who shares the base: each call takes the writer's lock, and gives it back when it is done."""
+
+    def __init__(self, open_writer: Callable[[], SourceWriter]) -> None:
+        self._open = open_writer
+        self._descriptors: list[SourceDescriptor] = []
+
+    def known(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, KnownDocument]:
+        """Return what is remembered of those of the documents that are live."""
+        with closing(self._open()) as writer:
+            return writer.known(document_ids)
+
+    def live_documents(self, source_id: SourceId) -> Mapping[DocumentId, KnownDocument]:
+        """Return every live document of one source."""
+        with closing(self._open()) as writer:
+            return writer.live_documents(source_id)
+
+    def descriptors(self) -> Mapping[SourceId, SourceDescriptor]:
+        """Return every registered source."""
+        with closing(self._open()) as writer:
+            return writer.descriptors()
+
+    def register(self, descriptor: SourceDescriptor) -> None:
+        """Add a source or replace its descriptor with the next commit."""
+        self._descriptors.append(descriptor)
+
+    def commit(self, changes: ChangeSet) -> CommitSummary:
+        """Make all of the changes durable and visible at once, or none of them."""
+        with closing(self._open()) as writer:
+            for descriptor in self._descriptors:
+                writer.register(descriptor)
+            summary = writer.commit(changes)
+        self._descriptors.clear()
+        return summary
+
+    def close(self) -> None:
+        """Do nothing: nothing is held between two calls."""
+
+
+def _vectors_later(max_s: int | None) -> SkippedInput:
+    from evidentia.ingest.reasons import NoteReason
+
+    message = f"not every chunk has its vector yet, since the call had taken {max_s} s by then; `embed` makes those that are missing"
+    return SkippedInput(path="", reason=NoteReason.VECTORS_LATER.value, message=message)
+
+
 def _ingest(
-    parts: BaseComponents, paths: list[Path], options: IngestOptions, on_progress: Callable[[IngestProgress], None] | None
+    parts: BaseComponents,
+    paths: list[Path],
+    options: IngestOptions,
+    on_progress: Callable[[IngestProgress], None] | None,
+    *,
+    writer: SourceWriter | _BriefWriter,
+    time: ReadingTime,
 ) -> IngestReport:
     from evidentia.ingest.ingest_pipeline import ingest_paths
 
-    writer = parts.writer()
     try:
         writer.register(_described(writer, options))
         report = ingest_paths(
@@ -96,6 +163,7 @@ def _ingest(
             writer=writer,
             clock=parts.clock,
             on_progress=on_progress,
+            time=time,
         )
     finally:
         writer.close()
@@ -132,7 +200,7 @@ def _at(report: EmbedReport, head: CommitSummary) -> EmbedReport:
     return msgspec.structs.replace(report, evidence_state=head.evidence_state, sequence=head.sequence)
 
 
-def _described(writer: SourceWriter, options: IngestOptions) -> SourceDescriptor:
+def _described(writer: SourceWriter | _BriefWriter, options: IngestOptions) -> SourceDescriptor:
     """Return the descriptor of the source that documents come from: the one that is registered, else a new one."""
     known = writer.descriptors().get(options.source)
     if known is not None and not known.is_own:

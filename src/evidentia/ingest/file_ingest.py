@@ -11,6 +11,7 @@ from evidentia.contracts.errors import DocumentUnreadableError
 from evidentia.contracts.reports import SkippedInput
 from evidentia.ingest.neighbours import Neighbours
 from evidentia.ingest.preparation import prepare
+from evidentia.ingest.reader_pool import UNTIMED, ReadingTime
 from evidentia.ingest.readers.file_types import PARSED_FAMILIES, family_of
 from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.registry import read_document
@@ -29,13 +30,23 @@ if TYPE_CHECKING:
     from evidentia.ingest.version_control import FileHistory, RootHistory
 
 WINDOW_FILES = 256
+LARGE_BYTES = 1024 * 1024
+"""A larger file of any kind is read in a process of its own: what is slow to read takes time by its size, and a process can be stopped."""
 
 
 class FileIngest:
     """Brings in the files of one run."""
 
     def __init__(
-        self, recipe: Recipe, *, writer: EvidenceWriter, clock: Clock, batches: Batches, tally: IngestCounts, pool: ReaderPool
+        self,
+        recipe: Recipe,
+        *,
+        writer: EvidenceWriter,
+        clock: Clock,
+        batches: Batches,
+        tally: IngestCounts,
+        pool: ReaderPool,
+        time: ReadingTime = UNTIMED,
     ) -> None:
         self._recipe = recipe
         self._writer = writer
@@ -43,6 +54,7 @@ class FileIngest:
         self._batches = batches
         self._tally = tally
         self._pool = pool
+        self._time = time
         self._limits = ReadLimits.of(recipe.settings)
         self._neighbours = Neighbours((), self._limits)
 
@@ -84,7 +96,7 @@ class FileIngest:
         waiting = {
             original.document_id: self._pool.submit(original.content, name=original.file.own_id)
             for original in originals
-            if family_of(original.file.own_id) in PARSED_FAMILIES
+            if family_of(original.file.own_id) in PARSED_FAMILIES or len(original.content) > LARGE_BYTES
         }
         for original in originals:
             try:
@@ -102,6 +114,7 @@ class FileIngest:
     def _extracted(self, original: Original, pending: Future[ExtractedText] | None) -> ExtractedText:
         if pending is not None:
             return pending.result()
+        self._time.check()
         return read_document(original.content, name=original.file.own_id, limits=self._limits)
 
     def _skip(self, file: WalkedFile, error: DocumentUnreadableError) -> None:

@@ -10,7 +10,7 @@ from evidentia.ingest.batches import Batches, IngestCounts, OnProgress
 from evidentia.ingest.document_claims import check_options, check_settings
 from evidentia.ingest.file_ingest import FileIngest
 from evidentia.ingest.jsonl_corpus import RecordIngest
-from evidentia.ingest.reader_pool import ReaderPool
+from evidentia.ingest.reader_pool import UNTIMED, ReaderPool, ReadingTime
 from evidentia.ingest.readers.file_types import Family, family_of
 from evidentia.ingest.reasons import NoteReason, legible
 from evidentia.ingest.recipe import Recipe
@@ -40,13 +40,15 @@ def ingest_paths(
     writer: EvidenceWriter,
     clock: Clock,
     on_progress: OnProgress | None = None,
+    time: ReadingTime = UNTIMED,
 ) -> IngestReport:
     """Bring files, directories and corpora into a base, and account for everything that was seen.
 
     1. check the options  2. walk the paths  3. refuse ids that another root owns  4. ask version control
     5. bring in the files  6. bring in the records of corpora  7. commit the rest  8. prune  9. report
 
-    Steps 1 to 3 raise before anything is committed; from then on a file that cannot be read is an entry in the report.
+    Steps 1 to 3 raise before anything is committed; from then on a file that cannot be read is an entry in the report, and so is one
+    that `time` leaves no room for.
     """
     options = check_options(options)
     check_settings(settings)
@@ -59,9 +61,9 @@ def ingest_paths(
     for entry in walk.skipped:
         tally.skip(entry)
     batches = Batches(writer, settings, tally, total=None if corpora else len(files) + len(walk.skipped), on_progress=on_progress)
-    records = RecordIngest(recipe, writer=writer, clock=clock, batches=batches, tally=tally)
-    with ReaderPool(settings) as pool:
-        FileIngest(recipe, writer=writer, clock=clock, batches=batches, tally=tally, pool=pool).ingest(files, histories)
+    records = RecordIngest(recipe, writer=writer, clock=clock, batches=batches, tally=tally, time=time)
+    with ReaderPool(settings, time=time) as pool:
+        FileIngest(recipe, writer=writer, clock=clock, batches=batches, tally=tally, pool=pool, time=time).ingest(files, histories)
     if corpora:
         records.reserve(file.own_id for file in files)
         records.ingest(corpora)

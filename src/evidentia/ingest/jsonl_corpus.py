@@ -18,6 +18,7 @@ from evidentia.contracts.ids import DocumentId, SemanticVersion, Sha256, ToolId
 from evidentia.contracts.layout import ExtractedText
 from evidentia.contracts.reports import SkippedInput
 from evidentia.ingest.preparation import prepare
+from evidentia.ingest.reader_pool import UNTIMED, ReadingTime
 from evidentia.ingest.reasons import SkipReason, legible
 from evidentia.ingest.walk import WalkedFile, open_original
 
@@ -203,8 +204,18 @@ Window = list[tuple[CorpusRecord, Sha256]]
 class RecordIngest:
     """Brings in the corpora of one run; the first record with an id wins, a different one later is skipped."""
 
-    def __init__(self, recipe: Recipe, *, writer: EvidenceWriter, clock: Clock, batches: Batches, tally: IngestCounts) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        *,
+        writer: EvidenceWriter,
+        clock: Clock,
+        batches: Batches,
+        tally: IngestCounts,
+        time: ReadingTime = UNTIMED,
+    ) -> None:
         self._recipe = recipe
+        self._time = time
         self._writer = writer
         self._clock = clock
         self._batches = batches
@@ -235,6 +246,9 @@ class RecordIngest:
         window: Window = []
         window_bytes = 0
         for record in read_corpus(corpus.path, name=corpus.own_id, max_line_bytes=self._recipe.settings.max_file_bytes):
+            if self._time.left_s() <= 0:
+                yield window
+                self._time.check()
             if isinstance(record, SkippedInput):
                 self._skip(record)
                 continue

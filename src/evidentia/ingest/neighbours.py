@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 ENDINGS = frozenset({".bmp", ".emf", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp", ".wmf"})
 """Only files named like an image are opened on behalf of a document; what they are, their bytes say."""
+MAX_LOOKED_FOR = 10_000
+"""So many different names in one document are looked for on disk; a file of names alone would have millions."""
 _SOURCE = re.compile(r"""\bsrc\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", re.IGNORECASE)
 _LOOK = 4 * MAX_REFERENCE_LENGTH
 _QUERY = re.compile(r"[?#]")
@@ -59,11 +61,13 @@ class Neighbours:
     def of(self, file: WalkedFile, content: bytes) -> tuple[Neighbour, ...]:
         """Return the files a document may show, in the order it names them; empty for formats that hold their images."""
         found: dict[str, Neighbour] = {}
+        looked_for: set[str] = set()
         for reference in _references(file.own_id, content):
-            if reference in found:
+            if reference in looked_for:
                 continue
-            if len(found) >= self._limits.max_images:
+            if len(found) >= self._limits.max_images or len(looked_for) >= MAX_LOOKED_FOR:
                 break
+            looked_for.add(reference)
             path = self._path(file, reference)
             image_hash = self._hash(path) if path else None
             if path and image_hash:

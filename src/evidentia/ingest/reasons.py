@@ -14,6 +14,7 @@ class SkipReason(Vocabulary):
     BAD_ID = "bad_id"
     BAD_LINE = "bad_line"
     BAD_NAME = "bad_name"
+    CALL_TIMEOUT = "call_timeout"
     DAMAGED = "damaged"
     DUPLICATE_ID = "duplicate_id"
     EMPTY = "empty"
@@ -52,6 +53,7 @@ class NoteReason(Vocabulary):
     TABLES_LEFT_OUT = "tables_left_out"
     REPLACED_RECORD = "replaced_record"
     UNKNOWN_KEY = "unknown_key"
+    VECTORS_LATER = "vectors_later"
     VERSION_CONTROL = "version_control"
 
 

@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import re
 import shutil
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Final
 
@@ -34,6 +35,7 @@ from evidentia.text.names import is_source_name
 from evidentia.wiring.embedded import INBOX_NAME
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Sequence
 
     from evidentia.contracts.reports import IngestReport, SkippedInput
@@ -101,7 +103,8 @@ async def _own(context: ServerContext, operation: OperationRequest, document_ids
 #
 # A path that leads out of its source is refused before anything is written. Sources of other tenants than the operator's carry the tenant
 # in their name, so that nobody's document takes the place of somebody else's. The stage of a source is always in the same place, so that
-# what is sent again is known to be the same; one lock stands for all stages, and whoever holds it finds them empty.
+# what is sent again is known to be the same; one lock stands for all stages of a tenant, and whoever holds it finds them empty. Tenants do
+# not wait for each other but for a place among those who read at a time, and the base itself is locked for commits alone.
 
 POLL_MS: Final = 20
 _CORPUS: Final = ".sent.jsonl"
@@ -111,15 +114,16 @@ _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 async def take_in(served_base: ServedBase, request: IngestRequest, *, tenant: str) -> IngestReport:
-    """Take in what was sent as documents of a tenant; who comes while another does waits as long as the settings let a writer wait."""
+    """Take in what was sent as documents of a tenant; who comes while the same tenant does waits as long as a writer may wait."""
     if not request.documents and not request.files:
         raise bad_field("documents", "there is nothing to take in; send documents or files")
     source = source_of(request.source, tenant=tenant)
     paths = checked_paths(request.files)
     inbox = served_base.directory / INBOX_NAME
-    lock = await _locked(inbox, wait_ms=served_base.settings.storage.writer_wait_ms)
-    # One thread does the rest and gives the lock back: it goes on when its caller is cancelled, and nobody may stage meanwhile.
-    return await asyncio.to_thread(_take_in, served_base, request, paths, lock=lock, source=source, tenant=tenant)
+    lock = await _locked(inbox, tenant=tenant, places=served_base.ingest_places, wait_ms=served_base.settings.storage.writer_wait_ms)
+    # One thread does the rest and gives lock and place back: it goes on when its caller is cancelled, and nobody may stage meanwhile.
+    work = partial(_take_in, served_base, request, paths, lock=lock, source=source, tenant=tenant)
+    return await asyncio.shield(asyncio.wrap_future(served_base.ingest_threads.submit(work)))
 
 
 def source_of(name: str, *, tenant: str) -> SourceId:
@@ -129,23 +133,35 @@ def source_of(name: str, *, tenant: str) -> SourceId:
     """
     if not _SOURCE.fullmatch(name):
         raise bad_field("source", "use letters, digits and . _ -, beginning with a letter or digit")
+    source = f"{_prefix(tenant)}{name}"
     if tenant == DEFAULT_TENANT:
-        return SourceId(name)
-    written = tenant.replace("_", "_u").replace(":", "_c")
-    source = f"_{written}__{name}"
+        return SourceId(source)
     if not is_source_name(source):
         raise bad_field("source", f"it is too long; with the tenant's name before it, it is {source}")
     return SourceId(source)
 
 
-async def _locked(inbox: Path, *, wait_ms: int) -> IO[bytes]:
-    """Return the open file that is the lock, once it is ours; nothing blocks meanwhile."""
-    lock = await asyncio.to_thread(_opened, inbox)
+def _prefix(tenant: str) -> str:
+    """Return what the names of a tenant's sources begin with; those of the operator's begin with a letter or digit of their own."""
+    return "" if tenant == DEFAULT_TENANT else f"_{_written(tenant)}__"
+
+
+def _written(tenant: str) -> str:
+    return tenant.replace("_", "_u").replace(":", "_c")
+
+
+async def _locked(inbox: Path, *, tenant: str, places: threading.Semaphore, wait_ms: int) -> IO[bytes]:
+    """Return the open file that is the tenant's lock, once it is ours and there is a place to read; nothing blocks meanwhile."""
+    lock = await asyncio.to_thread(_opened, inbox, f"{_written(tenant)}.lock")
+    is_locked = False
     try:
         for _ in range(max(1, wait_ms // POLL_MS)):
             with contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return lock
+                if not is_locked:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    is_locked = True
+                if places.acquire(blocking=False):
+                    return lock
             await asyncio.sleep(POLL_MS / 1000)
     except BaseException:
         lock.close()
@@ -154,9 +170,9 @@ async def _locked(inbox: Path, *, wait_ms: int) -> IO[bytes]:
     raise BaseBusyError(inbox.name, waited_ms=wait_ms)
 
 
-def _opened(inbox: Path) -> IO[bytes]:
+def _opened(inbox: Path, name: str) -> IO[bytes]:
     inbox.mkdir(mode=0o700, exist_ok=True)
-    return (inbox / "lock").open("wb")
+    return (inbox / name).open("wb")
 
 
 def _take_in(
@@ -172,23 +188,31 @@ def _take_in(
         prune=False,
     )
     stages = served_base.directory / INBOX_NAME / "staged"
-    with lock:
-        _clear(stages)  # of an ingest that did not end
-        try:
-            staged = _write(stages / options.source, request, paths)
-            report = served_base.ingest(staged, options, is_embedding=request.embed)
-        except DuplicateDocumentError as error:
-            raise _elsewhere() from error
-        finally:
-            _clear(stages)
+    try:
+        with lock:
+            _clear(stages, tenant=tenant)  # of an ingest that did not end
+            try:
+                staged = _write(stages / options.source, request, paths)
+                report = served_base.ingest(staged, options, is_embedding=request.embed)
+            except DuplicateDocumentError as error:
+                raise _elsewhere() from error
+            finally:
+                _clear(stages, tenant=tenant)
+    finally:
+        served_base.ingest_places.release()
     return msgspec.structs.replace(report, skipped=tuple(map(_named, report.skipped)), notes=tuple(map(_named, report.notes)))
 
 
-def _clear(stages: Path) -> None:
-    """Remove what is staged; a link in its place is removed and not followed."""
+def _clear(stages: Path, *, tenant: str) -> None:
+    """Remove what a tenant has staged; a link in its place is removed and not followed."""
     if stages.is_symlink():
         stages.unlink()
-    shutil.rmtree(stages, ignore_errors=True)
+    prefix = _prefix(tenant)
+    for stage in stages.iterdir() if stages.is_dir() else ():
+        if stage.name.startswith(prefix) if prefix else not stage.name.startswith("_"):
+            if stage.is_symlink():
+                stage.unlink()
+            shutil.rmtree(stage, ignore_errors=True)
 
 
 def _write(stage: Path, request: IngestRequest, paths: list[PurePosixPath]) -> list[Path]:

@@ -21,6 +21,7 @@ from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
 from evidentia.engine.request_checks import check_cost
 from evidentia.policy.floor import Standing, local_standing, token_standing
+from evidentia.foundation.offload import ThreadPoolBlockingExecutor
 from evidentia.policy.protocol_profiles import profile_of
 from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
 from evidentia.wiring.embedded import open_base
@@ -57,6 +58,10 @@ class ServedBase:
         self._parts = dataclasses.replace(parts, retrieve=partial(self._retrieve_bounded, None))
         """Whichever door asks, and whatever it asks through: what a request may cost is bounded here."""
         self._is_closing = threading.Event()
+        self.ingest_places = threading.BoundedSemaphore(parts.settings.limits.ingests)
+        """Taken by each tenant that ingests, so that no more than so many read at a time."""
+        self.ingest_threads = ThreadPoolBlockingExecutor(max_threads=parts.settings.limits.ingests)
+        """Threads of their own: an ingest takes minutes, and those that answer are few."""
         self._owner = AsyncBase(parts, principal=local_owner())
 
     @classmethod
@@ -164,7 +169,7 @@ class ServedBase:
         return self._parts.reader.access_of(document_ids)
 
     def ingest(self, paths: list[Path], options: IngestOptions, *, is_embedding: bool) -> IngestReport:
-        """Take in what lies below paths; it blocks, and closing ends the embedding with what is encoded by then."""
+        """Take in what lies below paths, beside others; it blocks, and closing ends the embedding with what is encoded by then."""
         return ingest_into(
             self._parts,
             paths,
@@ -173,11 +178,13 @@ class ServedBase:
             on_progress=None,
             on_embedding=None,
             is_stopped=self._is_closing.is_set,
+            max_s=self.settings.limits.ingest_s,
         )
 
     async def close(self) -> None:
         """Give back what is held."""
         self._is_closing.set()
+        await self.ingest_threads.close()
         await self._owner.close()
 
 

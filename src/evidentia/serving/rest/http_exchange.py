@@ -37,7 +37,7 @@ async def streamed(
     request: Request,
     *,
     holder: str,
-    left: asyncio.Future[None],
+    left: asyncio.Future[None] | None = None,
 ) -> Response:
     """Return the reply that sends each part as it comes; it holds a place among the streams until its last one.
 
@@ -45,7 +45,7 @@ async def streamed(
     """
     is_events = EVENTS in request.headers.get("accept", "")
     parts = _held(context, perform_stream(context, endpoint, read), holder)
-    first = await unless_left(anext(parts, None), left)
+    first = await (anext(parts, None) if left is None else unless_left(anext(parts, None), left))
     shown = _event if is_events else _line
 
     async def content() -> AsyncGenerator[bytes, None]:
