@@ -23,7 +23,7 @@ from evidentia.serving.hosting.readiness import LIVE, READY, Readiness, health_r
 from evidentia.serving.hosting.reverse_proxy import ReverseProxy, WriterApplication
 from evidentia.serving.hosting.web_server import RequestLimits
 from evidentia.serving.identity.admission import make_admission
-from evidentia.serving.identity.host_check import HostCheck
+from evidentia.serving.identity.host_check import HostCheck, TrustedProxies, proxy_networks
 from evidentia.serving.identity.sessions import Links, SessionStore
 from evidentia.serving.jsonrpc.rpc_routes import rpc_routes
 from evidentia.serving.operations.api_errors import ApiError
@@ -85,6 +85,8 @@ def make_app(
     app.add_middleware(_HostCheckButHealth, hosts=names)
     app.add_middleware(MetricsMiddleware, clock=control.clock)
     app.add_middleware(_TrailingSlashes)
+    if settings.proxies:
+        app.add_middleware(TrustedProxies, networks=proxy_networks(settings.proxies))
     app.state.context = context
     app.state.readiness = readiness
     app.state.links = doors.links

@@ -13,8 +13,7 @@ from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from evidentia.serving.hosting.readiness import LIVE, Readiness
-from evidentia.serving.hosting.tls import HSTS
-from evidentia.serving.identity.host_check import refusal_response
+from evidentia.serving.identity.host_check import HSTS, refusal_response
 from evidentia.serving.operations.api_errors import TOO_LARGE, UNAVAILABLE, ApiError
 
 if TYPE_CHECKING:
