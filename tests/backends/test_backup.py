@@ -101,7 +101,7 @@ def taken(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def receipts_in(directory: Path) -> list[str]:
     logs = sorted((directory / "receipts").glob("*.jsonl"))
-    return [f"r-{log.stem}-{line}" for log in logs for line in range(1, len(log.read_bytes().splitlines()) + 1)]
+    return [f"r-{log.stem}-{json.loads(line)['mark']}" for log in logs for line in log.read_bytes().splitlines()]
 
 
 def commits_of(directory: Path) -> dict[int, tuple[str, str]]:

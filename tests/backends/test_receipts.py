@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -94,6 +96,40 @@ def test_what_was_appended_is_read_back(log: EmbeddedReceipts) -> None:
 
     assert receipts == [log.read(name) for name in names]
     assert 5 == len(set(names))
+
+
+def test_the_name_of_a_receipt_says_nothing_about_the_others(log: EmbeddedReceipts, tmp_path: Path) -> None:
+    names = [log.append(_receipt(str(number))) for number in range(3)]
+    (file,) = (tmp_path / "receipts").iterdir()
+
+    assert 3 == len({name.rpartition("-")[2] for name in names})
+    assert all(re.fullmatch(rf"r-{file.stem}-[0-9a-f]{{32}}", name) for name in names)
+    for number in range(5):
+        with pytest.raises(NotFoundError):
+            log.read(ReceiptId(f"r-{file.stem}-{number}"))
+
+
+def test_a_receipt_of_an_older_release_is_read_by_its_number(log: EmbeddedReceipts, tmp_path: Path) -> None:
+    (tmp_path / "receipts").mkdir()
+    previous, lines = "", b""
+    for number in range(3):
+        receipt = msgspec.json.encode(_receipt(str(number)), order="sorted")
+        digest = hashlib.sha256(previous.encode() + receipt).hexdigest()
+        lines += b'{"hash":"%b","previous":"%b","receipt":%b}\n' % (digest.encode(), previous.encode(), receipt)
+        previous = digest
+    (tmp_path / "receipts" / "0123456789ab.jsonl").write_bytes(lines)
+
+    assert ["0", "1", "2"] == [log.read(ReceiptId(f"r-0123456789ab-{number}")).request.query.text for number in (1, 2, 3)]
+
+
+def test_a_changed_mark_is_found(log: EmbeddedReceipts, tmp_path: Path) -> None:
+    name = log.append(_receipt("marked"))
+    (file,) = (tmp_path / "receipts").iterdir()
+    other = "0" * 32
+    file.write_bytes(file.read_bytes().replace(name.rpartition("-")[2].encode(), other.encode()))
+
+    with pytest.raises(BaseDamagedError):
+        log.read(ReceiptId(f"r-{file.stem}-{other}"))
 
 
 def test_a_receipt_can_be_read_by_another_process_once_it_has_a_name(log: EmbeddedReceipts, tmp_path: Path) -> None:

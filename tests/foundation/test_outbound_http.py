@@ -339,7 +339,9 @@ def test_nobody_at_the_other_end_is_unavailable() -> None:
 # --- credentials ---
 
 
-@pytest.mark.parametrize("header", ["authorization", "Authorization", "x-api-key", "cookie", "proxy-authorization"])
+@pytest.mark.parametrize(
+    "header", ["authorization", "Authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "proxy-authorization"]
+)
 def test_no_credential_is_sent_in_the_clear_to_another_machine(header: str) -> None:
     with pytest.raises(InvalidFieldError, match="in the clear"):
         ask(address_of("http://192.0.2.1"), Request("GET", "/", {header: "secret"}))

@@ -109,7 +109,8 @@ def serving(directory: Path, *, is_durable: bool = False, clock: Any = None, **o
         control = stack.enter_context(GovernanceRuntime(directory, is_durable=is_durable, clock=clock))
         app = make_app(control, **options)
         listening = stack.enter_context(bound_socket("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5))
+        config = uvicorn.Config(app, log_config=None, access_log=False, proxy_headers=False, lifespan="on", timeout_graceful_shutdown=5)
+        server = uvicorn.Server(config)
         with running(server, listening) as url:
             yield Served(url, control, stack, pools=app.state.context.admission.pools)
 

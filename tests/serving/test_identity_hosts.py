@@ -11,12 +11,22 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
+from evidentia.contracts.control import Role
+from evidentia.contracts.errors import InvalidFieldError
+from evidentia.serving.hosting.application import make_app
 from evidentia.serving.identity.host_check import HostCheck, HostRule, host_in
 from evidentia.serving.operations.api_errors import ApiError
+from evidentia.wiring.embedded import create
+from evidentia.wiring.governance_runtime import GovernanceRuntime
+from evidentia.wiring.settings_file import SETTINGS_NAME
 from serving.identity_samples import run
+from serving.rest_planes import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
+    from pathlib import Path
+
+    import httpx2
 
 RULE = HostRule(["Evidence.Example", "10.1.2.3", "fd00::7"])
 PASSED = "passed"
@@ -128,3 +138,57 @@ def test_a_web_socket_is_closed_before_it_opens() -> None:
 def test_whatever_a_header_holds_there_is_an_answer(text: str) -> None:
     assert "wrong_host" == code_for(("host", f"{text}.evil.example"))
     assert host_in(f"//{text}") == host_in(f"//{text}").lower()
+
+
+# --- trusted reverse proxies ---
+
+
+def signed_in(plane: Served, **headers: str) -> httpx2.Response:
+    given = {"origin": plane.url, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return plane.nobody.post("/dashboard/sign-in", data={"key": plane.token(Role.READER)}, headers=given)
+
+
+@pytest.mark.parametrize(("proxies", "proto", "is_secure"), [
+    ('["127.0.0.0/8"]', "https", True),
+    ('["127.0.0.1", "10.0.0.0/8"]', "HTTPS", True),
+    ('["127.0.0.1"]', "http", False),
+    ('["127.0.0.1"]', "", False),
+    ('["127.0.0.1"]', "https, http", False),
+    ('["10.0.0.0/8"]', "https", False),
+    ("[]", "https", False),
+])  # fmt: skip
+def test_cookies_are_secure_behind_a_proxy_that_is_declared_trusted(tmp_path: Path, proxies: str, proto: str, *, is_secure: bool) -> None:
+    create(tmp_path / "base")
+    (tmp_path / "base" / SETTINGS_NAME).write_text(f"[server]\nproxies = {proxies}\n", encoding="utf-8")
+    with serving(tmp_path / "base") as plane:
+        reply = signed_in(plane, **({"x_forwarded_proto": proto} if proto else {}))
+        plain = plane.nobody.get("/live", headers={"x-forwarded-proto": proto} if proto else {})
+
+    cookie = reply.headers["set-cookie"]
+    assert 303 == reply.status_code
+    assert (is_secure, is_secure) == ("; Secure" in cookie, cookie.startswith("__Secure-"))
+    assert {is_secure} == {"strict-transport-security" in each.headers for each in (reply, plain)}
+
+
+def test_a_trusted_proxy_says_from_where_a_wrong_key_came(tmp_path: Path) -> None:
+    create(tmp_path / "base")
+    (tmp_path / "base" / SETTINGS_NAME).write_text('[server]\nproxies = ["127.0.0.1"]\n', encoding="utf-8")
+    with serving(tmp_path / "base") as plane:
+
+        def status(hops: str) -> int:
+            headers = {"authorization": "Bearer evt_000000000000_x", "x-forwarded-for": hops}
+            return plane.nobody.get("/v1/policies", headers=headers).status_code
+
+        statuses = {status("198.51.100.1, 203.0.113.9") for _ in range(100)}
+        elsewhere = status("203.0.113.9, 198.51.100.1, 127.0.0.1")
+
+    assert {401, 429} == statuses
+    assert 401 == elsewhere
+
+
+def test_a_proxy_that_is_no_address_is_refused_at_the_start(tmp_path: Path) -> None:
+    create(tmp_path / "base")
+    (tmp_path / "base" / SETTINGS_NAME).write_text('[server]\nproxies = ["proxy.example"]\n', encoding="utf-8")
+
+    with GovernanceRuntime(tmp_path / "base") as control, pytest.raises(InvalidFieldError, match=r"server\.proxies"):
+        make_app(control)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backends.jwt_samples import Provider, ec_key, jwk, key_set
 from evidentia.contracts.control import Role, TokenId
 from evidentia.serving.identity import sessions as links_module
 from evidentia.serving.identity import sessions as sessions_module
-from evidentia.serving.identity.admission import WRONG
+from evidentia.serving.identity.admission import WRONG, Admission
 from evidentia.serving.identity.sessions import HOLDS_S, IDLE_S, MAX_OF_ONE, RECHECK_NS, Links, SessionStore, hash_of, new_code
 from evidentia.serving.operations.api_errors import ApiError
+from evidentia.testing.determinism import RepeatableEntropy
 from serving.identity_samples import Gate, code_of, run
 
 if TYPE_CHECKING:
@@ -267,3 +269,27 @@ def test_no_more_links_wait_than_so_many(tmp_path: Path) -> None:
 
     assert (401, "invalid_link") == bench.worthless(codes[0])
     assert bench.identity == bench.redeem(codes[1])
+
+
+# --- signed tokens ---
+
+
+def test_a_session_of_a_signed_token_ends_with_the_key_that_signed_it(tmp_path: Path) -> None:
+    provider = Provider(tmp_path, keys=key_set(jwk(ec_key(), kid="one"), jwk(ec_key(1), kid="two")))
+    admission = Admission(Gate(tmp_path).tokens, signed=provider.verifier)
+    parts: dict[str, Any] = {"notes": Gate(tmp_path).policies, "clock": provider.clock, "entropy": RepeatableEntropy()}
+    sessions = SessionStore(admission, session_s=LASTS_S, **parts)
+    cookies = {
+        kid: run(sessions.open(run(admission.identify(provider.token(key=key, kid=kid))))).cookie
+        for kid, key in (("one", ec_key()), ("two", ec_key(1)))
+    }
+
+    def are_in() -> dict[str, bool]:
+        provider.clock.advance(RECHECK_S + 0.1)
+        return {kid: run(sessions.find(cookie)) is not None for kid, cookie in cookies.items()}
+
+    assert {"one": True, "two": True} == are_in()
+    provider.file.write_bytes(key_set(jwk(ec_key(1), kid="renamed")))
+    assert {"one": False, "two": True} == are_in()
+    provider.file.unlink()
+    assert {"one": False, "two": False} == are_in()

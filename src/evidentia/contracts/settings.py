@@ -285,6 +285,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     hosts: tuple[str, ...] = ()
     """Accepted `Host` names besides those of this machine; requests for others are refused."""
+    proxies: tuple[str, ...] = ()
+    """Addresses or networks of trusted reverse proxies that end TLS: from them, `X-Forwarded-Proto` and `X-Forwarded-For` are believed."""
     certificate: str = ""
     """The file of the TLS certificate chain; empty serves without TLS."""
     private_key: str = ""

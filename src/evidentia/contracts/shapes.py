@@ -6,6 +6,7 @@ msgspec finds the fault; here it is only put into words, and a word that is not 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -65,3 +66,61 @@ def _words(kind: inspect.Type, steps: list[str]) -> Iterator[str]:
         yield from _words(kind.value_type, steps[1:])
     elif isinstance(kind, inspect.VarTupleType | inspect.ListType | inspect.SetType | inspect.FrozenSetType):
         yield from _words(kind.item_type, steps[1:])
+
+
+# --- fields that a message does not have ---
+
+
+def unknown_field(value: object, kind: object) -> str:
+    """Return where a value, as JSON has it and of the right shape, holds a field that its message does not have; empty when nowhere.
+
+    Messages that are read from files ignore such fields, for what later releases may add; from a client they are refused.
+    """
+    return next(_unknown(value, _shape_of(kind), ""), "")
+
+
+@cache
+def _shape_of(kind: object) -> inspect.Type:
+    from msgspec.inspect import type_info
+
+    return type_info(kind)
+
+
+def _unknown(value: object, kind: inspect.Type, place: str) -> Iterator[str]:
+    from msgspec import inspect
+
+    if isinstance(kind, inspect.Metadata):
+        yield from _unknown(value, kind.type, place)
+    elif isinstance(kind, inspect.UnionType):
+        fitting = [each for each in kind.types if _fits(value, each)]
+        for each in fitting if len(fitting) == 1 else ():
+            yield from _unknown(value, each, place)
+    elif isinstance(value, list) and isinstance(kind, inspect.VarTupleType | inspect.ListType):
+        for number, member in enumerate(value):
+            yield from _unknown(member, kind.item_type, f"{place}[{number}]")
+    elif isinstance(value, dict) and isinstance(kind, inspect.DictType):
+        for name, member in value.items():
+            yield from _unknown(member, kind.value_type, f"{place}.{name}".lstrip("."))
+    elif isinstance(value, dict) and isinstance(kind, inspect.StructType):
+        yield from _unknown_of(value, kind, place)
+
+
+def _unknown_of(value: dict[str, object], kind: inspect.StructType, place: str) -> Iterator[str]:
+    known = {field.encode_name: field.type for field in kind.fields}
+    for name, member in value.items():
+        within = f"{place}.{name}".lstrip(".")
+        if name in known:
+            yield from _unknown(member, known[name], within)
+        elif name != kind.tag_field:
+            yield within
+
+
+def _fits(value: object, kind: inspect.Type) -> bool:
+    """Tell whether a value is for this part of a union: a struct by its tag where it has one."""
+    from msgspec import inspect
+
+    if isinstance(value, list):
+        return isinstance(kind, inspect.VarTupleType | inspect.ListType)
+    if isinstance(value, dict) and isinstance(kind, inspect.StructType):
+        return kind.tag_field is None or value.get(kind.tag_field) == kind.tag
+    return isinstance(value, dict) and isinstance(kind, inspect.DictType)

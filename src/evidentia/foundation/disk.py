@@ -12,7 +12,7 @@ import sqlite3
 import sys
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 import msgspec
 
@@ -30,6 +30,25 @@ BUSY_TIMEOUT_MS: Final = 10_000
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 _SQLITE_FULL: Final = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_SHM", "SQLITE_IOERR_TRUNCATE")
+
+
+PRIVATE_FILE: Final = 0o600
+PRIVATE_DIRECTORY: Final = 0o700
+"""What is in a base is for the user who runs it, whatever the umask says: whoever reads the files reads everything."""
+
+
+def make_private_directory(path: Path) -> None:
+    """Make a directory that its owner alone may enter, and its parents as they come; one that is there stays as it is."""
+    path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+
+
+def open_private(path: Path, mode: Literal["wb", "xb"]) -> BinaryIO:
+    """Open a file for writing that its owner alone may read; one that is there stays as open as it is."""
+    return open(path, mode, opener=_private_opener)
+
+
+def _private_opener(path: str, flags: int) -> int:
+    return os.open(path, flags, PRIVATE_FILE)
 
 
 def sync_directory(directory: Path) -> None:
@@ -89,11 +108,11 @@ class AppendFile:
     """
 
     def __init__(self, path: Path, *, is_locked: bool = False) -> None:
-        path.parent.mkdir(exist_ok=True)
+        make_private_directory(path.parent)
         self.bytes = 0
         self.is_torn = False
         """Something may stand at its end that could not be cut off; nothing may follow it."""
-        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, PRIVATE_FILE)
         if is_locked:
             _lock(self._handle)
         # The file's name, then that of its folder, which may be new as well: a line counts as durable once its own file is synced,
@@ -180,7 +199,7 @@ def rewriting(path: Path, change: Callable[[Iterator[bytes]], Iterable[bytes]]) 
     copy = path.with_suffix(".new")
     with _held(path):
         try:
-            with copy.open("wb") as file:
+            with open_private(copy, "wb") as file:
                 file.writelines(change(read_blocks(path)))
                 file.flush()
                 os.fsync(file.fileno())  # before the name moves, or a crash could leave the name on an empty file

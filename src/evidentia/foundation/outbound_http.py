@@ -50,8 +50,9 @@ IN_THE_CLEAR: Final = "a key is not sent in the clear; write the address with ht
 
 _PRIVATE: Final = "leads into the server's own network"
 _NO_ADDRESS: Final = "has no address"
-_CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "x-api-key", "cookie"})
 PROBE_S: Final = 1.0
+_NO_CREDENTIALS: Final = frozenset({"accept", "accept-encoding", "accept-language", "content-type", "user-agent"})
+"""Headers that hold no key; any other may be one, and goes encrypted."""
 _MAX_WAIT_S: Final = 3600
 _SECONDS_DIGITS: Final = 9
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -303,7 +304,7 @@ class HttpClient:
         return await public_target(self._address.url) if self._public_only else Target(self._address.url, {}, {})
 
     def _check_credentials(self, headers: Mapping[str, str]) -> None:
-        if any(name.lower() in _CREDENTIALS for name in headers):
+        if any(name.lower() not in _NO_CREDENTIALS for name in headers):
             require_confidential(self._address, field=self._field)
 
     def _late(self, timeout_ms: int) -> Failure:

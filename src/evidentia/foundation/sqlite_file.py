@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from evidentia.contracts.errors import BaseDamagedError, BaseVersionError
-from evidentia.foundation.disk import BUSY_TIMEOUT_MS, disk_errors, sync_directory
+from evidentia.foundation.disk import BUSY_TIMEOUT_MS, PRIVATE_FILE, disk_errors, sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +38,8 @@ def connect(
 ) -> sqlite3.Connection:
     """Open a file; to read, to write, or to write and make it where there is none."""
     # SQLite reads a WAL file only where it can make the index beside it; without a log it can be told that nothing will change.
+    if mode == "rwc" and not path.exists():
+        path.touch(mode=PRIVATE_FILE)  # before SQLite makes it with what the umask leaves; the files beside it get the same mode
     is_fixed = mode == "ro" and not path.with_name(path.name + "-wal").exists() and not os.access(path.parent, os.W_OK)
     uri = f"{path.resolve().as_uri()}?mode={mode}{'&immutable=1' if is_fixed else ''}"
     database = sqlite3.connect(
@@ -97,7 +99,7 @@ def from_microseconds(count: int) -> datetime:
 class SqliteFile:
     """A small database of one file, made with the first change. Thread safe; several processes may share it, and changes wait in line.
 
-    `tables` are made in a new file, which `fill` may then put first rows into; a private one is for its owner's eyes only.
+    `tables` are made in a new file, which `fill` may then put first rows into.
     """
 
     def __init__(
@@ -108,14 +110,12 @@ class SqliteFile:
         version: int,
         wait_ms: int = BUSY_TIMEOUT_MS,
         fill: Callable[[sqlite3.Connection], object] | None = None,
-        is_private: bool = False,
     ) -> None:
         self._path = path
         self._tables = tables
         self._version = version
         self._wait_ms = wait_ms
         self._fill = fill
-        self._is_private = is_private
         # Reentrant: a caller looks whether there is a file, and begins a transaction while it still holds the connection.
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
@@ -153,8 +153,6 @@ class SqliteFile:
 
     def _open(self) -> sqlite3.Connection:
         is_new = not self._path.exists()
-        if is_new and self._is_private:
-            self._path.touch(mode=0o600)  # before SQLite makes it, with what the umask leaves
         database = connect(self._path, wait_ms=self._wait_ms)
         try:
             self._prepare(database)

@@ -40,6 +40,7 @@ from evidentia.engine.retrieval_task import RetrievalTask
 from evidentia.federation.candidate_cache import CandidateCache
 from evidentia.federation.federated_search import Federation
 from evidentia.federation.source_health import HealthBook
+from evidentia.foundation.disk import open_private
 from evidentia.foundation.offload import ThreadPoolBlockingExecutor, ThreadPoolOffloader
 from evidentia.sources.intake import intake_identity
 from evidentia.sources.registration import check_change
@@ -500,8 +501,8 @@ def create(directory: Path, *, clock: Clock | None = None, entropy: Entropy | No
     create_base(directory, clock=clock or SystemClock(), entropy=entropy or SystemEntropy())
     settings = directory / SETTINGS_NAME
     if not settings.exists():
-        with storage_errors(directory):
-            settings.write_text(settings_template(), encoding="utf-8")
+        with storage_errors(directory), open_private(settings, "wb") as file:
+            file.write(settings_template().encode())
 
 
 def restore(backup: Path, directory: Path, *, watch: Callable[[BackupProgress], None] | None = None) -> RestoreReport:

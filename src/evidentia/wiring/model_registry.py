@@ -18,6 +18,7 @@ from evidentia.contracts.receipts import ConfidenceCalibration, EngineConfig
 from evidentia.contracts.settings import EmbeddingSettings, OutboundSettings, Settings
 from evidentia.contracts.vocabulary import Similarity
 from evidentia.engine.question import Models
+from evidentia.foundation.disk import make_private_directory, open_private
 from evidentia.query.synonyms import MAX_FILE_LENGTH, Synonyms, parse_synonyms
 from evidentia.ranking.merge_features import FEATURES, FEATURES_IDENTITY
 from evidentia.text.tokens import Tokeniser
@@ -55,7 +56,8 @@ def write_calibration(directory: Path, calibration: ConfidenceCalibration | None
             path.unlink(missing_ok=True)
             return
         unfinished = path.with_suffix(".new")
-        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(calibration), indent=2) + b"\n")
+        with open_private(unfinished, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(calibration), indent=2) + b"\n")
         unfinished.replace(path)
 
 
@@ -220,8 +222,9 @@ class ModelRegistry:
         kept = self._directory / SYNONYMS_NAME / digest
         if not kept.exists():
             with storage_errors(self._directory):
-                kept.parent.mkdir(exist_ok=True)
-                kept.write_bytes(content)
+                make_private_directory(kept.parent)
+                with open_private(kept, "wb") as target:
+                    target.write(content)
         return digest
 
     def _synonyms(self, digest: str, *, language: str) -> Synonyms | None:

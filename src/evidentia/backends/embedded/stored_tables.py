@@ -23,6 +23,7 @@ from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import SourceId
 from evidentia.contracts.provenance import CommitRecord
+from evidentia.foundation.disk import make_private_directory
 
 if TYPE_CHECKING:
     import sqlite3
@@ -75,7 +76,7 @@ def store_tables(directory: Path, tables: VersionTables, *, record_hash: str) ->
     arrays["facts"] = np.frombuffer(msgspec.json.encode(facts), dtype=np.uint8)
     folder = directory / TABLES_NAME
     with suppress(OSError):  # a base that cannot be written is searched all the same
-        folder.mkdir(exist_ok=True)
+        make_private_directory(folder)
         unfinished = folder / f"unfinished.{os.getpid()}-{threading.get_ident()}"
         name = write_segment(unfinished, tokeniser="", chunk_count=len(numbers), arrays=arrays).hex() + _ENDING
         unfinished.replace(folder / name)

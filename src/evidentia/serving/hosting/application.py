@@ -24,7 +24,7 @@ from evidentia.serving.hosting.request_log import RequestLogMiddleware
 from evidentia.serving.hosting.reverse_proxy import ReverseProxy, WriterApplication
 from evidentia.serving.hosting.web_server import RequestLimits
 from evidentia.serving.identity.admission import make_admission
-from evidentia.serving.identity.host_check import HostCheck
+from evidentia.serving.identity.host_check import HostCheck, TrustedProxies, proxy_networks
 from evidentia.serving.identity.sessions import Links, SessionStore
 from evidentia.serving.jsonrpc.rpc_routes import rpc_routes
 from evidentia.serving.operations.api_errors import ApiError
@@ -88,6 +88,8 @@ def make_app(
     is_logged = served_base.settings.telemetry.logs
     app.add_middleware(RequestLogMiddleware, clock=control.clock, entropy=control.entropy, is_on=is_logged)
     app.add_middleware(_TrailingSlashes)
+    if settings.proxies:
+        app.add_middleware(TrustedProxies, networks=proxy_networks(settings.proxies))
     app.state.context = context
     app.state.readiness = readiness
     app.state.links = doors.links

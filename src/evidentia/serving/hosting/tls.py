@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """For TLS 1.2, which is the least that is spoken: forward secrecy and authenticated encryption only."""
-HSTS: Final = ("strict-transport-security", "max-age=31536000")
 
 
 class TlsFiles(NamedTuple):

@@ -16,11 +16,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from evidentia.foundation.rate_limit import Shares
 from evidentia.serving.hosting.readiness import LIVE, Readiness
-from evidentia.serving.hosting.tls import HSTS
 from evidentia.serving.identity.admission import network_of
-from evidentia.serving.identity.host_check import refusal_response
+from evidentia.serving.identity.host_check import HSTS, refusal_response
 from evidentia.serving.identity.pools import HOLD_BACK_S
-from evidentia.serving.operations.api_errors import TOO_LARGE, TOO_MANY, UNAVAILABLE, ApiError
+from evidentia.serving.operations.api_errors import ApiError, TOO_LARGE, TOO_MANY, UNAVAILABLE
 
 if TYPE_CHECKING:
     import socket

@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import msgspec
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 from evidentia.contracts.control import FaultReply
+from evidentia.contracts.errors import InvalidFieldError
 from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from starlette.requests import Request
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
+HSTS: Final = ("strict-transport-security", "max-age=31536000")
 LOCAL_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
 MISDIRECTED: Final = 421
 _NO_HOST: Final = frozenset("@/\\?# \t")
@@ -62,6 +66,55 @@ class HostCheck:
                     await refusal_response(refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+class TrustedProxies:
+    """An ASGI middleware that believes what a trusted reverse proxy says of a connection: who is at its other end, and whether by TLS.
+
+    What came to the proxy encrypted is treated as if it had come so to this server: cookies are `Secure`, and browsers are told to stay
+    with TLS. From any other address the same headers mean nothing.
+    """
+
+    def __init__(self, app: ASGIApp, *, networks: Sequence[Network]) -> None:
+        self._app = app
+        self._networks = networks
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on as it came to the proxy."""
+        client = scope.get("client")
+        if scope["type"] != "http" or client is None or not self._trusts(client[0]):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        hops = [hop.strip() for value in headers.getlist("x-forwarded-for") for hop in value.split(",")]
+        seen = next((hop for hop in reversed(hops) if not self._trusts(hop)), None)
+        is_encrypted = [value.strip().lower() for value in headers.getlist("x-forwarded-proto")] == ["https"]
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start" and is_encrypted:
+                MutableHeaders(scope=message).setdefault(*HSTS)
+            await send(message)
+
+        scheme = "https" if is_encrypted else scope["scheme"]
+        await self._app({**scope, "scheme": scheme, "client": client if seen is None else (seen, 0)}, receive, told)
+
+    def _trusts(self, address: str) -> bool:
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(found in network for network in self._networks)
+
+
+def proxy_networks(texts: Iterable[str]) -> list[Network]:
+    """Return the networks of `server.proxies`, or raise InvalidFieldError."""
+    found: list[Network] = []
+    for text in texts:
+        try:
+            found.append(ipaddress.ip_network(text))
+        except ValueError as error:
+            raise InvalidFieldError("server.proxies", f"'{text}' is neither an address nor a network such as 10.0.0.0/24") from error
+    return found
 
 
 def host_in(address: str) -> str:

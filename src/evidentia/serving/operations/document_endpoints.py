@@ -28,6 +28,7 @@ from evidentia.contracts.doors import (
 )
 from evidentia.contracts.errors import BaseBusyError, BaseStateError, DuplicateDocumentError, NotFoundError, ServiceError
 from evidentia.contracts.ids import DocumentId, SourceId, TenantId
+from evidentia.foundation.disk import make_private_directory, open_private
 from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.server_context import ServerContext, write_audit
@@ -171,8 +172,8 @@ async def _locked(inbox: Path, *, tenant: str, places: threading.Semaphore, wait
 
 
 def _opened(inbox: Path, name: str) -> IO[bytes]:
-    inbox.mkdir(mode=0o700, exist_ok=True)
-    return (inbox / name).open("wb")
+    make_private_directory(inbox)
+    return open_private(inbox / name, "wb")
 
 
 def _take_in(
@@ -219,8 +220,9 @@ def _write(stage: Path, request: IngestRequest, paths: list[PurePosixPath]) -> l
     written: list[Path] = []
     if request.documents:
         corpus = stage / "corpus" / _CORPUS
-        corpus.parent.mkdir(parents=True)
-        corpus.write_bytes(b"\n".join(_line(each) for each in request.documents))
+        make_private_directory(corpus.parent)
+        with open_private(corpus, "xb") as opened:
+            opened.write(b"\n".join(_line(each) for each in request.documents))
         written.append(corpus)
     if request.files:
         root = stage / "files"
@@ -231,9 +233,9 @@ def _write(stage: Path, request: IngestRequest, paths: list[PurePosixPath]) -> l
 
 
 def _write_file(target: Path, file: SentFile, place: int) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_private_directory(target.parent)
     try:
-        with target.open("xb") as opened:
+        with open_private(target, "xb") as opened:
             opened.write(file.content)
     except FileExistsError as error:  # where the file system of the server takes both names for one
         raise bad_field(f"files[{place}].path", "another file of this name is sent, but for upper case or accents") from error

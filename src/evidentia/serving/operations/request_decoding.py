@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import msgspec
 
 from evidentia.contracts.decoding import convert, decode_json
+from evidentia.contracts.doors import EvidenceAsk
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
+from evidentia.contracts.operations import MAX_BYTES
+from evidentia.contracts.shapes import unknown_field
 from evidentia.contracts.vocabulary import Vocabulary
 from evidentia.engine.request_checks import request_from
 from evidentia.serving.operations.api_errors import MALFORMED, ApiError, bad_field, nearest, shape_refusal
@@ -26,12 +29,23 @@ def decode_body(raw: bytes, endpoint: Endpoint) -> Any:  # noqa: ANN401 - the me
     """Return the message in a body, or say what is wrong with it."""
     kind = endpoint.reads or endpoint.request
     try:
-        return decode_json(raw, kind)
+        body = decode_json(raw, kind)
     except msgspec.ValidationError as error:
         raise shape_refusal(error, kind, names=_names(endpoint.request)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"the body is not JSON ({type(error).__name__})"
         raise ApiError(MALFORMED, "malformed_json", message, hint="send one JSON object in UTF-8") from None
+    if endpoint.reads is None and endpoint.max_bytes <= MAX_BYTES:  # larger ones carry documents, or an answer to be checked
+        refuse_unknown(msgspec.json.decode(raw), kind)
+    return body
+
+
+def refuse_unknown(value: object, kind: object) -> None:
+    """Refuse a field that a message does not have, wherever in it: what is not set by it must not look as if it were."""
+    found = unknown_field(value, kind)
+    if found:
+        name = found.rpartition(".")[2]
+        raise bad_field(found, "there is no such field, or the server sets it; leave it out", suggestion=nearest(name, _names(kind)))
 
 
 @cache
@@ -54,6 +68,9 @@ def read_request(given: Mapping[str, Any]) -> EvidenceRequest:  # Any: whatever 
     """
     if "query" not in given:
         raise InvalidFieldError("query", "it is missing")
+    found = unknown_field(dict(given), EvidenceAsk)
+    if found:
+        raise InvalidFieldError(found, "a request has no such field")
     fields = {name: value for name, value in given.items() if name != "query"}
     query = given["query"]
     if isinstance(query, str):

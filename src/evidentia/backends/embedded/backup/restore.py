@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from evidentia.backends.embedded.backup.backup_format import LARGEST_MANIFEST, MANIFEST_NAME, TarMember, decode_manifest, read_members
 from evidentia.backends.embedded.backup.backup_sink import Meter, pieces, section
-from evidentia.backends.embedded.governance.governance_db import GOVERNANCE_NAME
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.commit_log import stored_head
 from evidentia.backends.embedded.records.database import DATABASE_NAME, SEGMENTS_NAME, storage_errors
 from evidentia.contracts.backups import BackupFile, BackupManifest, BackupProgress, RestoreReport
 from evidentia.contracts.errors import BackupDamagedError, BackupRefusedError, BaseForbiddenError
-from evidentia.foundation.disk import sync_directory
+from evidentia.foundation.disk import PRIVATE_DIRECTORY, make_private_directory, open_private, sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -178,9 +177,11 @@ def _pass_on(expected: BackupFile, blocks: Iterable[bytes], file: BinaryIO | Non
 def _new_base(directory: Path) -> Iterator[None]:
     """Make the directory, and leave it as it was found when anything goes wrong."""
     was_there = directory.is_dir()
-    directory.mkdir(parents=True, exist_ok=True)
+    mode = stat.S_IMODE(directory.stat().st_mode) if was_there else PRIVATE_DIRECTORY
+    make_private_directory(directory)
+    directory.chmod(PRIVATE_DIRECTORY)
     try:
-        (directory / SEGMENTS_NAME).mkdir()
+        make_private_directory(directory / SEGMENTS_NAME)
         yield
     except BaseException:
         for path in list(directory.iterdir()):
@@ -188,6 +189,7 @@ def _new_base(directory: Path) -> Iterator[None]:
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+        directory.chmod(mode)
         if not was_there:
             directory.rmdir()
         raise
@@ -195,9 +197,8 @@ def _new_base(directory: Path) -> Iterator[None]:
 
 def _copy(file: BackupFile, kept: _OpenBackup, directory: Path, *, meter: Meter) -> None:
     path = directory / (_UNNAMED if file.name == DATABASE_NAME else file.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mode = 0o600 if file.name == GOVERNANCE_NAME else 0o666
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as target:
+    make_private_directory(path.parent)
+    with open_private(path, "xb") as target:
         _pass_on(file, kept.blocks(file.name), target, meter=meter)
         target.flush()
         os.fsync(target.fileno())

@@ -54,7 +54,7 @@ class GovernanceFile(SqliteFile):
     """The file of a base's governance, for its owner's eyes only."""
 
     def __init__(self, path: Path, *, wait_ms: int = BUSY_TIMEOUT_MS) -> None:
-        super().__init__(path, tables=_TABLES, version=FORMAT, wait_ms=wait_ms, is_private=True)
+        super().__init__(path, tables=_TABLES, version=FORMAT, wait_ms=wait_ms)
 
 
 def digest_of(*parts: bytes | str) -> bytes:

@@ -26,6 +26,7 @@ from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS
 from evidentia.text.features import FEATURE_COUNT
+from evidentia.foundation.disk import open_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -65,7 +66,7 @@ def write_parts(path: Path, parts: Iterable[bytes | memoryview]) -> bytes:
     """Write and sync a new file, a part at a time; return its SHA-256. A failure leaves no file behind."""
     digest = hashlib.sha256()
     try:
-        with path.open("xb") as file:
+        with open_private(path, "xb") as file:
             for part in parts:
                 file.write(part)
                 digest.update(part)

@@ -48,7 +48,7 @@ class EmbeddedUsage:
     """
 
     def __init__(self, directory: Path, *, clock: Clock, write_s: float = WRITE_S, max_kept: int = MAX_KEPT) -> None:
-        self._file = SqliteFile(directory / USAGE_NAME, tables=_TABLES, version=FORMAT, wait_ms=_WAIT_MS, is_private=True)
+        self._file = SqliteFile(directory / USAGE_NAME, tables=_TABLES, version=FORMAT, wait_ms=_WAIT_MS)
         self._clock = clock
         self._write_s = write_s
         self._most_kept = max_kept

@@ -16,7 +16,7 @@ from evidentia.contracts.canonical import encode_record, encode_struct, sha256_h
 from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.provenance import BaseHead, CommitRecord, SignedHead, SigningKey
-from evidentia.foundation.disk import sync_directory
+from evidentia.foundation.disk import open_private, sync_directory
 from evidentia.provenance.signed_heads import head_message, head_of, key_message, public_commit
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 KEY_NAME: Final = "signing.key"
 _NEXT_NAME: Final = f"{KEY_NAME}.new"
 _SECRET_BYTES: Final = 32
-_OWNER_ONLY: Final = 0o600
 _REMEDY: Final = "put the right one back, or remove it to begin another"
 
 _decode_head: Final = json_decoder(BaseHead)
@@ -107,7 +106,7 @@ class HeadSigner:
 
         made = Ed25519PrivateKey.from_private_bytes(self._entropy.take(_SECRET_BYTES))
         content = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        with os.fdopen(os.open(self._directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb") as file:
+        with open_private(self._directory / name, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -35,7 +35,7 @@ from evidentia.contracts.errors import DuplicateDocumentError, InvalidFieldError
 from evidentia.contracts.ports import Clock, Entropy, SourceWriter
 from evidentia.contracts.provenance import CommitRecord, IngestEvent, SigningKey
 from evidentia.contracts.vocabulary import EventKind
-from evidentia.foundation.disk import sync_directory
+from evidentia.foundation.disk import PRIVATE_DIRECTORY, make_private_directory, sync_directory
 from evidentia.provenance.corpus_hash import CorpusState, member_bytes
 from evidentia.text.contexts import ContextFacts, contexts_of
 from evidentia.text.tokens import Tokeniser
@@ -55,9 +55,11 @@ if TYPE_CHECKING:
 def create_base(directory: Path, *, clock: Clock, entropy: Entropy) -> None:
     """Make an empty base in a directory, which may exist but must not hold one already."""
     with storage_errors(directory):
-        (directory / SEGMENTS_NAME).mkdir(parents=True, exist_ok=True)
         if database_path(directory).exists():
             raise InvalidFieldError("base", f"there is a base at '{directory}' already")
+        make_private_directory(directory)
+        directory.chmod(PRIVATE_DIRECTORY)  # one that was there may be open to others
+        make_private_directory(directory / SEGMENTS_NAME)
         record = first_record(clock=clock, entropy=entropy)
         create_database(directory, fill=partial(_fill, record=record, signer=HeadSigner(directory, entropy=entropy)))
 

@@ -28,6 +28,7 @@ import numpy as np
 from evidentia.backends.embedded.vectors.vector_arithmetic import best_of
 from evidentia.contracts.canonical import encode_record, encode_struct
 from evidentia.contracts.errors import MissingExtraError
+from evidentia.foundation.disk import make_private_directory, open_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -150,10 +151,10 @@ class GraphFolder:
 
     def _store(self, spec: GraphSpec, content: bytes) -> None:
         """Write a file in one step, and remove what it replaces; one that a crash cut short fails its hash later."""
-        self._directory.mkdir(exist_ok=True)
+        make_private_directory(self._directory)
         unfinished = self._directory / f"{spec.name}.{os.getpid()}-{threading.get_ident()}"
         try:
-            with unfinished.open("wb") as file:
+            with open_private(unfinished, "wb") as file:
                 file.write(hashlib.sha256(content).digest())
                 file.write(content)
             unfinished.replace(self._directory / spec.name)

@@ -25,7 +25,7 @@ from evidentia.backends.embedded.vectors.vector_arithmetic import EXACT_FLOAT64,
 from evidentia.contracts.canonical import encode_record
 from evidentia.contracts.decoding import json_decoder
 from evidentia.contracts.vectors import VectorIdentity
-from evidentia.foundation.disk import sync_directory
+from evidentia.foundation.disk import make_private_directory, sync_directory
 
 if TYPE_CHECKING:
     import sqlite3
@@ -239,7 +239,7 @@ def new_path(directory: Path, *, kind: str, entropy: Entropy) -> Path:
     """Return where a new file goes, and make sure that there is such a place."""
     folder = directory / VECTORS_NAME
     if not folder.is_dir():
-        folder.mkdir(exist_ok=True)
+        make_private_directory(folder)
         sync_directory(directory)
     return folder / f"{kind}-{entropy.take(4).hex()}.vec"
 
