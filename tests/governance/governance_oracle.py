@@ -58,9 +58,9 @@ def decide(
 ) -> list[Fields]:
     """Return what every category says of the last call of a trace, passes included; empty where none has a say.
 
-    After a call that was stopped nothing is told as within policy.
+    After a block nothing is told as within policy, whether the run is enforced or not.
     """
-    is_late = was_stopped(policies, facts, trace[:-1], is_enforced=is_enforced)
+    is_late = was_stopped(policies, facts, trace[:-1], is_enforced=True)
     return _decided(policies, facts, trace, is_enforced=is_enforced, is_late=is_late)
 
 
@@ -68,7 +68,7 @@ def _decided(
     policies: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], trace: Sequence[Fields], *, is_enforced: bool, is_late: bool
 ) -> list[Fields]:
     is_end = trace[-1]["kind"] == "end"
-    is_over = is_end and (trace[-1]["status"] == "error" or is_late)
+    is_over = is_end and (trace[-1]["status"] == "error" or (is_late and is_enforced))
     verdicts = []
     for category, kept in _by_category(in_force(policies, facts)):
         found = [(policy, _said(policy, trace)) for policy in kept]
