@@ -72,7 +72,8 @@ class ServedPlane:
 
     def play_with_given(self, case: Case, *, url: str = "") -> Played:
         """Return what comes of a case whose policies come with the run, unless they ask a judge; `url` as with `play`."""
-        return self.play(case, url=url) if _asks_judge(case) else play_sync(case, base=url or self.url, judge=self.judge)
+        self.remove_all()
+        return play_sync(case, base=url or self.url, judge=self.judge, keeper=self if _asks_judge(case) else None)
 
     def play_async_with_given(self, case: Case) -> Played:
         """Return the same from within an event loop."""
