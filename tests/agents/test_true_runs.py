@@ -51,6 +51,7 @@ def test_a_run_that_is_stopped_at_its_end_is_stored_as_blocked(base: Path, appro
     else:
         with ctx:
             pass
+    ctx.flush()
     with open_control(base) as control:
         ends = [each.entry.call for each in control.log.records() if isinstance(each.entry.call, RunEnded)]
         summary = trace(control.log, ctx.facts.run_id).summary
@@ -120,6 +121,7 @@ def test_the_log_of_an_enforced_run_comes_out_again(base: Path) -> None:
             document(ctx)
         ctx.record_llm_call("m", response="Keys expire.")
         ctx.record_grounding(grounding_scores=[0.9], citations=["a"], texts={"a": "Keys expire."})
+    ctx.flush()
     with open_control(base) as control:
         report = replay(control.log)
 

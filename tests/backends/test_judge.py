@@ -176,6 +176,13 @@ def test_without_the_text_of_any_source_nothing_is_sent() -> None:
     assert [] == models.asked
 
 
+def test_a_source_without_a_text_beside_others_is_shown_as_fabricated() -> None:
+    found, models = judged(request=asking(sources=(*SOURCES, JudgedSource(citation="gone"))))
+
+    assert JudgeStatus.JUDGED is found.status
+    assert '"gone" (not found: this citation is fabricated)' in models.asked[0].material
+
+
 def test_an_empty_source_is_at_hand() -> None:
     found, _ = judged(request=asking(sources=(JudgedSource(citation="blank", text=""),)))
 
