@@ -91,7 +91,7 @@ class KnownTexts:
 
     def text_of(self, citation: str, *, principal: Principal) -> str | None:
         """Return the text, whoever asks."""
-        assert principal
+        assert principal.principal_id
         return self._texts.get(citation)
 
 

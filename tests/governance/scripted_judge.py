@@ -36,7 +36,7 @@ class ScriptedJudge:
 
     def text_of(self, citation: str, *, principal: Principal) -> str | None:
         """Return a text for the citation."""
-        assert principal
+        assert principal.principal_id
         return None if citation == "gone" else f"the text of {citation}"
 
 

@@ -40,7 +40,7 @@ class FailingTexts:
 
     def text_of(self, citation: str, *, principal: Principal) -> str | None:
         """Raise."""
-        assert principal
+        assert principal.principal_id
         raise OSError(citation)
 
 

@@ -158,6 +158,8 @@ class StoppedFault(Fault, frozen=True, kw_only=True):
     """Why a policy stopped something, with the whole decision."""
 
     decision: PolicyDecision
+    decisions: tuple[PolicyDecision, ...] = ()
+    """Every decision that stopped it, of all categories, the one that gives the reason first."""
 
 
 class FaultReply(msgspec.Struct, frozen=True, kw_only=True):

@@ -253,8 +253,12 @@ class DecisionReplayer:
 
 def as_asked(end: RunEnded, outcomes: Iterable[VerdictSummary]) -> RunEnded:
     """Return an end as it was decided about: one that its own verdicts stopped had ended well until then."""
-    is_stopped = any(each.is_enforced and each.action.stops and each.status is not DecisionStatus.PROVISIONAL for each in outcomes)
-    return msgspec.structs.replace(end, status=RunStatus.SUCCESS) if is_stopped else end
+    return msgspec.structs.replace(end, status=RunStatus.SUCCESS) if any(map(has_stopped, outcomes)) else end
+
+
+def has_stopped(outcome: VerdictSummary) -> bool:
+    """Tell whether a verdict stopped its call."""
+    return outcome.is_enforced and outcome.action.stops and outcome.status is not DecisionStatus.PROVISIONAL
 
 
 # --- differences ---

@@ -14,6 +14,7 @@ from evidentia.contracts.decisions import DecisionCounts, DecisionStatus
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import CheckBypassed, RecordableCall, RunEnded, RunFacts, RunId, RunStarted, RunStatus, RunSummary
 from evidentia.governance.decision_expansion import Expander, bypass_decision, micros, moment
+from evidentia.governance.decision_replay import APPROVAL, has_stopped
 from evidentia.governance.log_scan import KeptLogs, ScannedRecord, run_needle, runs_holding, runs_of
 from evidentia.governance.reverse_reader import LogPosition, NewestFirst, RecordFilter
 from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader, VerdictSummary, outcomes_of
@@ -87,12 +88,13 @@ def summaries(found: Iterable[ScannedRecord | Checkpoint]) -> tuple[RunSummary, 
 class _SummaryBuilder:
     """A run as its records go by."""
 
-    __slots__ = ("calls", "documents", "end_us", "facts", "first", "status", "tally")
+    __slots__ = ("calls", "documents", "end_us", "facts", "first", "is_stopped_at_end", "status", "tally")
 
     def __init__(self, first: LineHeader) -> None:
         self.first = first
         self.facts = RunFacts(run_id=first.run_id, agent_name="")
         self.end_us: int | None = None
+        self.is_stopped_at_end = False
         self.status = RunStatus.RUNNING
         self.calls = self.documents = 0
         self.tally = DecisionTally()
@@ -107,6 +109,12 @@ class _SummaryBuilder:
             call = found.record().entry.call
             self.end_us = found.header.at_us
             self.status = call.status if isinstance(call, RunEnded) else self.status
+            self.is_stopped_at_end = any(map(has_stopped, found.header.outcomes))
+            self.status = RunStatus.BLOCKED if self.is_stopped_at_end else self.status
+        elif kind == "bypass" and self.is_stopped_at_end:
+            call = found.record().entry.call
+            is_approved = isinstance(call, CheckBypassed) and call.what == APPROVAL
+            self.status = RunStatus.SUCCESS if is_approved else self.status
         self.calls += kind not in _NO_CALLS
         self.documents += kind == "retrieval"
         for outcome in recorded_outcomes(found):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evidentia.contracts.ids import Sha256
+    from evidentia.contracts.policies import PolicyId
 
 
 EDITION: Final = 1
@@ -68,6 +69,11 @@ class PolicySet:
         return set_digest(self.policies)
 
     @cached_property
+    def enforceable(self) -> frozenset[PolicyId]:
+        """Return those whose actions take effect where a run is enforced."""
+        return frozenset(each.policy_id for each in self.policies if each.body.enforcement is Enforcement.ENFORCE)
+
+    @cached_property
     def asks_judge(self) -> bool:
         """Tell whether a policy may ask a judge about a run."""
         return any(group.compiled.asks(call) for group in self.groups for call in (GroundingEntry(), RunEnded()))
@@ -89,11 +95,26 @@ class PolicySet:
 class RunEvaluator:
     """Decides about one run. Not thread safe; the cost of a call does not grow with the run."""
 
-    __slots__ = ("_counters", "_edition", "_groups", "_is_enforced", "_last", "_listeners", "_runs", "_seats", "is_stopped")
+    __slots__ = (
+        "_counters",
+        "_edition",
+        "_enforceable",
+        "_groups",
+        "_has_blocked",
+        "_is_enforced",
+        "_last",
+        "_listeners",
+        "_runs",
+        "_seats",
+        "is_stopped",
+    )
 
     def __init__(self, policy_set: PolicySet, *, is_enforced: bool = True, edition: int = EDITION) -> None:
         self._is_enforced = is_enforced
         self._edition = edition
+        self._enforceable = policy_set.enforceable
+        self._has_blocked = False
+        """Whether a policy has said block, also where the run is not enforced or somebody approved; nothing is within policy then."""
         self._groups = policy_set.groups
         self._seats = [[SeatedPolicy(policy, is_enforced=is_enforced) for policy in group.policies] for group in self._groups]
         self._runs: list[CategoryRun] = [group.compiled.start() for group in self._groups]
@@ -129,7 +150,7 @@ class RunEvaluator:
                 outcomes = {place: outcome} if outcomes is None else {**outcomes, place: outcome}
         if outcomes is None:
             # What passes is told by its place in the log alone, except after a block: there the words differ.
-            return () if not (self.is_stopped and self._edition) else self._conclude(call, {})
+            return () if not (self._has_blocked and self._edition) else self._conclude(call, {})
         return self._conclude(call, outcomes)
 
     def finish(self, end: RunEnded) -> tuple[Verdict, ...]:
@@ -156,12 +177,19 @@ class RunEvaluator:
 
     def _verdict(self, place: int, outcome: CategoryOutcome, *, is_enforced: bool) -> Verdict:
         if self._edition:
-            outcome = outcome.in_full(is_stopped=self.is_stopped)
+            outcome = outcome.in_full(after_block=self._has_blocked)
         return conclude(self._seats[place], outcome, is_enforced=is_enforced and self._is_enforced)
 
     def _noted(self, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
         self.is_stopped = self.is_stopped or any(verdict.stops for verdict in verdicts)
+        self._has_blocked = self._has_blocked or self.is_stopped or (not self._is_enforced and any(map(self._would_stop, verdicts)))
         return tuple(verdicts)
+
+    def _would_stop(self, verdict: Verdict) -> bool:
+        """Tell whether a verdict would have stopped the run if that were enforced; a policy in shadow stops none either way."""
+        return verdict.decisive.action.stops and any(
+            each.action.stops and each.status is not _PROVISIONAL and each.policy_id in self._enforceable for each in verdict.evaluations
+        )
 
 
 _Listeners = dict[type[RunCall], tuple[tuple[int, "Callable[[RunCall], CategoryOutcome | None]"], ...]]

@@ -61,10 +61,10 @@ class CategoryOutcome(NamedTuple):
     since: Mapping[int, tuple[str, Metadata]] = {}
     """The same for what is told since edition 1 of the evaluator."""
 
-    def in_full(self, *, is_stopped: bool) -> CategoryOutcome:
-        """Return it with everything that is told since edition 1; in a run that is stopped nothing is within policy any more."""
+    def in_full(self, *, after_block: bool) -> CategoryOutcome:
+        """Return it with everything that is told since edition 1; after a block nothing is within policy any more."""
         own = {**self.own, **self.since} if self.since else self.own
-        if not is_stopped:
+        if not after_block:
             return self._replace(own=own) if self.since else self
         late = {place: (reason.replace(_WITHIN, _AFTER_BLOCK), metadata) for place, (reason, metadata) in own.items()}
         return self._replace(reason=self.reason.replace(_WITHIN, _AFTER_BLOCK), own=late)
