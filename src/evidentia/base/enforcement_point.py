@@ -29,7 +29,7 @@ from evidentia.policy.evaluator import RunEvaluator
 from evidentia.policy.floor import FLOOR, Standing, refused_by
 
 if TYPE_CHECKING:
-    from evidentia.contracts.access import Principal
+    from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.decisions import Verdict
     from evidentia.contracts.documents import VersionDiff
     from evidentia.contracts.doors import ReceiptView
@@ -185,25 +185,27 @@ class Screening:
         self._facts = facts
         self._policies = policies
         self._now = point.parts.clock.now()
+        self._told: set[RetrievedDocument] = set()
+        """What was written down already: one operation may look at a document twice."""
 
     def kept(self, items: Sequence[Item], handed: Callable[[Item], Handed], *, least: int = 0) -> list[Item]:
         """Return the items that no policy stops; where fewer than `least` are left, nothing is handed out."""
         is_enforced = self.floor is not GovernanceMode.ANNOTATE
         single = about_one_document(self._policies)
-        calls: list[tuple[AnyCall, tuple[Verdict, ...], int]] = []
-        kept: list[Item] = []
         said: dict[RetrievedDocument, tuple[Verdict, ...]] = {}
+        kept: list[Item] = []
         for item in items:
             document = self._recorded(handed(item))
             if document not in said:
                 said[document] = RunEvaluator(single, is_enforced=is_enforced).record(document)
-                if any(map(is_worth_saying, said[document])):
-                    calls.append((document, said[document], 1))
             if not any(verdict.stops for verdict in said[document]):
                 kept.append(item)
         is_refused = len(kept) < min(least, len(items))
-        if calls:
-            calls.append((RunEnded(status=RunStatus.BLOCKED if is_refused else RunStatus.SUCCESS), (), 0))
+        told = [each for each in said if any(map(is_worth_saying, said[each])) and (is_refused or each not in self._told)]
+        self._told.update(told)
+        if told:
+            end = RunEnded(status=RunStatus.BLOCKED if is_refused else RunStatus.SUCCESS)
+            calls: list[tuple[AnyCall, tuple[Verdict, ...], int]] = [*((each, said[each], 1) for each in told), (end, (), 0)]
             decisions = self.parts.governing.log().write(self._facts, self._policies.policies, calls, is_enforced=is_enforced)
             if is_refused:
                 decision = next(each for each in decisions if each.action.stops and each.is_enforced)
@@ -278,9 +280,16 @@ def _screened(operation: Operation, method: Callable[..., Any]) -> Callable[...,
 # they stop under `filter`, and is refused under `enforce`.
 
 
-def _documents(screening: Screening, found: list[tuple[DocumentId, object, int]], _: Arguments) -> object:
-    handed = screening.documents(each[0] for each in found)
-    return screening.kept(found, lambda each: handed[each[0]])
+def _documents(screening: Screening, found: list[tuple[DocumentId, AccessRule, int]], arguments: Arguments) -> object:
+    """Screen a page of documents, and go on after it until the page is as long as it was asked for, or there are no more."""
+    limit, kept = arguments["limit"], []
+    while found:
+        handed = screening.documents(each[0] for each in found)
+        kept += screening.kept(found, lambda each, handed=handed: handed[each[0]])  # type: ignore[misc]  # bound for this page
+        if limit is None or len(kept) >= limit or len(found) < limit:
+            break
+        found = visible_content.documents(screening.parts, screening.point.principal, after=found[-1][0], limit=limit)
+    return kept[:limit]
 
 
 def _cards(screening: Screening, found: list[TableCard], _: Arguments) -> object:
@@ -374,18 +383,22 @@ def _of_fragment(fragment: EvidenceFragment) -> Handed:
 
 
 def _table_answer(screening: Screening, answer: TableAnswer, arguments: Arguments) -> object:
-    """Screen an answer from tables; under `filter` the question is asked again of those that no policy stops."""
-    used = {*(each.document_id for each in answer.tables), *(document_id for document_id, _ in answer.files)}
-    handed = list(screening.documents(sorted(used)).values())
-    if len(screening.answer(handed, lambda each: each)) == len(handed):
+    """Screen an answer from tables: what it was made from, then what it was nearly made from.
+
+    Where policies stop any of that and `enforce` does not refuse it, the question is asked again of the tables that they let pass.
+    """
+    planned = () if answer.plan is None else answer.plan.tables
+    used = {*(each.document_id for each in answer.tables if each.table_id in planned), *(document_id for document_id, _ in answer.files)}
+    screening.answer(list(screening.documents(sorted(used)).values()), lambda each: each)
+    considered = list(screening.documents([each.document_id for each in answer.tables] + sorted(used)).values())
+    if len(screening.kept(considered, lambda each: each)) == len(considered):
         return answer
-    point = screening.point
-    cards = screening.parts.layouts().cards(visible_content.scope_of(screening.parts, point.principal))
+    principal = screening.point.principal
+    cards = screening.parts.layouts().cards(visible_content.scope_of(screening.parts, principal))
     every = screening.documents(each.document_id for each in cards)
     kept = {each.document_id for each in screening.kept(list(every.values()), lambda each: each)}
-    return visible_content.ask_tables(
-        screening.parts, point.principal, arguments["question"], limit=arguments["limit"], is_given=kept.__contains__
-    )
+    question, limit = arguments["question"], arguments["limit"]
+    return visible_content.ask_tables(screening.parts, principal, question, limit=limit, is_given=kept.__contains__)
 
 
 SCREENS: Final[Mapping[str, Screen | None]] = {
@@ -405,7 +418,6 @@ SCREENS: Final[Mapping[str, Screen | None]] = {
     "list_documents": _documents,
     "list_chunks": _named_chunks,
     "test_source": _trial,
-    "verify_base": _named_target,
     "show_diff": _diff,
 }
 """How the answer of each operation is screened; None where the engine governs it."""
