@@ -208,3 +208,37 @@ def test_under_annotate_a_run_may_be_unenforced_and_bring_policies_and_both_are_
     run.finish(RunEnded())
 
     assert [("governance_floor", "allow", "")] * 2 == said(base)
+
+
+def test_a_conflict_with_what_is_withheld_is_not_told(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text("Signing keys are rotated every 30 days.\n")
+    (tmp_path / "note.md").write_text("Signing keys are rotated every 90 days.\n")
+    with connect(tmp_path / "base", init=True) as base:
+        base.ingest([tmp_path / "policy.md"], source="policies", authority="canonical", embed=False)
+        base.ingest([tmp_path / "note.md"], source="notes", authority="user", embed=False)
+        base.add_policy({**LENIENT, "rules": {"min_relevance_score": 0.0, "blocked_sources": ["notes:note.md"]}})
+        question = "how often are signing keys rotated?"
+        told = base.retrieve(question, **ASK)
+        withheld = [base.retrieve(question, governance="filter", limit=limit, **ASK) for limit in (1, 10)]
+
+        assert ["90 days"] == [value for each in told.conflicts for value in each.losing_values]
+        for answer in withheld:
+            assert () == answer.conflicts
+            assert "90 days" not in str(answer.to_dict())
+            assert base.replay(answer.receipt_id or "").is_same
+
+
+def test_what_a_source_says_in_a_trial_passes_the_policies(opened: Opened) -> None:
+    class Wiki:
+        def retrieve(self, query: str) -> list[dict[str, str]]:
+            return [{"id": each, "content": f"{each} on {query}."} for each in ("open", "shut")]
+
+    policy = {**LENIENT, "rules": {"min_relevance_score": 0.0, "blocked_sources": ["wiki:shut"]}}
+    for word in ("filter", "enforce"):
+        base = opened(floor_of(word) + "binds_owner = true\n", name="", policy=policy)
+        base.add_source({"source_id": "wiki", "source_type": "api"}, Wiki())
+        if word == "filter":
+            assert ["wiki:open"] == [each.document_id for each in base.test_source("wiki", "keys").candidates]
+        else:
+            with pytest.raises(PolicyViolationError):
+                base.test_source("wiki", "keys")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc
@@ -17,12 +17,15 @@ import msgspec
 import pytest
 
 import evidentia
+from evidentia.backends.remote.remote_governor import RemoteGovernor
 from evidentia.contracts.access import Principal
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.contracts.decisions import DecisionStatus
+from evidentia.contracts.errors import BelowFloorError
 from evidentia.contracts.ids import PrincipalId
 from evidentia.contracts.operations import HANDS_OUT_CONTENT, OPERATIONS
 from evidentia.contracts.policies import PolicyAction
+from evidentia.contracts.runs import RunFacts, RunId
 from evidentia.contracts.vocabulary import Classification, GovernanceMode
 from evidentia.governance.decision_queries import decisions
 from evidentia.protobuf.methods import METHODS
@@ -35,9 +38,10 @@ from serving.mcp_doors import over_http
 from serving.served_bases import picture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from evidentia.contracts.decisions import PolicyDecision
     from served_doors import Served
 
 SECRET = "quicksilver"
@@ -71,9 +75,15 @@ class World(NamedTuple):
 
     def said(self) -> int:
         """Return how often the log says so far that something was stopped or got around."""
+        return self.bypassed() + sum(each.action is PolicyAction.BLOCK and each.is_enforced for each in self._decisions())
+
+    def bypassed(self) -> int:
+        """Return how often it says that somebody asked for less than the floor."""
+        return sum(each.status is DecisionStatus.BYPASSED for each in self._decisions())
+
+    def _decisions(self) -> Sequence[PolicyDecision]:
         self.log.flush()
-        found = decisions(self.log, limit=100_000).decisions
-        return sum(1 for each in found if each.status is DecisionStatus.BYPASSED or (each.action is PolicyAction.BLOCK and each.is_enforced))
+        return decisions(self.log, limit=100_000).decisions
 
 
 @contextmanager
@@ -149,7 +159,6 @@ def asked_for(things: dict[str, str]) -> dict[str, dict[str, Any]]:
 BASE_WIDE = {"test_source"}
 """For the operator's admins alone; `test_what_a_source_says_in_a_trial_passes_the_policies` looks at it."""
 ASKABLE = [name for name in CONTENT if name not in BASE_WIDE]
-QUESTIONS = ("retrieve", "retrieve_stream")
 
 
 # --- the doors ---
@@ -220,6 +229,7 @@ def check(world: World, attempt: Callable[[], Said]) -> Said:
 def test_every_operation_is_declared_and_every_one_that_hands_out_content_is_tried(world: World) -> None:
     assert {each.name for each in OPERATIONS} == set(HANDS_OUT_CONTENT)
     assert set(ASKABLE) == set(asked_for(world.things))
+    assert 30 <= len(DOORS) * (len(ASKABLE) + len(LESS) + len(STARTS)) + len(TOOLS) + len(RESOURCES) + len(PAGES)
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -278,7 +288,10 @@ LESS = [
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("fields", LESS, ids=lambda each: "-".join(f"{name}" for name in each))
 def test_no_field_of_a_question_gets_below_the_floor(world: World, fields: dict[str, Any], door: str) -> None:
+    before = world.bypassed()
     check(world, lambda: DOORS[door](world, "retrieve", {**asked_for(world.things)["retrieve"], **fields}))
+
+    assert before < world.bypassed()
 
 
 STARTS = [
@@ -381,3 +394,68 @@ def test_no_page_of_the_dashboard_gets_below_the_floor(world: World, method: str
             return Said(reply.status_code < 400 and not asks_by_name, reply.text)
 
         check(world, attempt)
+
+
+# --- whose floor, and which agents ---
+
+
+def with_token(world: World, *roles: Role, name: str = AGENT, **facts: Any) -> World:
+    return world._replace(token=world.served.token(name, *(roles or (Role.AGENT,)), tenant="default", facts=facts))
+
+
+def test_a_token_has_a_floor_of_its_own(ungoverned: World) -> None:
+    bound = with_token(ungoverned, floor="filter")
+    answer = json.loads(over_rest(bound, "retrieve", {**asked_for(bound.things)["retrieve"], "governance": "off"}).text)
+
+    assert {OPEN} == {each["source_id"] for each in answer["fragments"]}
+    assert [f"{HIDDEN}:keys.md"] == [each["chunk_id"].partition("#")[0] for each in answer["withheld"]]
+    assert "governance: 'off' was asked for, and the floor here is 'filter'" in answer["degraded"]
+    assert AGENT == json.loads(over_rest(bound, "show_receipt", {"id": answer["receipt_id"]}).text)["agent_name"]
+
+
+def test_a_token_runs_as_its_agents_and_as_the_first_of_them_where_it_names_none(ungoverned: World) -> None:
+    bound = with_token(ungoverned, agents=("rag", "web"))
+    runs = [over_rest(bound, "start_run", {"facts": {"agent_name": name} if name else {}}) for name in ("", "web", "clerk")]
+    before = ungoverned.said()
+    answered = [
+        over_rest(bound, "retrieve", {**asked_for(bound.things)["retrieve"], **fields})
+        for fields in ({}, {"agent_name": "web"}, {"agent_name": "clerk"})
+    ]
+    noted = json.loads(over_rest(bound, "remember", {"text": "a note"}).text)
+
+    assert [True, True, False] == [each.is_answer for each in runs]
+    assert "field 'facts.agent_name': 'clerk' is not an agent of this token, which asks as rag, web" in runs[2].text
+    assert [True, True, False] == [each.is_answer for each in answered]
+    assert "below_floor" in answered[2].text
+    assert before < ungoverned.said()
+    assert "rag" == noted["agent_name"]
+
+
+def test_a_client_of_mcp_asks_as_an_agent_of_its_token_whatever_it_is_called(ungoverned: World) -> None:
+    bound = with_token(ungoverned, agents=("rag", "web"))
+    said = over_mcp(bound, lambda client: client.call_tool("retrieve", {"query": QUESTION, **PATIENT}))
+    receipt = json.loads(said.text)["structured_content"]["receipt_id"] if said.is_answer else ""
+
+    assert said.is_answer, said.text
+    assert "rag" == json.loads(over_rest(bound, "show_receipt", {"id": receipt}).text)["agent_name"]
+
+
+def test_an_admin_under_a_floor_makes_no_token_below_it(ungoverned: World) -> None:
+    admin = with_token(ungoverned, Role.ADMIN, name="root", floor="filter")
+    made_by = [
+        over_rest(admin, "issue_token", {"name": "t", "roles": ["agent"], "facts": {"floor": word, "agents": ["rag"]}})
+        for word in ("annotate", "filter", "enforce")
+    ]
+
+    assert [False, True, True] == [each.is_answer for each in made_by]
+    assert "facts.floor" in made_by[0].text
+    assert {"floor": "enforce", "agents": ["rag"]} == {
+        name: json.loads(made_by[2].text)["info"]["facts"][name] for name in ("floor", "agents")
+    }
+
+
+def test_a_client_of_ours_hears_what_the_floor_refuses(world: World) -> None:
+    with evidentia.connect(world.served.url, token=world.token) as base, pytest.raises(BelowFloorError, match="agent_name"):
+        base.retrieve(QUESTION, agent_name="somebody-else")
+    with closing(RemoteGovernor(world.served.url, token=world.token)) as governor, pytest.raises(BelowFloorError, match="is_enforced"):
+        governor.start(RunFacts(run_id=RunId(""), agent_name=AGENT), is_enforced=False)
