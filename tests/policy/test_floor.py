@@ -32,6 +32,12 @@ def test_the_strictest_floor_of_base_tenant_token_and_agent_applies() -> None:
         assert max((base, tenant, own, agent), key=MODES.index) is floor
 
 
+def test_the_floor_of_agents_may_be_a_pattern() -> None:
+    standing = token_standing(GovernanceSettings(agents={"support-*": FILTER, "support-vip": ENFORCE}), token(agents=("support-vip", "web")))
+
+    assert (ENFORCE, FILTER, OFF) == (standing.floor("support-vip"), standing.floor("support-x"), standing.floor("web"))
+
+
 def test_a_token_without_a_floor_anywhere_is_bound_to_nothing() -> None:
     standing = token_standing(GovernanceSettings(tenants={"globex": ENFORCE}), token())
 

@@ -98,7 +98,7 @@ class EnforcementPoint:
             request = msgspec.structs.replace(request, agent_name=agent)
         floor = self.standing.floor(agent)
         facts = facts_of(request, request.principal or self.principal)
-        policies = about_documents(self.parts.governing.policies(facts.tenant).for_run(facts))
+        policies = self._in_scope(facts)
         used: list[tuple[str, Posture]] = []
         remarks: list[str] = []
         mode = _mode_of(request)
@@ -159,7 +159,9 @@ class EnforcementPoint:
         )
 
     def _in_scope(self, facts: RunFacts) -> PolicySet:
-        return about_documents(self.parts.governing.policies(facts.tenant).for_run(facts))
+        """Return the policies that would be about an answer; whichever operation hands something out, they are the same."""
+        asked = msgspec.structs.replace(facts, workflow_name="retrieve")
+        return about_documents(self.parts.governing.policies(facts.tenant).for_run(asked))
 
     def _new_run(self) -> RunId:
         return RunId(RequestId(self.parts.entropy.take(_RUN_ID_BYTES).hex()))
