@@ -151,7 +151,11 @@ def test_an_old_answer_is_replayed_without_what_the_floor_withholds_today(opened
     receipt = before.retrieve("signing keys", **ASK).receipt_id or ""
     filtered = opened(floor_of("filter"), policy=LENIENT).replay(receipt)
 
-    assert (True, 1, ["handbook:keys.md"]) == (filtered.is_same, filtered.hidden, [each.document_id for each in filtered.response.fragments])
+    assert (True, 1, ["handbook:keys.md"]) == (
+        filtered.is_same,
+        filtered.hidden,
+        [each.document_id for each in filtered.response.fragments],
+    )
     with pytest.raises(PolicyViolationError):
         opened(floor_of("enforce"), policy=LENIENT).replay(receipt)
 

@@ -33,7 +33,9 @@ def test_the_strictest_floor_of_base_tenant_token_and_agent_applies() -> None:
 
 
 def test_the_floor_of_agents_may_be_a_pattern() -> None:
-    standing = token_standing(GovernanceSettings(agents={"support-*": FILTER, "support-vip": ENFORCE}), token(agents=("support-vip", "web")))
+    standing = token_standing(
+        GovernanceSettings(agents={"support-*": FILTER, "support-vip": ENFORCE}), token(agents=("support-vip", "web"))
+    )
 
     assert (ENFORCE, FILTER, OFF) == (standing.floor("support-vip"), standing.floor("support-x"), standing.floor("web"))
 

@@ -1,4 +1,4 @@
-"""An agent with an ordinary token tries every way around a floor of `enforce`: each door, each operation that hands out content, each field.
+"""An agent with an ordinary token tries every way around a floor of `enforce`: each door, each content operation, each field.
 
 The ways are made from the list of operations, so that a new one is tried before it is known. Nothing that is withheld may come out, and
 each attempt is in the decision log.
@@ -19,7 +19,7 @@ import pytest
 import evidentia
 from evidentia.backends.remote.remote_governor import RemoteGovernor
 from evidentia.contracts.access import Principal
-from evidentia.contracts.control import Role, TokenFacts
+from evidentia.contracts.control import Role
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import BelowFloorError
 from evidentia.contracts.ids import PrincipalId
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.decisions import PolicyDecision
     from served_doors import Served
 
-SECRET = "quicksilver"
+SECRET = "quicksilver"  # noqa: S105 - a word in a document
 """Stands in what the policy withholds, and nowhere else."""
 OPEN = "handbook"
 HIDDEN = "vault"
@@ -71,7 +71,7 @@ class World(NamedTuple):
 
     @property
     def log(self) -> Any:
-        return self.served._control.log  # noqa: SLF001 - the doors keep it to themselves
+        return self.served._control.log
 
     def said(self) -> int:
         """Return how often the log says so far that something was stopped or got around."""
@@ -96,7 +96,9 @@ def made(directory: Path, settings: str, **facts: Any) -> Iterator[World]:
     for name, word in ((OPEN, "month"), (HIDDEN, SECRET)):
         folder = directory / name
         folder.mkdir(parents=True)
-        (folder / "keys.md").write_text(f"# Keys of {word}\n\nSigning keys rotate every {word}.\n\n![plan of {word}](plan.png)\n", encoding="utf-8")
+        (folder / "keys.md").write_text(
+            f"# Keys of {word}\n\nSigning keys rotate every {word}.\n\n![plan of {word}](plan.png)\n", encoding="utf-8"
+        )
         (folder / "plan.png").write_bytes(picture(len(name)))
         (folder / "prices.csv").write_text(f"item,price\n{word},4\n", encoding="utf-8")
     with evidentia.connect(base) as owner:
@@ -196,15 +198,17 @@ def over_jsonrpc(world: World, name: str, params: dict[str, Any]) -> Said:
 def over_grpc(world: World, name: str, params: dict[str, Any]) -> Said:
     method = _GRPC[camel(name)]
     message = method.request(**method.write_request(msgspec.convert(params, flat_of(_BY_NAME[name]).message)))
+    if "governance" not in params and "governance" in message.DESCRIPTOR.fields_by_name:
+        message.ClearField("governance")  # a client that does not say it leaves it out
     with grpc.insecure_channel(world.served.grpc_address) as channel:
         make = channel.unary_stream if method.is_stream else channel.unary_unary
         ask = make(method.path, request_serializer=method.request.SerializeToString, response_deserializer=method.response.FromString)
         try:
             reply = ask(message, timeout=60, metadata=(("authorization", f"Bearer {world.token}"),))
-            return Said(True, "".join(map(str, reply)) if method.is_stream else str(reply))  # noqa: FBT003 - it is an answer
+            return Said(True, "".join(map(str, reply)) if method.is_stream else str(reply))
         except grpc.RpcError as error:
             trailing = {each.key: each.value for each in error.trailing_metadata() or ()}
-            return Said(False, f"{error} {trailing}")  # noqa: FBT003 - it is none
+            return Said(False, f"{error} {trailing}")
 
 
 DOORS: dict[str, Callable[[World, str, dict[str, Any]], Said]] = {"rest": over_rest, "jsonrpc": over_jsonrpc, "grpc": over_grpc}
@@ -272,7 +276,7 @@ def test_what_no_policy_stops_is_handed_out_as_ever(world: World) -> None:
 # --- each field that asks for less ---
 
 RUN = {"run_id": "", "agent_name": AGENT}
-LESS = [
+LESS: list[dict[str, Any]] = [
     *({"governance": each.value} for each in GovernanceMode if each is not GovernanceMode.ENFORCE),
     {"governance": "off", "as_of": "2000-01-01T00:00:00Z"},
     {"governance": "off", "facets": ["title"]},
@@ -343,7 +347,7 @@ def over_mcp(world: World, ask: Callable[[Any], Any]) -> Said:
             try:
                 result = await ask(client)
             except Exception as error:  # noqa: BLE001 - whatever a refusal is to the client
-                return Said(False, f"{error} {getattr(error, 'error', '')}")  # noqa: FBT003 - it is none
+                return Said(False, f"{error} {getattr(error, 'error', '')}")
             return Said(not getattr(result, "is_error", False), result.model_dump_json())
 
     return asyncio.run(asked())
@@ -411,6 +415,22 @@ def test_a_token_has_a_floor_of_its_own(ungoverned: World) -> None:
     assert [f"{HIDDEN}:keys.md"] == [each["chunk_id"].partition("#")[0] for each in answer["withheld"]]
     assert "governance: 'off' was asked for, and the floor here is 'filter'" in answer["degraded"]
     assert AGENT == json.loads(over_rest(bound, "show_receipt", {"id": answer["receipt_id"]}).text)["agent_name"]
+
+
+@pytest.mark.parametrize("door", [*DOORS, "client", "mcp", "grpc client"])
+def test_who_does_not_say_how_to_be_governed_asks_for_nothing_less(ungoverned: World, door: str) -> None:
+    bound = with_token(ungoverned, floor="filter")
+    before = bound.bypassed()
+    if "client" in door:
+        address = f"grpc://{bound.served.grpc_address}" if "grpc" in door else bound.served.url
+        with evidentia.connect(address, token=bound.token) as base:
+            assert 1 == len(base.retrieve(QUESTION, **PATIENT).fragments)
+    elif door == "mcp":
+        assert over_mcp(bound, lambda client: client.call_tool("retrieve", {"query": QUESTION, **PATIENT})).is_answer
+    else:
+        assert DOORS[door](bound, "retrieve", asked_for(bound.things)["retrieve"]).is_answer
+
+    assert before == bound.bypassed()
 
 
 def test_a_token_runs_as_its_agents_and_as_the_first_of_them_where_it_names_none(ungoverned: World) -> None:
