@@ -13,7 +13,9 @@ from evidentia.contracts.ids import PrincipalId
 from evidentia.contracts.runs import CheckBypassed, RetrievedDocument, RunEnded, RunFacts, RunId
 from evidentia.contracts.vocabulary import Classification
 from evidentia.governance.decision_queries import decisions
+from evidentia.governance.decision_replay import replay
 from evidentia.governance.governed_runs import APPROVAL
+from evidentia.governance.log_maintenance import verify
 from evidentia.wiring.governance_runtime import GovernanceRuntime
 from evidentia.wiring.settings_file import SETTINGS_NAME
 
@@ -246,3 +248,18 @@ def test_what_a_source_says_in_a_trial_passes_the_policies(opened: Opened) -> No
         else:
             with pytest.raises(PolicyViolationError):
                 base.test_source("wiki", "keys")
+
+
+def test_what_was_recorded_can_be_decided_again_and_the_log_verifies(opened: Opened) -> None:
+    base = opened(floor_of("filter"))
+    base.documents()
+    base.retrieve("signing keys", governance="off", **ASK)
+    with pytest.raises(PolicyViolationError):
+        base.chunks(OLD)
+    governor = base.governor()
+    assert isinstance(governor, GovernanceRuntime)
+    governor.log.flush()
+    report = replay(governor.log)
+
+    assert verify(governor.log).ok
+    assert report.ok, report.mismatches

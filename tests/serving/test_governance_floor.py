@@ -28,6 +28,8 @@ from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunFacts, RunId
 from evidentia.contracts.vocabulary import Classification, GovernanceMode
 from evidentia.governance.decision_queries import decisions
+from evidentia.governance.decision_replay import replay
+from evidentia.governance.log_maintenance import verify
 from evidentia.protobuf.methods import METHODS
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import camel, flat_of
@@ -398,6 +400,18 @@ def test_no_page_of_the_dashboard_gets_below_the_floor(world: World, method: str
             return Said(reply.status_code < 400 and not asks_by_name, reply.text)
 
         check(world, attempt)
+
+
+def test_the_log_of_attempts_verifies_and_can_be_decided_again(world: World) -> None:
+    for name in ASKABLE:
+        over_rest(world, name, asked_for(world.things)[name])
+    for body in STARTS:
+        over_rest(world, "start_run", body)
+    world.log.flush()
+    report = replay(world.log)
+
+    assert verify(world.log).ok
+    assert report.ok, report.mismatches
 
 
 # --- whose floor, and which agents ---

@@ -117,7 +117,7 @@ class EnforcementPoint:
             request = msgspec.structs.replace(request, facets=())
             remarks.append("governance: facets count what policies may withhold, so under this floor there are none")
         if used:
-            self._record(facts, policies, used)
+            self._record(facts, used)
         return Admitted(request, tuple(remarks))
 
     def agent(self, claimed: str, *, field: str, operation: str) -> str:
@@ -125,8 +125,7 @@ class EnforcementPoint:
         try:
             return self.standing.agent(claimed, field=field)
         except BelowFloorError as error:
-            facts = self._facts(operation)
-            self._record(facts, self._in_scope(facts), [(str(error), Posture.CLOSED)])
+            self._record(self._facts(operation), [(str(error), Posture.CLOSED)])
             raise
 
     def screen(self, operation: str, answer: Guarded, arguments: Arguments) -> Guarded:
@@ -166,15 +165,14 @@ class EnforcementPoint:
     def _new_run(self) -> RunId:
         return RunId(RequestId(self.parts.entropy.take(_RUN_ID_BYTES).hex()))
 
-    def _record(self, facts: RunFacts, policies: PolicySet, used: Sequence[tuple[str, Posture]]) -> None:
+    def _record(self, facts: RunFacts, used: Sequence[tuple[str, Posture]]) -> None:
         """Write down that the floor was tried, or that something was used which only its absence allows."""
-        is_refused = any(posture is Posture.CLOSED for _, posture in used)
         calls: list[tuple[AnyCall, tuple[Verdict, ...], int]] = [
             (CheckBypassed(what=FLOOR, problem=problem, posture=posture), (), 0) for problem, posture in used
         ]
-        calls.append((RunEnded(status=RunStatus.BLOCKED if is_refused else RunStatus.SUCCESS), (), 0))
+        calls.append((RunEnded(status=_ends(is_refused=any(posture is Posture.CLOSED for _, posture in used))), (), 0))
         named = facts if facts.run_id else msgspec.structs.replace(facts, run_id=self._new_run())
-        self.parts.governing.log().write(named, policies.policies, calls, is_enforced=True)
+        self.parts.governing.log().write(named, (), calls, is_enforced=True)
 
 
 class Screening:
@@ -206,9 +204,11 @@ class Screening:
         told = [each for each in said if any(map(is_worth_saying, said[each])) and (is_refused or each not in self._told)]
         self._told.update(told)
         if told:
-            end = RunEnded(status=RunStatus.BLOCKED if is_refused else RunStatus.SUCCESS)
-            calls: list[tuple[AnyCall, tuple[Verdict, ...], int]] = [*((each, said[each], 1) for each in told), (end, (), 0)]
-            decisions = self.parts.governing.log().write(self._facts, self._policies.policies, calls, is_enforced=is_enforced)
+            # As a run of its own, so that it can be decided again from the log.
+            evaluator, end = RunEvaluator(single, is_enforced=is_enforced), RunEnded(status=_ends(is_refused=is_refused))
+            calls: list[tuple[AnyCall, tuple[Verdict, ...], int]] = [(each, evaluator.record(each), evaluator.count) for each in told]
+            calls.append((end, evaluator.finish(end), evaluator.count))
+            decisions = self.parts.governing.log().write(self._facts, single.policies, calls, is_enforced=is_enforced)
             if is_refused:
                 decision = next(each for each in decisions if each.action.stops and each.is_enforced)
                 raise PolicyViolationError(decision.reason, decision)
@@ -423,6 +423,10 @@ SCREENS: Final[Mapping[str, Screen | None]] = {
     "show_diff": _diff,
 }
 """How the answer of each operation is screened; None where the engine governs it."""
+
+
+def _ends(*, is_refused: bool) -> RunStatus:
+    return RunStatus.BLOCKED if is_refused else RunStatus.SUCCESS
 
 
 def _mode_of(request: EvidenceRequest) -> GovernanceMode | None:
