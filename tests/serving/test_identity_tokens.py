@@ -49,6 +49,17 @@ def test_what_is_typed_about_a_holder_is_kept(run: Run, base: Path) -> None:
     ) == msgspec.convert(info["facts"], TokenFacts)
 
 
+def test_a_floor_and_agents_are_typed_kept_and_shown(run: Run, base: Path) -> None:
+    words = ("--floor", "enforce", "--agent", "rag", "--agent", "web", "--agent", "rag")
+    added = run("tokens", "add", "--name", "bob", "--role", "agent", *words, "--base", base, "--json")
+    refused = run("tokens", "add", "--name", "bob", "--role", "agent", "--floor", "high", "--base", base)
+
+    assert {"floor": "enforce", "agents": ["rag", "web"], "limits": {}} == json.loads(added.out)["info"]["facts"]
+    assert "floor enforce, agent rag, agent web" in run("tokens", "list", "--base", base).out
+    assert 2 == refused.exit_code
+    assert "'high' is none of off, annotate, filter, enforce" in refused.err
+
+
 def test_the_list_shows_what_is_true_of_each_holder(run: Run, base: Path) -> None:
     run("tokens", "add", "--name", "bob", "--role", "reader", *FACTS, "--quota", "1000", "--base", base)
     run("tokens", "add", "--name", "eve", "--role", "agent", "--base", base)

@@ -29,7 +29,7 @@ from evidentia.policy.evaluator import RunEvaluator
 from evidentia.policy.floor import FLOOR, Standing, refused_by
 
 if TYPE_CHECKING:
-    from evidentia.contracts.access import Principal
+    from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.decisions import Verdict
     from evidentia.contracts.documents import VersionDiff
     from evidentia.contracts.doors import ReceiptView
@@ -98,7 +98,7 @@ class EnforcementPoint:
             request = msgspec.structs.replace(request, agent_name=agent)
         floor = self.standing.floor(agent)
         facts = facts_of(request, request.principal or self.principal)
-        policies = about_documents(self.parts.governing.policies(facts.tenant).for_run(facts))
+        policies = self._in_scope(facts)
         used: list[tuple[str, Posture]] = []
         remarks: list[str] = []
         mode = _mode_of(request)
@@ -117,7 +117,7 @@ class EnforcementPoint:
             request = msgspec.structs.replace(request, facets=())
             remarks.append("governance: facets count what policies may withhold, so under this floor there are none")
         if used:
-            self._record(facts, policies, used)
+            self._record(facts, used)
         return Admitted(request, tuple(remarks))
 
     def agent(self, claimed: str, *, field: str, operation: str) -> str:
@@ -125,8 +125,7 @@ class EnforcementPoint:
         try:
             return self.standing.agent(claimed, field=field)
         except BelowFloorError as error:
-            facts = self._facts(operation)
-            self._record(facts, self._in_scope(facts), [(str(error), Posture.CLOSED)])
+            self._record(self._facts(operation), [(str(error), Posture.CLOSED)])
             raise
 
     def screen(self, operation: str, answer: Guarded, arguments: Arguments) -> Guarded:
@@ -159,20 +158,21 @@ class EnforcementPoint:
         )
 
     def _in_scope(self, facts: RunFacts) -> PolicySet:
-        return about_documents(self.parts.governing.policies(facts.tenant).for_run(facts))
+        """Return the policies that would be about an answer; whichever operation hands something out, they are the same."""
+        asked = msgspec.structs.replace(facts, workflow_name="retrieve")
+        return about_documents(self.parts.governing.policies(facts.tenant).for_run(asked))
 
     def _new_run(self) -> RunId:
         return RunId(RequestId(self.parts.entropy.take(_RUN_ID_BYTES).hex()))
 
-    def _record(self, facts: RunFacts, policies: PolicySet, used: Sequence[tuple[str, Posture]]) -> None:
+    def _record(self, facts: RunFacts, used: Sequence[tuple[str, Posture]]) -> None:
         """Write down that the floor was tried, or that something was used which only its absence allows."""
-        is_refused = any(posture is Posture.CLOSED for _, posture in used)
         calls: list[tuple[AnyCall, tuple[Verdict, ...], int]] = [
             (CheckBypassed(what=FLOOR, problem=problem, posture=posture), (), 0) for problem, posture in used
         ]
-        calls.append((RunEnded(status=RunStatus.BLOCKED if is_refused else RunStatus.SUCCESS), (), 0))
+        calls.append((RunEnded(status=_ends(is_refused=any(posture is Posture.CLOSED for _, posture in used))), (), 0))
         named = facts if facts.run_id else msgspec.structs.replace(facts, run_id=self._new_run())
-        self.parts.governing.log().write(named, policies.policies, calls, is_enforced=True)
+        self.parts.governing.log().write(named, (), calls, is_enforced=True)
 
 
 class Screening:
@@ -185,26 +185,30 @@ class Screening:
         self._facts = facts
         self._policies = policies
         self._now = point.parts.clock.now()
+        self._told: set[RetrievedDocument] = set()
+        """What was written down already: one operation may look at a document twice."""
 
     def kept(self, items: Sequence[Item], handed: Callable[[Item], Handed], *, least: int = 0) -> list[Item]:
         """Return the items that no policy stops; where fewer than `least` are left, nothing is handed out."""
         is_enforced = self.floor is not GovernanceMode.ANNOTATE
         single = about_one_document(self._policies)
-        calls: list[tuple[AnyCall, tuple[Verdict, ...], int]] = []
-        kept: list[Item] = []
         said: dict[RetrievedDocument, tuple[Verdict, ...]] = {}
+        kept: list[Item] = []
         for item in items:
             document = self._recorded(handed(item))
             if document not in said:
                 said[document] = RunEvaluator(single, is_enforced=is_enforced).record(document)
-                if any(map(is_worth_saying, said[document])):
-                    calls.append((document, said[document], 1))
             if not any(verdict.stops for verdict in said[document]):
                 kept.append(item)
         is_refused = len(kept) < min(least, len(items))
-        if calls:
-            calls.append((RunEnded(status=RunStatus.BLOCKED if is_refused else RunStatus.SUCCESS), (), 0))
-            decisions = self.parts.governing.log().write(self._facts, self._policies.policies, calls, is_enforced=is_enforced)
+        told = [each for each in said if any(map(is_worth_saying, said[each])) and (is_refused or each not in self._told)]
+        self._told.update(told)
+        if told:
+            # As a run of its own, so that it can be decided again from the log.
+            evaluator, end = RunEvaluator(single, is_enforced=is_enforced), RunEnded(status=_ends(is_refused=is_refused))
+            calls: list[tuple[AnyCall, tuple[Verdict, ...], int]] = [(each, evaluator.record(each), evaluator.count) for each in told]
+            calls.append((end, evaluator.finish(end), evaluator.count))
+            decisions = self.parts.governing.log().write(self._facts, single.policies, calls, is_enforced=is_enforced)
             if is_refused:
                 decision = next(each for each in decisions if each.action.stops and each.is_enforced)
                 raise PolicyViolationError(decision.reason, decision)
@@ -278,9 +282,16 @@ def _screened(operation: Operation, method: Callable[..., Any]) -> Callable[...,
 # they stop under `filter`, and is refused under `enforce`.
 
 
-def _documents(screening: Screening, found: list[tuple[DocumentId, object, int]], _: Arguments) -> object:
-    handed = screening.documents(each[0] for each in found)
-    return screening.kept(found, lambda each: handed[each[0]])
+def _documents(screening: Screening, found: list[tuple[DocumentId, AccessRule, int]], arguments: Arguments) -> object:
+    """Screen a page of documents, and go on after it until the page is as long as it was asked for, or there are no more."""
+    limit, kept = arguments["limit"], []
+    while found:
+        handed = screening.documents(each[0] for each in found)
+        kept += screening.kept(found, lambda each, handed=handed: handed[each[0]])  # type: ignore[misc]  # bound for this page
+        if limit is None or len(kept) >= limit or len(found) < limit:
+            break
+        found = visible_content.documents(screening.parts, screening.point.principal, after=found[-1][0], limit=limit)
+    return kept[:limit]
 
 
 def _cards(screening: Screening, found: list[TableCard], _: Arguments) -> object:
@@ -374,18 +385,22 @@ def _of_fragment(fragment: EvidenceFragment) -> Handed:
 
 
 def _table_answer(screening: Screening, answer: TableAnswer, arguments: Arguments) -> object:
-    """Screen an answer from tables; under `filter` the question is asked again of those that no policy stops."""
-    used = {*(each.document_id for each in answer.tables), *(document_id for document_id, _ in answer.files)}
-    handed = list(screening.documents(sorted(used)).values())
-    if len(screening.answer(handed, lambda each: each)) == len(handed):
+    """Screen an answer from tables: what it was made from, then what it was nearly made from.
+
+    Where policies stop any of that and `enforce` does not refuse it, the question is asked again of the tables that they let pass.
+    """
+    planned = () if answer.plan is None else answer.plan.tables
+    used = {*(each.document_id for each in answer.tables if each.table_id in planned), *(document_id for document_id, _ in answer.files)}
+    screening.answer(list(screening.documents(sorted(used)).values()), lambda each: each)
+    considered = list(screening.documents([each.document_id for each in answer.tables] + sorted(used)).values())
+    if len(screening.kept(considered, lambda each: each)) == len(considered):
         return answer
-    point = screening.point
-    cards = screening.parts.layouts().cards(visible_content.scope_of(screening.parts, point.principal))
+    principal = screening.point.principal
+    cards = screening.parts.layouts().cards(visible_content.scope_of(screening.parts, principal))
     every = screening.documents(each.document_id for each in cards)
     kept = {each.document_id for each in screening.kept(list(every.values()), lambda each: each)}
-    return visible_content.ask_tables(
-        screening.parts, point.principal, arguments["question"], limit=arguments["limit"], is_given=kept.__contains__
-    )
+    question, limit = arguments["question"], arguments["limit"]
+    return visible_content.ask_tables(screening.parts, principal, question, limit=limit, is_given=kept.__contains__)
 
 
 SCREENS: Final[Mapping[str, Screen | None]] = {
@@ -405,10 +420,13 @@ SCREENS: Final[Mapping[str, Screen | None]] = {
     "list_documents": _documents,
     "list_chunks": _named_chunks,
     "test_source": _trial,
-    "verify_base": _named_target,
     "show_diff": _diff,
 }
 """How the answer of each operation is screened; None where the engine governs it."""
+
+
+def _ends(*, is_refused: bool) -> RunStatus:
+    return RunStatus.BLOCKED if is_refused else RunStatus.SUCCESS
 
 
 def _mode_of(request: EvidenceRequest) -> GovernanceMode | None:

@@ -341,7 +341,7 @@ class GovernanceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     tenants: Mapping[str, GovernanceMode] = msgspec.field(default_factory=dict)
     """The floors of tenants, by name."""
     agents: Mapping[str, GovernanceMode] = msgspec.field(default_factory=dict)
-    """The floors of agents, by name."""
+    """The floors of agents, by name; a name may be a pattern such as `support-*`."""
     any_agent: bool = False
     """Whether a token that lists no agents may name any agent where a floor is set; otherwise the agent has the token's name."""
     binds_owner: bool = False

@@ -141,8 +141,12 @@ def age_days(fragment: EvidenceFragment, *, as_of: datetime) -> int | None:
 def _uncounted(policy: Policy) -> Policy:
     if policy.body.category != _RETRIEVAL:
         return policy
+    # Imported here: most bases have no floor, and a search of one need not load the rules of every category.
+    from evidentia.policy.rules import check_policy
+
     rules = {**policy.body.rules, "min_chunks": 0, "max_chunks": _MANY, "require_source_diversity": False}
-    return msgspec.structs.replace(policy, body=msgspec.structs.replace(policy.body, rules=rules))
+    body = msgspec.structs.replace(policy.body, rules=rules)
+    return check_policy(body, policy_id=policy.policy_id, version=policy.version, tenant=policy.tenant)  # with a digest of its own
 
 
 def is_worth_saying(verdict: Verdict) -> bool:

@@ -426,10 +426,11 @@ def _in_tenant(policy: Policy, tenant: str) -> bool:
 
 
 def _matches(patterns: Sequence[str], value: str) -> bool:
-    return any(_match(pattern, value) for pattern in patterns)
+    return any(matches(pattern, value) for pattern in patterns)
 
 
-def _match(pattern: str, value: str) -> bool:
+def matches(pattern: str, value: str) -> bool:
+    """Tell whether a name is the one that is written, or fits it where it holds glob characters."""
     if _GLOB_CHARACTERS.isdisjoint(pattern):
         return pattern == value
     return fnmatchcase(value, pattern)

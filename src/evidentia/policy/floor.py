@@ -11,6 +11,7 @@ from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.errors import BelowFloorError
 from evidentia.contracts.settings import GovernanceSettings
 from evidentia.contracts.vocabulary import GovernanceMode
+from evidentia.policy.evaluator import matches
 
 if TYPE_CHECKING:
     from evidentia.contracts.access import Principal
@@ -38,8 +39,9 @@ class Standing(NamedTuple):
 
     def floor(self, agent: str) -> GovernanceMode:
         """Return the strictest floor that applies to an agent: the base's, the tenant's, the token's and its own."""
-        given = (self.settings.floor, self.settings.tenants.get(self.tenant), self.settings.agents.get(agent), self.own)
-        return max((each for each in given if each is not None), key=lambda mode: mode.rank)
+        settings = self.settings
+        named = [mode for pattern, mode in settings.agents.items() if matches(pattern, agent)]
+        return max((settings.floor, settings.tenants.get(self.tenant, settings.floor), self.own, *named), key=lambda mode: mode.rank)
 
     def agent(self, claimed: str, *, field: str) -> str:
         """Return the name of the agent that asks.

@@ -208,7 +208,11 @@ def _message(operation: str, params: Mapping[str, object]) -> tuple[Method, Any]
         raise ServiceReplyError(f"'{operation}' is not offered over gRPC; connect with an http or https address")
     kind = OPERATION_BY_NAME[operation].request
     body = _body(params, kind) if isinstance(kind, type) else None
-    return method, method.request(**method.write_request(_Params(params, body)))
+    made = method.request(**method.write_request(_Params(params, body)))
+    for name in () if body is None else body.__struct_fields__:
+        if name not in params and name in made.DESCRIPTOR.fields_by_name:
+            made.ClearField(name)  # what was not given is the server's to fill in, and no wish of the caller's
+    return method, made
 
 
 def _body(params: Mapping[str, object], kind: type[msgspec.Struct]) -> msgspec.Struct:

@@ -106,7 +106,7 @@ class ToolHandlers:
 
     async def _retrieve(self, arguments: Mapping[str, Any], caller: Caller) -> ToolOutcome:
         request = read_request(arguments, agent_name=caller.agent_name)
-        base = self._office.base_for(caller.principal, caller.token, names_mode="governance" in arguments)
+        base = self._office.base_for(caller.principal, caller.token, names_mode=arguments.get("governance") is not None)
         response = await base.retrieve(request)
         result = text_result(response.fragments, receipt_id=response.receipt_id, unfinished=response.unfinished_note)
         if response.receipt_id is not None:

@@ -96,7 +96,7 @@ def _asking(context: ServerContext, operation: OperationRequest) -> tuple[AsyncB
     if request.principal is not None:
         principal = _spoken_for(operation, normalised(request.principal))
         request = msgspec.structs.replace(request, principal=None)
-    return context.served_base.base_for(principal, operation.token, names_mode="governance" in operation.body), request
+    return context.served_base.base_for(principal, operation.token, names_mode=operation.body.get("governance") is not None), request
 
 
 def _spoken_for(operation: OperationRequest, claimed: Principal) -> Principal:

@@ -104,9 +104,11 @@ class ServedBase:
         async with self._open_costs.hold((principal.tenant, principal.principal_id), cost_mb + 1, most=max_mb, wait_s=wait_s):
             return await self._retrieve(request, principal=principal, watch=watch, prefetch=prefetch)
 
-    def base_of(self, tenant: str) -> AsyncBase:
+    def base_of(self, tenant: str, token: TokenInfo | None = None) -> AsyncBase:
         """Return the base as the owner of one tenant sees it, for what admins and auditors do; nobody closes it either."""
-        return AsyncBase(self._parts, principal=self.owner_of(tenant), standing=Standing(self.settings.governance, tenant))
+        settings = self.settings.governance
+        standing = Standing(settings, tenant) if token is None else token_standing(settings, token)
+        return AsyncBase(self._parts, principal=self.owner_of(tenant), standing=standing)
 
     def standing(self, principal: Principal, token: TokenInfo | None) -> Standing:
         """Return under which floor somebody asks; without a token, the principal that the server was started as."""

@@ -147,7 +147,7 @@ async def _answered(app: DashboardApp, identity: Identity, form: SearchForm) -> 
 async def _alternatives(app: DashboardApp, identity: Identity, form: SearchForm, field: str) -> Mapping[str, int]:
     """Return what a field has when nothing of it is ticked, so that more of it can be ticked."""
     asked = request_fields(form, facets=(field,), besides=field)
-    asked |= {"limit": 1, "explain": False, "receipt": False, "governance": GovernanceMode.OFF.value, "token_budget": None}
+    asked |= {"limit": 1, "explain": False, "receipt": False, "governance": None, "token_budget": None}
     found: EvidenceResponse = await app.poll(identity, "retrieve", **asked)
     return found.facets.get(field, {})
 
@@ -227,7 +227,7 @@ def request_fields(form: SearchForm, *, facets: tuple[str, ...] = FACETS, beside
         "filter": _narrowed(form, besides=besides),
         "facets": facets,
         "mode": form.mode,
-        "governance": form.governance,
+        "governance": None if form.governance == GovernanceMode.ANNOTATE else form.governance,  # what nobody chose is not asked for
         "limit": _number("limit", form.limit) or LIMIT,
         "token_budget": _number("token_budget", form.token_budget),
         "latency_deadline_ms": _number("deadline_ms", form.deadline_ms) or DEADLINE_MS,
