@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec

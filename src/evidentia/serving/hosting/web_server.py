@@ -19,7 +19,7 @@ from evidentia.serving.hosting.readiness import LIVE, Readiness
 from evidentia.serving.identity.admission import network_of
 from evidentia.serving.identity.host_check import HSTS, refusal_response
 from evidentia.serving.identity.pools import HOLD_BACK_S
-from evidentia.serving.operations.api_errors import ApiError, TOO_LARGE, TOO_MANY, UNAVAILABLE
+from evidentia.serving.operations.api_errors import TOO_LARGE, TOO_MANY, UNAVAILABLE, ApiError
 
 if TYPE_CHECKING:
     import socket

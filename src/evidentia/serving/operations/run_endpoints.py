@@ -22,7 +22,7 @@ from evidentia.contracts.decisions import DecisionCounts
 from evidentia.contracts.decoding import convert
 from evidentia.contracts.doors import encode_cursor
 from evidentia.contracts.errors import FieldProblem, InvalidFieldError, NotFoundError, PolicyInvalidError
-from evidentia.contracts.runs import GroundingEntry, OWNED_FACTS, RunFacts, RunId, RunStarted, RunStatus, RunTrace
+from evidentia.contracts.runs import OWNED_FACTS, RunFacts, RunId, RunStarted, RunStatus, RunTrace
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, count_decisions, decisions, trace
 from evidentia.governance.log_maintenance import prove, verify
 from evidentia.governance.log_scan import scan

@@ -20,8 +20,8 @@ from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
 from evidentia.engine.request_checks import check_cost
-from evidentia.policy.floor import Standing, local_standing, token_standing
 from evidentia.foundation.offload import ThreadPoolBlockingExecutor
+from evidentia.policy.floor import Standing, local_standing, token_standing
 from evidentia.policy.protocol_profiles import profile_of
 from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
 from evidentia.wiring.embedded import open_base

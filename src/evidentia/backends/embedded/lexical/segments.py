@@ -25,8 +25,8 @@ from evidentia.contracts.canonical import encode_record
 from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import BaseDamagedError
 from evidentia.contracts.ids import CHUNK_HASH_DIGITS
-from evidentia.text.features import FEATURE_COUNT
 from evidentia.foundation.disk import open_private
+from evidentia.text.features import FEATURE_COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
