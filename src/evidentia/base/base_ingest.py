@@ -18,10 +18,11 @@ from evidentia.contracts.reports import SkippedInput
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, Classification, LatencyTier, Vocabulary
 from evidentia.wiring.model_registry import encoding_threads
+from pathlib import Path
+from collections.abc import Iterable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from evidentia.contracts.documents import ChangeSet, KnownDocument
     from evidentia.contracts.ids import DocumentId

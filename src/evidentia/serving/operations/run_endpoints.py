@@ -224,7 +224,7 @@ def _list_decisions(context: ServerContext, request: OperationRequest) -> Reply:
 def _count_decisions(context: ServerContext, request: OperationRequest) -> Reply:
     run = request.query["run"]
     try:
-        run_id = None if run is None else find_run(context.parts.log, run, tenant=request.tenant)
+        run_id = None if run is None else Viewer(context, request).find_run(context.parts.log, run).run_id
     except NotFoundError:
         return Reply(DecisionCounts())
     return Reply(count_decisions(context.parts.log, _wanted(context, request, run_id=run_id)))
