@@ -18,8 +18,6 @@ from evidentia.contracts.reports import SkippedInput
 from evidentia.contracts.sources import SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, Classification, LatencyTier, Vocabulary
 from evidentia.wiring.model_registry import encoding_threads
-from pathlib import Path
-from collections.abc import Iterable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
