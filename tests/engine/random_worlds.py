@@ -7,12 +7,15 @@ are where a neighbour could show through.
 
 from __future__ import annotations
 
+import codecs
 from datetime import UTC, datetime, timedelta, timezone
+from random import Random
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from engine.access_oracle import RULES
+from engine.access_oracle import RULES, may_see
+from engine.visible_contents import drawn_layout
 from engine.world_texts import LEANING, make_query, make_texts, spans_of
 from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.documents import AccessChange, ChangeSet, DocumentMetadata
@@ -34,7 +37,7 @@ from evidentia.testing.documents import make_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from random import Random
+    from collections.abc import Set as AbstractSet
 
     from engine.access_oracle import Rule
     from evidentia.contracts.documents import PreparedDocument
@@ -170,8 +173,11 @@ def make_documents(rng: Random, count: int, *, text: str) -> list[PreparedDocume
 
 
 def make_document_named(rng: Random, *, source: str, own_id: str, text: str) -> PreparedDocument:
-    """Return a document with random access and metadata, one chunk per line."""
-    return make_document(own_id, text, source=source, access=make_access(rng), metadata=_metadata(rng, source), spans=spans_of(text))
+    """Return a document with random access and metadata, one chunk per line; some have pictures and tables."""
+    access, metadata = make_access(rng), _metadata(rng, source)
+    images, tables = drawn_layout(Random(f"{source} {own_id} {text} {access}"))
+    spans = spans_of(text)
+    return make_document(own_id, text, source=source, access=access, metadata=metadata, spans=spans, images=images, tables=tables)
 
 
 def make_access(rng: Random) -> AccessRule:
@@ -183,6 +189,33 @@ def make_access(rng: Random) -> AccessRule:
         classification=rng.choice((*Classification, Classification.PUBLIC, Classification.PUBLIC, Classification.INTERNAL)),
         acl=tuple(sorted(rng.sample(ENTRIES, rng.choice((0, 0, 0, 1, 2, 3))))),
     )
+
+
+def hidden_from(person: Principal, world: World) -> frozenset[DocumentId]:
+    """Return the documents of which a person sees nothing in the newest version, by the last rule that each had."""
+    ever = {document_id for version in world.versions for document_id in version}
+    return frozenset(each for each in ever if not may_see(person, world.last_known(each), rules=world.rules))
+
+
+def disguised_commit(changes: ChangeSet, hidden: AbstractSet[DocumentId]) -> ChangeSet:
+    """Return a commit in which some documents say something else, in as many words and as long ones."""
+    documents = tuple(_disguised(each) if each.document_id in hidden else each for each in changes.documents)
+    return msgspec.structs.replace(changes, documents=documents)
+
+
+def disguised_text(text: str) -> str:
+    """Return a text whose words occur nowhere."""
+    return codecs.encode(text, "rot13")
+
+
+def _disguised(document: PreparedDocument) -> PreparedDocument:
+    own_id = document.document_id.partition(":")[2]
+    text = disguised_text(document.text)
+    return make_document(own_id, text, source=document.source_id, access=document.access, metadata=_bare(document), spans=spans_of(text))
+
+
+def _bare(document: PreparedDocument) -> DocumentMetadata:
+    return msgspec.structs.replace(document.metadata, layout=None)
 
 
 def _changes(rng: Random, live: Mapping[DocumentId, PreparedDocument], *, texts: Sequence[str], is_first: bool) -> ChangeSet:

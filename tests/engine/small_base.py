@@ -65,6 +65,7 @@ class SmallBase:
         if settings.query.synonyms:
             (directory / settings.query.synonyms).write_text(synonyms, encoding="utf-8")
         self._synonyms = _parsed(settings, synonyms)
+        self.is_collected = False
         self.parts = wiring.open_parts(directory, clock=self._clock, entropy=self._entropy)
         self.corpus_versions = self._commit(commits, embedded)
         self._index: EvidenceIndex = wrap(self.parts.index) if wrap else self.parts.index
@@ -97,6 +98,7 @@ class SmallBase:
     def collect(self) -> None:
         """Remove every version but the newest."""
         self.parts.collector().collect(keep_versions=1)
+        self.is_collected = True
 
     def close(self) -> None:
         """Give back what is held."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -35,9 +36,20 @@ from engine.leaky_snapshots import (
     OneTooMany,
     ShownToAll,
 )
-from engine.random_worlds import ENTRIES, make_documents, make_principal, make_request, make_world
+from engine.random_worlds import (
+    ENTRIES,
+    disguised_commit,
+    disguised_text,
+    hidden_from,
+    make_documents,
+    make_principal,
+    make_request,
+    make_world,
+)
 from engine.small_base import SmallBase, memory_folder
+from engine.visible_contents import PICTURES, contents, layout_of, remember, shown_image
 from engine.world_texts import SYNONYMS
+from evidentia.contracts.canonical import sha256_hex
 from evidentia.contracts.documents import ChangeSet
 from evidentia.contracts.ids import ChunkId, DocumentId
 from evidentia.contracts.search import LexicalQuery
@@ -46,9 +58,10 @@ from evidentia.contracts.vocabulary import FusionMethod, QueryStepName, Retrieva
 from evidentia.engine.result_hashes import response_hash
 from evidentia.policy.access import access_scope
 from soak import cases
+from work_counter import WorkCounter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from engine.random_worlds import World
@@ -75,6 +88,8 @@ LEAST_SHOWN = {
     QueryStepName.DECOMPOSE.value: 50, QueryStepName.CONTEXT.value: 100,
 }  # fmt: skip
 """In at least one of so many cases an answer shows this."""
+OF_ALL_VECTORS = "backends/embedded/vectors/"
+"""A scan goes through all rows, and how far it may be off is known for all of them together."""
 OF_THE_LOG = frozenset({"event", "inclusion"})
 """Fields of a fragment that place it in the event log of the whole base."""
 
@@ -88,6 +103,9 @@ class Tally:
     with_history: int = 0
     whys: int = 0
     denied_whys: int = 0
+    contents: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    worked: int = 0
     shown: Counter[str] = field(default_factory=Counter)
     """How many answers show what a hidden document could have touched."""
     differences: list[str] = field(default_factory=list)
@@ -171,6 +189,9 @@ def test_an_answer_is_that_of_a_base_without_what_the_caller_may_not_see(shard: 
     assert tally.with_history > tally.cases // 20
     assert tally.whys > tally.cases // 2
     assert tally.denied_whys > tally.cases // 5
+    assert {"documents", "tables", "ask", "table", "chunks", "layout", "notes", "image"} == set(tally.contents)
+    assert tally.worked > tally.cases // 20
+    assert tally.refused > sum(tally.contents.values()) // 5
     assert [] == [f"{name}: {tally.shown[name]}" for name, share in LEAST_SHOWN.items() if tally.shown[name] < tally.cases // share]
 
 
@@ -206,6 +227,9 @@ def compare_world(
                 compare_receipts(rng, tally, world, whole=whole, restricted=restricted, person=person, request=request)
             if until and tally.has(until):
                 break
+        if wrap is None:
+            compare_contents(tally, world, people, whole=whole, restricted=restricted)
+            compare_work(tally, world, people, requests, folder=Path(folder))
         restricted.close()
         whole.close()
 
@@ -261,6 +285,72 @@ def compare_receipts(
         tally.denied_whys += said.startswith("NotFoundError not_found")
         if said != said_alone:
             tally.differences.append(f"why {chunk_id}: {said} / {said_alone}")
+
+
+def compare_contents(tally: Tally, world: World, people: Sequence[Principal], *, whole: SmallBase, restricted: Restricted) -> None:
+    """Compare documents, chunks, layouts, tables and notes as everybody but owners gets them, and images with the oracle.
+
+    An image can be had from any version that can be read, which a base without a past does not have.
+    """
+    ever = {document_id: world.last_known(document_id) for version in world.versions for document_id in version}
+    layouts = {document_id: layout_of(document) for document_id, document in ever.items()}
+    tables = sorted({card.table_id for layout in layouts.values() if layout is not None for card in layout.tables})
+    asked = [*sorted(ever), DocumentId("wiki:nothing")]
+    remember(whole, people)
+    for person in people:
+        if person.is_owner:
+            continue
+        visible = {key: each for key, each in world.documents.items() if may_see(person, each, rules=world.rules)}
+        alone = restricted.base(visible, embedded=world.embedded[-1])
+        remember(alone, [person])
+        pairs = zip(
+            contents(whole, person, documents=asked, tables=tables), contents(alone, person, documents=asked, tables=tables), strict=True
+        )
+        for (name, left), (_, right) in pairs:
+            tally.contents[name.partition(" ")[0]] += 1
+            tally.refused += left.startswith("NotFoundError")
+            if left != right:
+                tally.differences.append(f"{name}: {left} / {right}")
+        for picture in PICTURES:
+            shown = any(_shows(world, person, picture, each) for version in world.versions for each in version.values())
+            tally.contents["image"] += 1
+            if shown != shown_image(whole, person, sha256_hex(picture)) and not whole.is_collected:
+                tally.differences.append(f"image {picture!r}: {shown}")
+
+
+def _shows(world: World, person: Principal, picture: bytes, document: PreparedDocument) -> bool:
+    """Tell whether a version of a document shows a picture to a person, by its own rule and the last that the document had."""
+    layout = layout_of(document)
+    has_it = layout is not None and any(each.image_hash == sha256_hex(picture) for each in layout.images)
+    sides = (document, world.last_known(document.document_id))
+    return has_it and all(may_see(person, each, rules=world.rules) for each in sides)
+
+
+def compare_work(tally: Tally, world: World, people: Sequence[Principal], requests: Sequence[EvidenceRequest], *, folder: Path) -> None:
+    """Count the lines that run for one person's requests, and compare them with those of a base whose hidden texts are other ones."""
+    chosen = [(hidden, person) for person in people if not person.is_owner and (hidden := hidden_from(person, world))]
+    if not chosen:
+        return
+    hidden, person = min(chosen, key=lambda each: abs(2 * len(each[0]) - len(world.documents)))  # about half is hidden
+    bases = [
+        SmallBase(
+            folder / name,
+            settings=world.settings,
+            commits=[disguised_commit(commit, documents) for commit in world.commits],
+            embedded=[frozenset({*texts, *map(disguised_text, texts)}) for texts in world.embedded],
+            synonyms=SYNONYMS,
+        )
+        for name, documents in (("undisguised", frozenset()), ("disguised", hidden))
+    ]
+    for request in requests:
+        asked = [partial(base.answer, request, principal=person) for base in bases]
+        tally.differences += differences(asked[0](), asked[1]())  # which also fills what the whole process keeps
+        left, right = (WorkCounter().count_here(ask).lines for ask in asked)
+        tally.worked += 1
+        unlike = [name for name in sorted(left | right) if left[name] != right[name] and not name.startswith(OF_ALL_VECTORS)]
+        tally.differences += [f"work {name}: {left[name]} / {right[name]}" for name in unlike]
+    for base in bases:
+        base.close()
 
 
 class Restricted:

@@ -210,7 +210,8 @@ def seen_of(answer: Any) -> Any:
     """Return an answer without what names the whole base or a moment."""
     if isinstance(answer, dict):
         named = {name: each for name, each in answer.items() if not name.endswith(("_at", "timestamp", "_hash"))}
-        return {name: seen_of(each) for name, each in named.items() if name not in OF_THE_BASE}
+        seen = {name: seen_of(each) for name, each in named.items() if name not in OF_THE_BASE}
+        return {name: sorted(each, key=str) if name == "notes" else each for name, each in seen.items()}  # their ids are drawn
     return [seen_of(each) for each in answer] if isinstance(answer, (list, tuple)) else answer
 
 
