@@ -82,4 +82,10 @@ class CallLogInterceptor(grpc.aio.ServerInterceptor):
                 code: object = context.code()  # a number while no status is set, whatever the package says
                 name = "OK" if is_over else code.name if isinstance(code, grpc.StatusCode) else "CANCELLED"
                 level = logging.INFO if is_over else logging.ERROR if name in _OUR_FAULTS else logging.WARNING
-                tell(facts, name, took_ns=self._elapsed_ns() - began_ns, level=level, client=context.peer())
+                tell(
+                    facts,
+                    name,
+                    took_ns=self._elapsed_ns() - began_ns,
+                    level=level,
+                    client=context.peer().partition(":")[2].rpartition(":")[0],
+                )
