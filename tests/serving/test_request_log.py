@@ -85,7 +85,7 @@ def test_every_door_logs_each_request_with_its_id_and_nothing_that_was_sent(tmp_
 
     assert [("retrieve", 200), ("list_tokens", 403), ("show_head", 200), ("show_head", 401)] == by_door["rest"]
     assert [("show_head", 200), ("list_tokens", 403)] == by_door["rpc"]
-    assert [("", 200), ("", 202), ("retrieve", 200)] == by_door["mcp"]
+    assert [("", 200), ("", 202), ("retrieve", 200)] == sorted(by_door["mcp"])  # the end of a stream may be told after the next request
     assert ("show_head", "OK") in by_door["grpc"]
     assert any(each["door"] == "dashboard" for each in lines)
     assert ("mine-1", TRACE) == (answered.headers["x-request-id"], refused.headers["x-request-id"])

@@ -89,6 +89,10 @@ class Expander:
         """Return the verdicts of a record of which `learn` was told what came before it."""
         return self._verdicts(record)
 
+    def knows(self, policies: Sha256) -> bool:
+        """Tell whether policies were learned; under others nothing can be said of a call that passed."""
+        return policies in self._sets
+
     def is_enforced(self, run_id: RunId) -> bool:
         """Tell whether a run is enforced; one whose beginning is not known is."""
         started = self._runs.get(run_id)

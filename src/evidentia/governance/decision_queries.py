@@ -137,66 +137,81 @@ def count_decisions(logs: KeptLogs, wanted: DecisionFilter | None = None) -> Dec
             counter.learn(found)
         elif rules.run_id in (None, found.header.run_id):
             counter.take(found, is_in_time=since_us is None or found.header.at_us >= since_us)
-    return counter.tally.counts()
+    return counter.counts()
 
 
 class _Counter:
-    """Counts what fits a filter while records go by."""
+    """Counts what fits a filter while records go by; calls that passed alike are most of any log, and are counted together."""
 
     def __init__(self, rules: DecisionFilter) -> None:
-        self.tally = DecisionTally()
         self._rules = rules
+        self._tally = DecisionTally()
         self._expander = Expander()
         self._started: dict[RunId, LogRecord] = {}
-        self._passed: dict[tuple[Sha256, str, bool], tuple[VerdictSummary, ...]] = {}
-        """What a call stands for that passed, by the policies, its kind, and whether its run is enforced."""
+        self._is_wanted: dict[RunId, bool] = {}
+        self._passed: dict[_Passing, tuple[VerdictSummary, ...]] = {}
+        self._passes: dict[_Passing, int] = {}
 
     def learn(self, found: ScannedRecord | Checkpoint) -> None:
+        """Take in policies."""
         for record in policies_in(found):
             self._expander.learn(record)
 
     def take(self, found: ScannedRecord, *, is_in_time: bool) -> None:
-        header = found.header
-        if header.kind == "run":
-            self._started[header.run_id] = found.record()
-            self._expander.learn(self._started[header.run_id])
-        if is_in_time and self._is_of_a_wanted_run(header.run_id):
-            self._count(found)
-        if header.kind == "end":
-            self._started.pop(header.run_id, None)
-            self._expander.forget(header.run_id)
+        """Count one record."""
+        run_id = found.header.run_id
+        if found.header.kind == "run":
+            self._started[run_id] = found.record()
+            self._expander.learn(self._started[run_id])
+            self._is_wanted.pop(run_id, None)
+        if is_in_time:
+            if run_id not in self._is_wanted:
+                self._is_wanted[run_id] = self._is_of_a_wanted_run(run_id)
+            if self._is_wanted[run_id]:
+                self._count(found)
+        if found.header.kind == "end":
+            self._started.pop(run_id, None)
+            self._is_wanted.pop(run_id, None)
+            self._expander.forget(run_id)
+
+    def counts(self) -> DecisionCounts:
+        """Return what was counted."""
+        for key, times in self._passes.items():
+            for each in self._passed[key]:
+                if _fits(each, self._rules):
+                    self._tally.add(each, times=times)
+        self._passes.clear()
+        return self._tally.counts()
 
     def _is_of_a_wanted_run(self, run_id: RunId) -> bool:
-        started = self._started.get(run_id)
-        rules = self._rules
+        started, rules = self._started.get(run_id), self._rules
         return _is_of(started, rules) and (started is not None or (rules.agent in (None, "") and rules.tenant in (None, "")))
 
     def _count(self, found: ScannedRecord) -> None:
+        header = found.header
         if self._rules.policy is not None:
             # Which policies said something beside the one that decided stands in the record alone.
-            record = found.record()
-            self._expander.learn(record)
-            fitting: Sequence[VerdictSummary | PolicyDecision] = [
-                each for each in self._expander.expand(record) if _matches(each, self._rules)
-            ]
-        else:
-            outcomes = recorded_outcomes(found) or self._passing(found)
-            fitting = [each for each in outcomes if _fits(each, self._rules)]
-        for each in fitting:
-            self.tally.add(each)
+            for each in self._expander.expand(found.record()):
+                if _matches(each, self._rules):
+                    self._tally.add(each)
+        elif outcomes := recorded_outcomes(found):
+            self._add(outcomes)
+        elif header.kind == DOCUMENT and _JUDGED in found.details:
+            self._add(outcomes_of(self._expander.verdicts(found.record())))
+        elif self._expander.knows(header.policies):
+            key = (header.policies, header.kind, self._expander.is_enforced(header.run_id))
+            if key not in self._passed:
+                self._passed[key] = outcomes_of(self._expander.verdicts(found.record()))
+            self._passes[key] = self._passes.get(key, 0) + 1
 
-    def _passing(self, found: ScannedRecord) -> tuple[VerdictSummary, ...]:
-        header = found.header
-        key = (header.policies, header.kind, self._expander.is_enforced(header.run_id))
-        is_one_of_many = header.kind != DOCUMENT or _JUDGED not in found.details
-        if not is_one_of_many or key not in self._passed:
-            made = outcomes_of(self._expander.verdicts(found.record()))
-            if not is_one_of_many:
-                return made
-            self._passed[key] = made
-        return self._passed[key]
+    def _add(self, outcomes: Sequence[VerdictSummary]) -> None:
+        for each in outcomes:
+            if _fits(each, self._rules):
+                self._tally.add(each)
 
 
+_Passing = tuple["Sha256", str, bool]
+"""The policies, the kind of a call, and whether its run is enforced: what decides for what a call stands that passed."""
 _JUDGED: Final = b'"j":'
 """How the field of a document begins that says by which policies it was judged before; then it stands for other decisions."""
 

@@ -39,16 +39,16 @@ class DecisionTally:
     def __init__(self) -> None:
         self.allowed = self.warned = self.stopped = self.not_enforced = self.bypassed = 0
 
-    def add(self, outcome: VerdictSummary | PolicyDecision) -> None:
-        """Count one."""
+    def add(self, outcome: VerdictSummary | PolicyDecision, *, times: int = 1) -> None:
+        """Count one, or so many that are alike."""
         if outcome.action.stops:
-            self.stopped += outcome.is_enforced
-            self.not_enforced += not outcome.is_enforced
+            self.stopped += times * outcome.is_enforced
+            self.not_enforced += times * (not outcome.is_enforced)
         elif outcome.action is PolicyAction.WARN:
-            self.warned += 1
+            self.warned += times
         else:
-            self.allowed += 1
-        self.bypassed += outcome.status is DecisionStatus.BYPASSED
+            self.allowed += times
+        self.bypassed += times * (outcome.status is DecisionStatus.BYPASSED)
 
     def counts(self) -> DecisionCounts:
         """Return what was counted."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import unquote
@@ -22,7 +21,7 @@ from grpc_reflection.v1alpha import reflection
 from evidentia.contracts.evidence import EvidenceRequest
 from evidentia.foundation.rate_limit import Shares
 from evidentia.protobuf.methods import METHODS, Method
-from evidentia.serving.hosting.request_log import tell
+from evidentia.serving.grpc.call_log import CallLogInterceptor
 from evidentia.serving.identity.admission import network_of
 from evidentia.serving.identity.pools import HOLD_BACK_S, MAX_REQUESTS
 from evidentia.serving.operations.api_errors import (
@@ -44,7 +43,6 @@ from evidentia.serving.operations.api_errors import (
 from evidentia.serving.operations.execution import perform, perform_stream
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import camel, decode_flat, flat_of
-from evidentia.serving.operations.request_facts import HEADER, ID_BYTES, RequestFacts, answering, id_given
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -100,7 +98,7 @@ class GrpcDoor:
         max_connections: int = 1_000,
     ) -> None:
         options = (*_OPTIONS, ("grpc.so_reuseport", int(is_shared)), ("grpc.max_allowed_incoming_connections", max_connections))
-        interceptors = (RequestLogInterceptor(context), _OpenCalls())
+        interceptors = (CallLogInterceptor(context), _OpenCalls())
         self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=MAX_AT_ONCE, interceptors=interceptors)
         self._credentials = credentials
         self._health = health.aio.HealthServicer()
@@ -136,67 +134,6 @@ def credentials_of(*, certificate: bytes, private_key: bytes, authorities: bytes
     )
 
 
-# --- request ids and log ---
-
-
-class RequestLogInterceptor(grpc.aio.ServerInterceptor):
-    """Gives each call its id, tells the client which, and logs how it was answered."""
-
-    def __init__(self, context: ServerContext) -> None:
-        self._elapsed_ns = context.parts.clock.elapsed_ns
-        self._entropy = context.parts.entropy
-        self._is_on = context.served_base.settings.telemetry.logs
-
-    async def intercept_service(self, continuation: Callable[..., Any], details: grpc.HandlerCallDetails) -> Any:  # noqa: ANN401 - a handler
-        """Return the handler of a call with the log around it; what no method answers has none."""
-        handler = await continuation(details)
-        if handler is None or handler.request_streaming:
-            return handler
-        metadata = [(name, value) for name, value in details.invocation_metadata or () if isinstance(value, str)]
-        facts = RequestFacts(id_given(metadata) or self._entropy.take(ID_BYTES).hex(), door="grpc")
-        service, _, name = details.method.rpartition("/")
-        facts.operation = _operation_names.get(name, "") if service.endswith(tuple(service_names())) else name
-        if handler.response_streaming:
-            made = self._stream(handler.unary_stream, facts)
-            return grpc.unary_stream_rpc_method_handler(made, handler.request_deserializer, handler.response_serializer)
-        answer = self._single(handler.unary_unary, facts)
-        return grpc.unary_unary_rpc_method_handler(answer, handler.request_deserializer, handler.response_serializer)
-
-    def _single(self, behaviour: Callable[..., Any], facts: RequestFacts) -> Callable[..., Any]:
-        async def answer(message: Message, context: Context) -> Any:  # noqa: ANN401 - a message
-            async with self._logged(context, facts):
-                return await behaviour(message, context)
-
-        return answer
-
-    def _stream(self, behaviour: Callable[..., Any], facts: RequestFacts) -> Callable[..., Any]:
-        async def answer(message: Message, context: Context) -> AsyncIterator[Any]:
-            async with self._logged(context, facts):
-                async for part in behaviour(message, context):
-                    yield part
-
-        return answer
-
-    @asynccontextmanager
-    async def _logged(self, context: Context, facts: RequestFacts) -> AsyncIterator[None]:
-        began_ns, is_over = self._elapsed_ns(), False
-        try:
-            with answering(facts):
-                await context.send_initial_metadata(((HEADER, facts.request_id),))
-                yield
-            is_over = True
-        finally:
-            if self._is_on:
-                code: object = context.code()  # a number while no status is set, whatever the package says
-                name = "OK" if is_over else code.name if isinstance(code, grpc.StatusCode) else "CANCELLED"
-                level = logging.INFO if is_over else logging.ERROR if name in _OUR_FAULTS else logging.WARNING
-                client = _client(context.peer()) or ""
-                tell(facts, name, took_ns=self._elapsed_ns() - began_ns, level=level, client=client)
-
-
-_OUR_FAULTS: Final = ("INTERNAL", "UNKNOWN", "UNAVAILABLE", "DATA_LOSS")
-
-
 # --- methods ---
 # One handler per operation: who asks, what exactly, by when; then the work itself, and the answer as a message.
 
@@ -227,7 +164,6 @@ LEAST_WAY_MS: Final = 5
 _LATE: Final = "the deadline of the call has passed"
 
 _by_name: Final = {camel(endpoint.name): endpoint for endpoint in ENDPOINTS}
-_operation_names: Final = {name: endpoint.name for name, endpoint in _by_name.items()}
 
 
 def handlers(server_context: ServerContext) -> list[grpc.GenericRpcHandler]:

@@ -15,7 +15,7 @@ from evidentia.serving.hosting.door_metrics import CallMetrics
 from evidentia.serving.hosting.process_role import ALONE, ProcessRole
 from evidentia.serving.hosting.readiness import Readiness
 from evidentia.serving.hosting.reverse_proxy import SameUserConnection, inner_socket
-from evidentia.serving.hosting.tls import TlsFiles, server_context, show_pair, tls_files
+from evidentia.serving.hosting.tls import TlsFiles, load_pair, server_context, tls_files
 from evidentia.serving.hosting.web_server import GRACE_S, TIMEOUTS, ConnectionPool, ConnectionTimeouts, WebServer, bounded, web_config
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Host:
     def renew_certificate(self) -> None:
         """Show the certificate that is in the files now, on connections to come."""
         if self._context is not None:
-            show_pair(self._context, self._files)
+            load_pair(self._context, self._files)
 
     @contextlib.asynccontextmanager
     async def _inner(self) -> AsyncIterator[None]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TextIO
 
 import msgspec
 from starlette.routing import Route
@@ -20,12 +20,16 @@ from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_facts import FACTS, HEADER, ID_BYTES, RequestFacts, answering, current_facts, id_given
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from evidentia.contracts.ports import Clock, Entropy
     from evidentia.contracts.settings import TelemetrySettings
+    from evidentia.serving.operations.endpoint import Endpoint
+    from evidentia.serving.operations.server_context import ServerContext
+
+Given = ParamSpec("Given")
 
 LOGGER: Final = "evidentia.access"
 PASSED: Final = "evidentia.passed"
@@ -161,22 +165,28 @@ class RequestLogMiddleware:
                 tell(facts, status, took_ns=self._elapsed_ns() - began_ns, client=client, method=scope["method"], is_quiet=is_probe)
 
 
-@contextmanager
-def call_logged(operation: str, *, elapsed_ns: Callable[[], int], is_on: bool) -> Iterator[None]:
-    """Log one of several calls of a request; what it raises says how it ended."""
-    facts = current_facts()
-    began_ns, status = elapsed_ns(), 200
-    try:
-        yield
-    except ApiError as refusal:
-        status = refusal.status
-        raise
-    except BaseException:
-        status = GONE
-        raise
-    finally:
-        if is_on and facts is not None:
-            tell(facts, status, took_ns=elapsed_ns() - began_ns, operation=operation)
+def call_logged(
+    answer: Callable[Concatenate[ServerContext, Endpoint, Given], Awaitable[bytes]],
+) -> Callable[..., Coroutine[None, None, bytes]]:
+    """Have each of several calls of one request logged; what is raised, or was raised before it, says how the call ended."""
+
+    @wraps(answer)
+    async def logged(context: ServerContext, endpoint: Endpoint, *given: Given.args, **named: Given.kwargs) -> bytes:
+        facts, elapsed_ns = current_facts(), context.parts.clock.elapsed_ns
+        began_ns, status = elapsed_ns(), GONE
+        try:
+            content = await answer(context, endpoint, *given, **named)
+            status = 200
+        except Exception as error:
+            refusal = error.__cause__
+            status = refusal.status if isinstance(refusal, ApiError) else 500
+            raise
+        finally:
+            if facts is not None and context.served_base.settings.telemetry.logs:
+                tell(facts, status, took_ns=elapsed_ns() - began_ns, operation=endpoint.name)
+        return content
+
+    return logged
 
 
 def tell(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evidentia.contracts.errors import InvalidFieldError
-from evidentia.foundation.client_tls import load_pair
+from evidentia.foundation import client_tls
 
 if TYPE_CHECKING:
     from evidentia.contracts.settings import ServerSettings
@@ -58,7 +58,7 @@ def server_context(files: TlsFiles) -> ssl.SSLContext | None:
     context.set_ciphers(CIPHERS)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
-    show_pair(context, files)
+    load_pair(context, files)
     if files.client_certificates:
         _check_readable("server.client_certificates", files.client_certificates)
         try:
@@ -70,9 +70,9 @@ def server_context(files: TlsFiles) -> ssl.SSLContext | None:
     return context
 
 
-def show_pair(context: ssl.SSLContext, files: TlsFiles) -> None:
+def load_pair(context: ssl.SSLContext, files: TlsFiles) -> None:
     """Have a context show the certificate that is in the files now; connections that stand keep the one they have."""
-    load_pair(context, files.certificate, files.private_key, fields=("server.certificate", "server.private_key"))
+    client_tls.load_pair(context, files.certificate, files.private_key, fields=("server.certificate", "server.private_key"))
 
 
 def _beside(directory: Path, path: str) -> str:

@@ -126,20 +126,17 @@ async def _discover(context: ServerContext, identity: Identity, description: byt
     return description
 
 
+@call_logged
 async def _answer(
     context: ServerContext, endpoint: Endpoint, identity: Identity, left: asyncio.Future[None] | None, params: bytes
 ) -> bytes:
-    is_logged = context.served_base.settings.telemetry.logs
+    _allow(context, identity, endpoint)
     try:
-        with call_logged(endpoint.name, elapsed_ns=context.parts.clock.elapsed_ns, is_on=is_logged):
-            context.admission.allow(identity, endpoint)
-            if len(params) > endpoint.max_bytes:
-                raise too_large("parameters are", max_bytes=endpoint.max_bytes)
-            reply = await perform(context, endpoint, lambda: decode_flat(endpoint, params, identity), left=left)
+        if len(params) > endpoint.max_bytes:
+            raise too_large("parameters are", max_bytes=endpoint.max_bytes)
+        reply = await perform(context, endpoint, lambda: decode_flat(endpoint, params, identity), left=left)
     except ApiError as refusal:
         raise failure_of(refusal) from refusal
-    except EvidentiaError as error:
-        raise failure_of(refusal_of(error)) from error
     return encode(reply.message)
 
 
