@@ -202,7 +202,7 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
 PLAYED: dict[str, Callable[[Target], Awaitable[object]]] = {
     "12 gRPC messages of 60 MiB, no token": partial(messages, role="", count=12, megabytes=60),
     "12 gRPC messages of 60 MiB, a token": partial(messages, role="attacker", count=12, megabytes=60),
-    "60 gRPC messages of 3 MiB, a token": partial(messages, role="attacker", count=60, megabytes=3),
+    "60 gRPC messages of 2 MiB, a token": partial(messages, role="attacker", count=60, megabytes=2),
     "600 streams of health, no token": watchers,
     "1,500 MCP sessions of one agent": sessions,
     "12,000 runs of two tokens": runs,
