@@ -107,7 +107,7 @@ async def silent(target: Target, *, address: str, count: int) -> object:
                 with contextlib.suppress(OSError, TimeoutError):
                     await asyncio.wait_for(reader.read(1), max(0.0, ends - time.monotonic()))
                 writer.close()
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(1)
 
     await asyncio.gather(*(hold() for _ in range(count)))
     return f"{opened} opened"

@@ -251,7 +251,7 @@ async def _read(context: Context, *, max_bytes: int, body: Holding) -> bytes:
     They are read from the context and not from gRPC's iterator, and let go of before anything is raised: both the iterator and a trace
     are kept alive by the call that failed, until Python collects its cycles.
     """
-    parts: list[bytes] = []
+    parts: list[Any] = []  # Any: bytes, or the mark of the end, which their type does not have
     try:
         while True:
             async with asyncio.timeout(READ_S):
@@ -259,15 +259,19 @@ async def _read(context: Context, *, max_bytes: int, body: Holding) -> bytes:
             if parts[-1] is grpc.aio.EOF:
                 parts.pop()
                 break
-            body.grow(len(parts[-1]))
-            if body.amount > max_bytes:
-                raise too_large("message is", max_bytes=max_bytes)
+            _count(body, len(parts[-1]), max_bytes=max_bytes)
     except BaseException:
         parts.clear()
         raise
     if not parts:
         raise ApiError(MALFORMED, "missing_message", "the call ended before its message", hint="send one message, then end the call")
     return b"".join(parts)
+
+
+def _count(body: Holding, amount: int, *, max_bytes: int) -> None:
+    body.grow(amount)
+    if body.amount > max_bytes:
+        raise too_large("message is", max_bytes=max_bytes)
 
 
 class _OpenCalls(grpc.aio.ServerInterceptor):

@@ -173,9 +173,7 @@ class SideDoor(Protocol):
         ...
 
 
-def side_doors(
-    context: ServerContext, hosting: Hosting, *, files: TlsFiles, max_connections: int = 1_000
-) -> list[tuple[SideDoor, str]]:
+def side_doors(context: ServerContext, hosting: Hosting, *, files: TlsFiles, max_connections: int = 1_000) -> list[tuple[SideDoor, str]]:
     """Return the doors that are asked for, each with the address where it is to listen."""
     if hosting.grpc_port is None:
         return []
