@@ -107,7 +107,7 @@ async def silent(target: Target, *, address: str, count: int) -> object:
                 with contextlib.suppress(OSError, TimeoutError):
                     await asyncio.wait_for(reader.read(1), max(0.0, ends - time.monotonic()))
                 writer.close()
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(1)
 
     await asyncio.gather(*(hold() for _ in range(count)))
     return f"{opened} opened"
@@ -202,7 +202,7 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
 PLAYED: dict[str, Callable[[Target], Awaitable[object]]] = {
     "12 gRPC messages of 60 MiB, no token": partial(messages, role="", count=12, megabytes=60),
     "12 gRPC messages of 60 MiB, a token": partial(messages, role="attacker", count=12, megabytes=60),
-    "60 gRPC messages of 3 MiB, a token": partial(messages, role="attacker", count=60, megabytes=3),
+    "60 gRPC messages of 2 MiB, a token": partial(messages, role="attacker", count=60, megabytes=2),
     "600 streams of health, no token": watchers,
     "1,500 MCP sessions of one agent": sessions,
     "12,000 runs of two tokens": runs,

@@ -18,7 +18,6 @@ from serving.grpc_doors import BY_NAME, GrpcServed, fault_in, grpc_serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 CODE = grpc.StatusCode
 MB = 1 << 20
@@ -46,7 +45,7 @@ def silent(until: threading.Event) -> Iterator[bytes]:
 
 def streamed(door: GrpcServed, name: str, pieces: Iterator[bytes], *, token: str | None) -> Any:
     method = BY_NAME[name]
-    ask = door.channel.stream_unary(method.path, response_deserializer=method.response.FromString)
+    ask: Any = door.channel.stream_unary(method.path, response_deserializer=method.response.FromString)
     return ask(pieces, timeout=PATIENCE_S, metadata=() if token is None else (("authorization", f"Bearer {token}"),))
 
 
@@ -73,14 +72,13 @@ def test_a_call_without_a_token_is_refused_before_it_sends_a_message(door: GrpcS
 
 def test_a_stream_without_a_token_is_refused_before_it_sends_a_message(door: GrpcServed) -> None:
     over = threading.Event()
-    for method in (each for each in METHODS if each.is_stream):
-        try:
-            with pytest.raises(grpc.RpcError) as caught:
-                list(door.channel.stream_stream(method.path)(silent(over), timeout=PATIENCE_S))
-        finally:
-            over.set()
+    asked: list[Any] = [door.channel.stream_stream(method.path) for method in METHODS if method.is_stream]
+    for ask in asked:
+        with pytest.raises(grpc.RpcError) as caught:
+            list(ask(silent(over), timeout=PATIENCE_S))
 
         assert CODE.UNAUTHENTICATED == caught.value.code()
+    over.set()
 
 
 def test_messages_of_a_call_are_joined(door: GrpcServed, admin: str) -> None:
@@ -118,11 +116,12 @@ def test_a_token_with_its_share_of_requests_is_told_to_come_back_and_others_go_o
         assert door.call("ListDocuments", {}, token=other) is not None
 
     assert (CODE.RESOURCE_EXHAUSTED, "too_many_requests") == (caught.value.code(), fault_in(caught.value)["code"])
-    assert ("retry-after", "1") in [(each.key, each.value) for each in caught.value.trailing_metadata()]
+    trailing: Any = caught.value.trailing_metadata()
+    assert "1" == {each.key: each.value for each in trailing}["retry-after"]
 
 
 def test_calls_without_a_token_are_bounded_and_leave_the_others_alone(door: GrpcServed, admin: str) -> None:
-    stub = health_pb2_grpc.HealthStub(door.channel)
+    stub: Any = health_pb2_grpc.HealthStub(door.channel)
     watching = [stub.Watch(health_pb2.HealthCheckRequest()) for _ in range(MAX_OPEN_OF_ONE)]
     told = [next(each).status for each in watching]
     with pytest.raises(grpc.RpcError) as caught:

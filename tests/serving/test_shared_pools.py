@@ -195,7 +195,9 @@ def test_a_token_begins_so_many_sessions_and_is_then_told_to_wait(tmp_path: Path
     create(tmp_path / "base")
     with serving_dashboard(tmp_path / "base") as door:
         token, browser = door.token(Role.READER), door.browser()
-        codes = [browser.client.post("/dashboard/sign-in", data={"key": token}, headers=browser.own_origin) for _ in range(SIGN_IN.burst + 2)]
+        codes = [
+            browser.client.post("/dashboard/sign-in", data={"key": token}, headers=browser.own_origin) for _ in range(SIGN_IN.burst + 2)
+        ]
         other = door.browser().sign_in(door.token(Role.READER, name="other"))
 
     assert [303] * SIGN_IN.burst + [429] * 2 == [each.status_code for each in codes]

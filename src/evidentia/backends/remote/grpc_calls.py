@@ -83,13 +83,14 @@ class GrpcCalls(OperationCalls):
         method, message = _message(operation, params)
         channel = self._open()
         # A server takes messages of a few megabytes; what is longer comes in pieces, which it joins.
+        ask: grpc.aio.StreamUnaryMultiCallable[bytes, Any]  # Any: as in `_message`
         ask = channel.stream_unary(method.path, response_deserializer=method.response.FromString)
         content = _serialised(message)
         pieces = [content[begin : begin + PIECE_BYTES] for begin in range(0, len(content), PIECE_BYTES)] or [b""]
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_ms / 1000
         try:
-            reply = await ask(pieces, timeout=timeout_ms / 1000, metadata=self._metadata)
+            reply = await ask(iter(pieces), timeout=timeout_ms / 1000, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
             left_ms = int((until - loop.time()) * 1000)  # a second attempt happens within the same time
             is_passing = error.code() is grpc.StatusCode.UNAVAILABLE and _fault_of(error) is None

@@ -65,8 +65,8 @@ MAX_OPEN_OF_ONE: Final = 6
 MAX_AT_ONCE: Final = MAX_REQUESTS + 4 * MAX_OPEN
 """More calls than this are told to come back, before it is known whose they are."""
 MAX_METADATA_BYTES: Final = 16 << 10
-MAX_MESSAGE_BYTES: Final = 4 << 20
-"""Of one message, as gRPC has it by default. What an operation takes beyond that comes as several messages, which are joined."""
+MAX_MESSAGE_BYTES: Final = (2 << 20) + (64 << 10)
+"""Of one message: more is refused by its length alone. What an operation takes beyond that comes as several messages, which are joined."""
 READ_S: Final = 60
 """How long a caller may take to send the next message of a call."""
 _WINDOW_BYTES: Final = 64 << 10
@@ -77,6 +77,8 @@ _OPTIONS: Final = (
     ("grpc.max_concurrent_streams", 200),
     ("grpc.http2.lookahead_bytes", _WINDOW_BYTES),
     ("grpc.http2.bdp_probe", 0),
+    ("grpc.experimental.tcp_read_chunk_size", 8 << 10),
+    ("grpc.experimental.tcp_max_read_chunk_size", _WINDOW_BYTES),
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_metadata_size", MAX_METADATA_BYTES),
     ("grpc.keepalive_time_ms", 60_000),
@@ -187,10 +189,10 @@ def _handler(server_context: ServerContext, method: Method, endpoint: Endpoint) 
 
 
 def _single(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
-    async def answer(messages: AsyncIterator[bytes], context: Context) -> Message:
+    async def answer(_: object, context: Context) -> Message:
         try:
             async with asyncio.timeout(context.time_remaining()), _entered(server_context, endpoint, context) as (identity, body):
-                read = await _request_reader(method, endpoint, messages, context, identity=identity, body=body)
+                read = await _request_reader(method, endpoint, context, identity=identity, body=body)
                 reply = await perform(server_context, endpoint, read)
             made: Message = method.response(**method.write_response(reply.message))
         except ApiError as refusal:
@@ -203,10 +205,10 @@ def _single(server_context: ServerContext, method: Method, endpoint: Endpoint) -
 
 
 def _streaming(server_context: ServerContext, method: Method, endpoint: Endpoint) -> Callable[..., Any]:
-    async def answer(messages: AsyncIterator[bytes], context: Context) -> AsyncIterator[Message]:
+    async def answer(_: object, context: Context) -> AsyncIterator[Message]:
         try:
             async with asyncio.timeout(context.time_remaining()), _entered(server_context, endpoint, context) as (identity, body):
-                read = await _request_reader(method, endpoint, messages, context, identity=identity, body=body)
+                read = await _request_reader(method, endpoint, context, identity=identity, body=body)
                 async for part in perform_stream(server_context, endpoint, read):
                     yield method.response(**method.write_response(part))
         except ApiError as refusal:
@@ -226,10 +228,14 @@ async def _entered(server_context: ServerContext, endpoint: Endpoint, context: C
 
 
 async def _request_reader(
-    method: Method, endpoint: Endpoint, messages: AsyncIterator[bytes], context: Context, *, identity: Identity, body: Holding
+    method: Method, endpoint: Endpoint, context: Context, *, identity: Identity, body: Holding
 ) -> Callable[[], OperationRequest]:
     """Return what reads the rest of a request."""
-    sent = await _read(messages, max_bytes=endpoint.max_bytes, body=body)
+    sent = await _read(context, max_bytes=endpoint.max_bytes, body=body)
+    if endpoint.is_writing:
+        # A message beyond the limit ends the messages like the caller does, but the call with it, and nothing can be sent any more: what
+        # came before it is not the whole, and nothing is done about it.
+        await context.send_initial_metadata(())
     try:
         fields = within(endpoint, method.read_request(method.request.FromString(sent)), left_s=context.time_remaining())
     except DecodeError:
@@ -241,24 +247,33 @@ async def _request_reader(
     return lambda: decode_flat(endpoint, raw, identity)
 
 
-async def _read(messages: AsyncIterator[bytes], *, max_bytes: int, body: Holding) -> bytes:
-    """Return the messages of a call, joined: in protobuf, messages behind each other are one, whose lists are joined too."""
-    parts: list[bytes] = []
+async def _read(context: Context, *, max_bytes: int, body: Holding) -> bytes:
+    """Return the messages of a call, joined: in protobuf, messages behind each other are one, whose lists are joined too.
+
+    They are read from the context and not from gRPC's iterator, and let go of before anything is raised: both the iterator and a trace
+    are kept alive by the call that failed, until Python collects its cycles.
+    """
+    parts: list[Any] = []  # Any: bytes, or the mark of the end, which their type does not have
     try:
         while True:
             async with asyncio.timeout(READ_S):
-                parts.append(await anext(messages))
-            body.grow(len(parts[-1]))
-            if body.amount > max_bytes:
-                raise too_large("message is", max_bytes=max_bytes)
-    except StopAsyncIteration:
-        pass
+                parts.append(await context.read())
+            if parts[-1] is grpc.aio.EOF:
+                parts.pop()
+                break
+            _count(body, len(parts[-1]), max_bytes=max_bytes)
     except BaseException:
-        parts.clear()  # the trace of what is raised holds this frame, and would hold what was sent
+        parts.clear()
         raise
     if not parts:
         raise ApiError(MALFORMED, "missing_message", "the call ended before its message", hint="send one message, then end the call")
     return b"".join(parts)
+
+
+def _count(body: Holding, amount: int, *, max_bytes: int) -> None:
+    body.grow(amount)
+    if body.amount > max_bytes:
+        raise too_large("message is", max_bytes=max_bytes)
 
 
 class _OpenCalls(grpc.aio.ServerInterceptor):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import ssl
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -23,6 +22,7 @@ from evidentia.serving.operations.api_errors import TOO_LARGE, TOO_MANY, UNAVAIL
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import Iterable, Iterator
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -57,10 +57,8 @@ class WebServer(uvicorn.Server):
 
     def connection(self) -> BoundedConnection:
         """Return what speaks to one client."""
-        made: BoundedConnection = self.config.http_protocol_class(  # type: ignore[call-arg] # as the parent has it
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
-        return made
+        kind: type[BoundedConnection] = self.config.http_protocol_class  # type: ignore[assignment] # as `web_config` has it
+        return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: not ready, but still listening, for a while; then no longer listening, until the last answer is given."""
@@ -376,7 +374,7 @@ def _oldest(connections: Iterable[Idle]) -> Idle | None:
 
 
 class _Newcomer(asyncio.Protocol):
-    """A connection that has said nothing yet, or whose TLS handshake is under way: it costs little, and becomes another with what it says."""
+    """A connection that has said nothing yet, or whose TLS handshake is under way; it costs little, and becomes one that answers."""
 
     def __init__(self, server: WebServer, context: ssl.SSLContext | None) -> None:
         self._server = server
@@ -456,7 +454,7 @@ class _Newcomer(asyncio.Protocol):
         return made
 
     def _end(self) -> None:
-        self._server.server_state.connections.discard(self)  # type: ignore[arg-type] # as above
+        self._server.server_state.connections.discard(self)
         if self._timer is not None:
             self._timer.cancel()
 
