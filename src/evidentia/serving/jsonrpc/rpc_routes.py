@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 
 RPC: Final = "/rpc"
-MAX_BYTES: Final = 64 << 20
-"""Of a body, however many calls it holds; what one call may have is said by its operation."""
 
 
 def rpc_routes(context: ServerContext) -> list[Route]:
@@ -61,11 +59,17 @@ def _description(version: str) -> bytes:
     return encode(openrpc_document(ENDPOINTS, version=version))
 
 
+@cache
+def _max_bytes(roles: frozenset[Role]) -> int:
+    """Return the most that any operation takes which one of the roles may ask, however many calls a body holds."""
+    return max((endpoint.max_bytes for endpoint in ENDPOINTS if roles & set(endpoint.roles)), default=0)
+
+
 async def _received(context: ServerContext, request: Request) -> tuple[Identity, bytes]:
     """Return who asks, and the body; nothing is read from somebody who holds no token."""
     try:
         identity = await context.admission.identify(credential_in(request.headers.get("authorization", "")), client=client_of(request))
-        return identity, await read_body(request, max_bytes=MAX_BYTES)
+        return identity, await read_body(request, max_bytes=_max_bytes(frozenset(identity.token.roles)))
     except EvidentiaError as error:
         raise refusal_of(error) from error
     except ClientDisconnect:

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from evidentia.serving.identity.admission import Admission
-from evidentia.serving.mcp.request_guard import McpGuard
+from evidentia.serving.mcp.request_guard import MAX_BYTES, McpGuard
 from evidentia.serving.mcp.server import McpServer, make_server
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from evidentia.wiring.governance_runtime import TokenStore
 
 PATH: Final = "/mcp"
-MAX_BYTES: Final = 4 << 20
-"""Of a body; a whole answer of `retrieve` has to fit, to be verified."""
 MAX_SESSIONS: Final = 1_000
 IDLE_S: Final = 1_800
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -18,6 +19,7 @@ from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.identity.callers import MAY_ASK, identity_of
 from evidentia.serving.identity.host_check import HostRule, client_of, is_local, refusal_response
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError, refusal_of
+from evidentia.serving.operations.request_decoding import max_values_of, refuse_crowded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from evidentia.serving.identity.admission import Admission
     from evidentia.wiring.governance_runtime import TokenStore
 
+MAX_BYTES: Final = 4 << 20
+"""Of a body; a whole answer of `retrieve` has to fit, to be verified."""
 PRINCIPAL: Final = "evidentia.principal"
 """Where the principal stands in the scope of a request that was let in."""
 LEFT: Final = "evidentia.left"
@@ -55,6 +59,7 @@ class McpGuard:
         try:
             self._hosts.check(request.headers)
             principal = await self._principal_of(request)
+            taken = await _body(receive) if scope["method"] == "POST" else deque()
         except ApiError as refusal:
             await refusal_response(refusal)(scope, receive, send)
             return
@@ -65,7 +70,7 @@ class McpGuard:
         left = asyncio.Event()
 
         async def receive_and_note() -> Message:
-            message = await receive()
+            message = taken.popleft() if taken else await receive()
             if message["type"] == "http.disconnect":
                 left.set()
             return message
@@ -84,6 +89,23 @@ class McpGuard:
     def _has_tokens(self) -> bool:
         """Tell whether the base has ever had a token, revoked or not: from the first one on, everybody needs one."""
         return bool(self._tokens.tokens())
+
+
+async def _body(receive: Receive) -> deque[Message]:
+    """Return what makes up the body, for whoever reads it next; one of too many values is refused before it is read as JSON.
+
+    Of one that is too long, only the beginning is taken: the package refuses it while it comes.
+    """
+    taken: deque[Message] = deque()
+    length, is_whole = 0, False
+    while not is_whole and length <= MAX_BYTES:
+        message = await receive()
+        taken.append(message)
+        length += len(message.get("body", b""))
+        is_whole = message["type"] != "http.request" or not message.get("more_body", False)
+    if is_whole:
+        refuse_crowded(b"".join(message.get("body", b"") for message in taken), max_values_of(MAX_BYTES))
+    return taken
 
 
 class AskRequirement(NamedTuple):
