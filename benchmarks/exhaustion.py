@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evidentia import connect
-from serving import COMMAND, corpus, free_port, questions
+from serving import COMMAND, WORDS, corpus, free_port, questions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -115,7 +115,7 @@ def long_question(chars: int = 32_000) -> str:
 
 async def subqueries(target: Target, count: int) -> object:
     """Ask one question that is divided into many parts."""
-    parts = [{"text": f"signing key rotation vault {number}"} for number in range(count)]
+    parts = [{"text": f"{WORDS[number % len(WORDS)]} {WORDS[number // len(WORDS) % len(WORDS)]}"} for number in range(count)]
     ask = {"query": {"text": "signing key rotation", "subqueries": parts}, "limit": 100, "latency_deadline_ms": 60_000}
     return await target.post("/v1/evidence", ask)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evidentia.contracts.decoding import convert, decode_json, json_decoder, msgpack_decoder
+from evidentia.contracts.decoding import convert, decode_json, has_more_values, json_decoder, msgpack_decoder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,3 +98,51 @@ def test_what_does_not_fit_is_refused_as_before() -> None:
     with pytest.raises(msgspec.ValidationError, match=r"Expected `int`, got `str`"):
         convert({"x": "3"}, Point)
     assert Point(3) == convert({"x": "3"}, Point, strict=False)
+
+
+# --- counting before reading ---
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(alphabet='a,[{"\\ \n'), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_values_are_counted_as_they_would_be_read(value: object) -> None:
+    content = json.dumps(value).encode()
+    count = count_of(value)
+
+    assert not has_more_values(content, count)
+    assert not count_at_least(value) > 1 or has_more_values(content, count_at_least(value) - 1)
+
+
+def count_of(value: object) -> int:
+    """Return how many commas and brackets stand outside of strings, and one."""
+    if isinstance(value, list):
+        return 1 + max(1, sum(map(count_of, value)))
+    if isinstance(value, dict):
+        return 1 + max(1, sum(map(count_of, value.values())))
+    return 1
+
+
+def count_at_least(value: object) -> int:
+    """Return how many values there are."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(count_at_least, inner))
+
+
+@pytest.mark.parametrize("content", [b"[" + b"{}," * 100_000 + b"{}]", b"[" * 100_000, b'["a' + b"\\" * 4 + b'",' + b"1," * 100_000])
+def test_many_values_are_noticed_without_reading_them(content: bytes) -> None:
+    tracemalloc.start()
+    try:
+        is_crowded = has_more_values(content, 50_000)
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert is_crowded
+    assert held < 10_000
+
+
+def test_a_long_text_with_many_commas_is_one_value() -> None:
+    assert not has_more_values(json.dumps({"text": "a, [b], {c}; " * 100_000}).encode(), 3)

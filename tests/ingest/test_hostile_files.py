@@ -7,6 +7,7 @@ import json
 import os
 import time
 import zipfile
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,6 +40,23 @@ def make_ods(cell: bytes) -> bytes:
     return make_zip(**{"mimetype": b"application/vnd.oasis.opendocument.spreadsheet", "content.xml": content})
 
 
+def drawing_pdf(operators: bytes) -> bytes:
+    """Return a PDF whose one page draws this."""
+    content = zlib.compress(operators, 9)
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(content), content),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    body, table = b"%PDF-1.4\n", b"0000000000 65535 f \n"
+    for number, each in enumerate(objects, start=1):
+        table += b"%010d 00000 n \n" % len(body)
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    return body + b"xref\n0 6\n%strailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (table, len(body))
+
+
 CASES: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
     "pdf cut short": (
         "cut.pdf",
@@ -51,6 +69,12 @@ CASES: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
         lambda: b"%PDF-1.7\n" + bytes(range(256)) * 50,
         "damaged",
         "is damaged (PdfStreamError); save it again from the program that made it",
+    ),
+    "pdf that draws without end": (
+        "draws.pdf",
+        lambda: drawing_pdf(b"BT /F1 9 Tf (x) Tj ET\n" * 1_000_000),
+        "archive_bomb",
+        "has a page, number 1, that unfolds to more than 16777216 bytes of drawing; leave it out",
     ),
     "pdf without text": (
         "scan.pdf",

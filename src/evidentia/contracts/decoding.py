@@ -1,5 +1,7 @@
 """JSON, MessagePack and plain values become messages here, whatever number of threads reads messages for the first time.
 
+`has_more_values` counts before anything is read: a megabyte of `{},{},` becomes twenty of objects.
+
 msgspec works out how a struct is read when that is first asked for. Another thread that asks meanwhile is handed what there is so far, and
 the process ends with a segmentation fault (seen with msgspec 0.22 and eight threads; tests/contracts/test_decoding.py shows it). So one
 thread at a time works out a type, and nobody reads by it before that is done. `tests/house` keeps all other modules to these functions.
@@ -7,8 +9,9 @@ thread at a time works out a type, and nobody reads by it before that is done. `
 
 from __future__ import annotations
 
+import re
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import msgspec
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 _Message = TypeVar("_Message")
 _Raw = bytes | bytearray | memoryview | str
 
+_QUOTE: Final = ord('"')
+_STRING_OR_MARK: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
 _known: set[object] = set()
 # Reentrant: working out a type evaluates its annotations, which may import a module that makes a decoder of its own.
 _working_out = threading.RLock()
@@ -61,6 +66,22 @@ def msgpack_decoder(kind: Any) -> Callable[[bytes], Any]:  # Any: what the overl
     """Return what reads MessagePack of a type."""
     prepare(kind)
     return msgspec.msgpack.Decoder(kind).decode
+
+
+def has_more_values(content: bytes, most: int) -> bool:
+    """Tell whether JSON would be read as more than so many values; what stands in its strings does not count.
+
+    It takes no memory, and time only for JSON that has as many commas and brackets, in strings or not.
+    """
+    if 1 + content.count(b",") + content.count(b"[") + content.count(b"{") <= most:
+        return False
+    values = 1
+    for found in _STRING_OR_MARK.finditer(content):
+        if content[found.start()] != _QUOTE:
+            values += 1
+            if values > most:
+                return True
+    return False
 
 
 def prepare(kind: Any) -> None:  # noqa: ANN401 - a type, a union or a generic

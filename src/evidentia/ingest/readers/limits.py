@@ -26,6 +26,8 @@ class ReadLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Unpacked to packed size of an archive above a few megabytes; XML rarely reaches 50."""
     max_depth: int = 2_000
     """Elements of HTML open at once; parsing takes time with the square of it."""
+    max_page_bytes: int = 16 * 1024 * 1024
+    """Drawing operators of one PDF page, unpacked; so many take half a minute to read, and a few hundred megabytes."""
     max_images: int = 1_000
     max_image_bytes: int = 16 * 1024 * 1024
     max_images_bytes: int = 64 * 1024 * 1024

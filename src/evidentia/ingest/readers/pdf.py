@@ -64,6 +64,7 @@ class PdfReader(DocumentReader):
         for index, page in enumerate(reader.pages):
             gatherer.add(PAGE_BREAK if index else "")
             starts.append(gatherer.length)
+            self._refuse_overdrawn(page, number=index + 1)
             gatherer.add(images.text_of(page, section=index, start=gatherer.length))
         text = gatherer.joined()
         if not text.strip():
@@ -79,6 +80,20 @@ class PdfReader(DocumentReader):
             pages=tuple(starts),
             images=tuple(images.placed(TextMap(text, sections=starts, wraps=True, has_headings=False))),
         )
+
+    def _refuse_overdrawn(self, page: pypdf.PageObject, *, number: int) -> None:
+        """Refuse a page that unfolds to more drawing than a page has; what is unpacked here is kept, and used when its text is read."""
+        contents = page.get("/Contents")
+        contents = None if contents is None else contents.get_object()
+        streams = contents if isinstance(contents, list) else [contents]
+        unpacked = 0
+        for stream in streams:
+            unpacked += len(get_data()) if (get_data := getattr(stream and stream.get_object(), "get_data", None)) else 0
+            if unpacked > self.limits.max_page_bytes:
+                problem = (
+                    f"has a page, number {number}, that unfolds to more than {self.limits.max_page_bytes} bytes of drawing; leave it out"
+                )
+                raise DocumentUnreadableError(SkipReason.ARCHIVE_BOMB, problem)
 
 
 def _opens_without_password(reader: pypdf.PdfReader) -> bool:

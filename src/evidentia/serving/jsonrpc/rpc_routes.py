@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 RPC: Final = "/rpc"
-MAX_BYTES: Final = 64 << 20
-"""Of a body, however many calls it holds; what one call may have is said by its operation."""
 
 
 def rpc_routes(context: ServerContext) -> list[Route]:
@@ -47,7 +45,7 @@ def rpc_routes(context: ServerContext) -> list[Route]:
         try:
             identity = await _identified(context, request)
             async with context.admission.pools.entered(identity.token.token_id) as body:
-                raw = await _received(request, body)
+                raw = await _received(request, identity, body)
                 left = asyncio.ensure_future(disconnected(request.receive))
                 try:
                     content = await dispatch(raw, Methods(context, identity, description=description, left=left))
@@ -65,6 +63,12 @@ def _description(version: str) -> bytes:
     return encode(openrpc_document(ENDPOINTS, version=version))
 
 
+@cache
+def _max_bytes(roles: frozenset[Role]) -> int:
+    """Return the most that any operation takes which one of the roles may ask, however many calls a body holds."""
+    return max((endpoint.max_bytes for endpoint in ENDPOINTS if roles & set(endpoint.roles)), default=0)
+
+
 async def _identified(context: ServerContext, request: Request) -> Identity:
     """Return who asks; nothing is read from somebody who holds no token."""
     try:
@@ -73,9 +77,9 @@ async def _identified(context: ServerContext, request: Request) -> Identity:
         raise refusal_of(error) from error
 
 
-async def _received(request: Request, body: Holding) -> bytes:
+async def _received(request: Request, identity: Identity, body: Holding) -> bytes:
     try:
-        return await read_body(request, max_bytes=MAX_BYTES, body=body)
+        return await read_body(request, max_bytes=_max_bytes(frozenset(identity.token.roles)), body=body)
     except ClientDisconnect:
         raise ApiError(MALFORMED, "incomplete_body", "the body ended too early", hint="send it again") from None
 

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from evidentia.serving.identity.admission import Admission
 from evidentia.serving.identity.pools import MAX_MCP_SESSIONS
-from evidentia.serving.mcp.request_guard import McpGuard
+from evidentia.serving.mcp.request_guard import MAX_BYTES, McpGuard
 from evidentia.serving.mcp.server import McpServer, make_server
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from evidentia.wiring.governance_runtime import TokenStore
 
 PATH: Final = "/mcp"
-MAX_BYTES: Final = 4 << 20
-"""Of a body; a whole answer of `retrieve` has to fit, to be verified."""
 IDLE_S: Final = 1_800
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import deque
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -20,6 +21,7 @@ from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.identity.callers import MAY_ASK, identity_of
 from evidentia.serving.identity.host_check import HostRule, client_of, is_local, refusal_response
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError, refusal_of
+from evidentia.serving.operations.request_decoding import max_values_of, refuse_crowded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from evidentia.serving.identity.pools import Holding, SharedPool
     from evidentia.wiring.governance_runtime import TokenStore
 
+MAX_BYTES: Final = 4 << 20
+"""Of a body; a whole answer of `retrieve` has to fit, to be verified."""
 PRINCIPAL: Final = "evidentia.principal"
 """Where the principal stands in the scope of a request that was let in."""
 LEFT: Final = "evidentia.left"
@@ -80,6 +84,8 @@ class McpGuard:
             added = {PRINCIPAL: principal, TOKEN: token, LEFT: exchange.left, TURN: turn, "user": _user(principal)}
             with (pools.streams if request.method == "GET" else pools.requests).holding(holder, 1), pools.bytes.holding(holder) as body:
                 exchange.body = body
+                if request.method == "POST":
+                    await exchange.take_body()
                 await self._sessions.opened(holder, {**scope, **added}, exchange, self._app)
         except ApiError as refusal:
             if exchange.is_begun:
@@ -111,12 +117,30 @@ class _Exchange:
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
+        self._taken: deque[Message] = deque()
         self.body: Holding | None = None
         self.left = asyncio.Event()
         self.is_begun = False
         self.session = ""
 
+    async def take_body(self) -> None:
+        """Receive the body, for whoever reads it next; one of too many values is refused before it is read as JSON.
+
+        Of one that is too long, only the beginning is taken: the package refuses it while it comes.
+        """
+        length, is_whole = 0, False
+        while not is_whole and length <= MAX_BYTES:
+            message = await self._next()
+            self._taken.append(message)
+            length += len(message.get("body", b""))
+            is_whole = message["type"] != "http.request" or not message.get("more_body", False)
+        if is_whole:
+            refuse_crowded(b"".join(message.get("body", b"") for message in self._taken), max_values_of(MAX_BYTES))
+
     async def receive(self) -> Message:
+        return self._taken.popleft() if self._taken else await self._next()
+
+    async def _next(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.disconnect":
             self.left.set()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
 
-from evidentia.contracts.decoding import convert, decode_json
+from evidentia.contracts.decoding import convert, decode_json, has_more_values
 from evidentia.contracts.doors import EvidenceAsk
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.evidence import DecomposedQuery, EvidenceRequest
@@ -15,7 +15,7 @@ from evidentia.contracts.operations import MAX_BYTES
 from evidentia.contracts.shapes import unknown_field
 from evidentia.contracts.vocabulary import Vocabulary
 from evidentia.engine.request_checks import request_from
-from evidentia.serving.operations.api_errors import MALFORMED, ApiError, bad_field, nearest, shape_refusal
+from evidentia.serving.operations.api_errors import MALFORMED, TOO_LARGE, ApiError, bad_field, nearest, shape_refusal
 from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, read_query
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 def decode_body(raw: bytes, endpoint: Endpoint) -> Any:  # noqa: ANN401 - the message that the endpoint names
     """Return the message in a body, or say what is wrong with it."""
+    refuse_crowded(raw, max_values_of(endpoint.max_bytes))
     kind = endpoint.reads or endpoint.request
     try:
         body = decode_json(raw, kind)
@@ -46,6 +47,24 @@ def refuse_unknown(value: object, kind: object) -> None:
     if found:
         name = found.rpartition(".")[2]
         raise bad_field(found, "there is no such field, or the server sets it; leave it out", suggestion=nearest(name, _names(kind)))
+
+
+MAX_VALUES: Final = 500_000
+"""Of any body."""
+_USUAL_VALUES: Final = 20_000
+_BYTES_PER_VALUE: Final = 32
+
+
+def max_values_of(max_bytes: int) -> int:
+    """Return how many values a body of so many bytes may hold: many more than any that is meant to be read."""
+    return min(MAX_VALUES, _USUAL_VALUES + max_bytes // _BYTES_PER_VALUE)
+
+
+def refuse_crowded(raw: bytes, max_values: int) -> None:
+    """Refuse JSON of too many values before any of them takes memory."""
+    if has_more_values(raw, max_values):
+        message = f"the body holds more than {max_values} values"
+        raise ApiError(TOO_LARGE, "too_many_values", message, hint="send fewer list entries and fields at once")
 
 
 @cache
@@ -127,6 +146,7 @@ def flat_of(endpoint: Endpoint) -> Flat:
 
 def decode_flat(endpoint: Endpoint, raw: bytes, identity: Identity) -> OperationRequest:
     """Return what somebody wants by the JSON of the one message; what is wrong is refused as REST refuses it."""
+    refuse_crowded(raw, max_values_of(endpoint.max_bytes))
     flat = flat_of(endpoint)
     given = _members(raw)
     outside = {name: msgspec.json.decode(given.pop(name)) for name in list(given) if name in flat.names}
