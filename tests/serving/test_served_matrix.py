@@ -62,7 +62,7 @@ BODIES: dict[str, Body] = {
     "push_policies": {"policies": [{**SEED_BODY, "name": "pushed"}], "dry_run": True},
     "replace_policy": {**SEED_BODY, "name": "guard of {tenant}"},
     "change_policy": {"enabled": True},
-    "start_run": {"facts": {"agent_name": "a"}},
+    "start_run": {"facts": {"agent_name": "a", "run_id": ""}},
     "record_calls": {"calls": [{"seq": 1, "call": GOOD}]},
     "end_run": {},
     "try_policy": {"policy": {**SEED_BODY, "name": "tried"}},
@@ -194,6 +194,10 @@ class Doors:
     def _grpc(self, token: str | None, endpoint: Endpoint, fields: Body) -> Outcome:
         try:
             self.over_grpc.call(camel(endpoint.name), fields, token=token)
+        except msgspec.ValidationError:
+            if endpoint.reply is not None:
+                raise
+            return 200, ""  # an answer without a message of its own, such as a schema
         except grpc.RpcError as error:
             told = fault_in(error)
             return STATUS.get(told["code"], 422), f"{told['code']}: {told['message']}"
@@ -285,7 +289,8 @@ def expected(endpoint: Endpoint, role: Role | None, home: str, other: str, door:
         return {200, 404, 422}
     if endpoint.name == "why":
         return {404} if home != other or not is_owners or has_none else {200}
-    del door
+    if door == "grpc" and endpoint.name == "record_calls":
+        return {404}  # runs are open in the process that they were begun in, which is another one here
     return {404} if kinds and (not is_there or has_none) else {200, 201}
 
 
