@@ -225,6 +225,16 @@ def test_a_receipt_is_for_who_asked_and_within_the_clearance_for_auditors(plane:
         assert 404 == auditor.get(f"/v1/receipts/{name}/why", params={"chunk": chunk}).status_code
 
 
+def test_the_trace_of_a_request_confirms_no_guess_at_its_answer(shared: Served) -> None:
+    answer = asked(shared.within(A).agent, "key expire")
+    traces = shared.auditor.get("/v1/traces", params={"limit": 500})
+    (trace,) = [each for each in traces.json()["traces"] if each["request_id"] == answer["request_id"]]
+
+    assert answer["result_hash"] not in traces.text
+    assert trace == shared.auditor.get(f"/v1/traces/{answer['request_id']}").json()
+    assert 403 == shared.within(A).auditor.get("/v1/traces").status_code
+
+
 def test_an_admin_sees_of_receipts_and_documents_what_the_token_may(plane: Served) -> None:
     alice = holder(plane, Role.READER, name="alice", level="restricted")
     name = asked(alice, "key of restricted matters")["receipt_id"]
