@@ -107,6 +107,8 @@ _WITHIN: Final[Mapping[str, Callable[[Any, Any], bool]]] = {  # Any: the values 
     "groups": lambda new, own: set(new) <= set(own),
     "attributes": lambda new, own: new.items() <= own.items(),
     "is_delegate": lambda new, own: own or not new,
+    "floor": lambda new, own: new.rank >= own.rank,
+    "agents": lambda new, own: not own or (bool(new) and set(new) <= set(own)),
     "limits": lambda _, __: True,
 }
 """What is within the admin's own; limits are counted below, and of any other fact only the very same is."""
