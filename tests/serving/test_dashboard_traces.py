@@ -98,7 +98,7 @@ def test_from_a_block_to_a_verified_chain_by_links_alone(door: Door, run_id: str
 
 
 def test_a_decision_stands_at_its_place_with_action_rule_reason_and_metadata(door: Door, run_id: str) -> None:
-    page = door.signed_in(Role.READER).get(f"/dashboard/traces/run?id={run_id}").text
+    page = door.signed_in(Role.AUDITOR).get(f"/dashboard/traces/run?id={run_id}").text
     rows = re.split(r'<tr[^>]*class="span-row">', page)
     blocked = next(row for row in rows if "old.pdf" in row and "document" in row)
 
@@ -119,7 +119,7 @@ def test_a_decision_stands_at_its_place_with_action_rule_reason_and_metadata(doo
 
 
 def test_grounding_tokens_and_cost_are_shown_as_they_were_recorded(door: Door, run_id: str) -> None:
-    page = door.signed_in(Role.READER).get(f"/dashboard/traces/run?id={run_id}").text
+    page = door.signed_in(Role.AUDITOR).get(f"/dashboard/traces/run?id={run_id}").text
 
     for text in ("0.91", "0.42", "confidence of the output 0.8", "unsupported", "120 in, 30 out", ">0.0015<"):
         assert text in page
@@ -129,7 +129,7 @@ def test_grounding_tokens_and_cost_are_shown_as_they_were_recorded(door: Door, r
 
 
 def test_every_bar_has_the_same_in_figures_beside_it(door: Door, run_id: str) -> None:
-    page = door.signed_in(Role.READER).get(f"/dashboard/traces/run?id={run_id}").text
+    page = door.signed_in(Role.AUDITOR).get(f"/dashboard/traces/run?id={run_id}").text
     rows = re.findall(r'<tr[^>]*class="span-row">.*?</tr>', page, re.DOTALL)
 
     assert 6 == len(rows)
@@ -143,7 +143,7 @@ def test_runs_are_listed_filtered_and_paged(door: Door, run_id: str) -> None:
     for number in range(30):
         started = api.post("/v1/runs", json={"facts": {"agent_name": f"agent {number % 2}"}}).json()["run_id"]
         api.post(f"/v1/runs/{started}/end", json={})
-    browser = door.signed_in(Role.READER)
+    browser = door.signed_in(Role.AUDITOR)
     first = browser.get("/dashboard/traces").text
     second = _follow(browser, first, "Older runs")
     blocked = browser.get("/dashboard/traces?status=blocked").text
@@ -158,7 +158,7 @@ def test_runs_are_listed_filtered_and_paged(door: Door, run_id: str) -> None:
 
 
 def test_the_list_of_runs_is_sent_again_when_a_run_begins(door: Door) -> None:
-    browser = door.signed_in(Role.READER)
+    browser = door.signed_in(Role.AUDITOR)
     with browser.client.stream("GET", "/dashboard/traces/live?agent=newcomer") as stream:
         seen = ""
         for number, text in enumerate(stream.iter_text()):

@@ -23,6 +23,7 @@ from evidentia.serving.operations.document_endpoints import source_of
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import camel
 from serving.dashboard_doors import serving_dashboard
+from serving.grpc_doors import BY_NAME as RPC
 from serving.grpc_doors import GrpcServed, fault_in, grpc_serving
 from serving.mcp_doors import http_door
 from serving.rest_planes import GOOD, SEED_BODY, Served, serving
@@ -62,7 +63,7 @@ BODIES: dict[str, Body] = {
     "push_policies": {"policies": [{**SEED_BODY, "name": "pushed"}], "dry_run": True},
     "replace_policy": {**SEED_BODY, "name": "guard of {tenant}"},
     "change_policy": {"enabled": True},
-    "start_run": {"facts": {"agent_name": "a"}},
+    "start_run": {"facts": {"agent_name": "a", "run_id": ""}},
     "record_calls": {"calls": [{"seq": 1, "call": GOOD}]},
     "end_run": {},
     "try_policy": {"policy": {**SEED_BODY, "name": "tried"}},
@@ -194,6 +195,10 @@ class Doors:
     def _grpc(self, token: str | None, endpoint: Endpoint, fields: Body) -> Outcome:
         try:
             self.over_grpc.call(camel(endpoint.name), fields, token=token)
+        except msgspec.ValidationError:
+            if endpoint.reply is not None:
+                raise
+            return 200, ""  # an answer without a message of its own, such as a schema
         except grpc.RpcError as error:
             told = fault_in(error)
             return STATUS.get(told["code"], 422), f"{told['code']}: {told['message']}"
@@ -285,7 +290,8 @@ def expected(endpoint: Endpoint, role: Role | None, home: str, other: str, door:
         return {200, 404, 422}
     if endpoint.name == "why":
         return {404} if home != other or not is_owners or has_none else {200}
-    del door
+    if door == "grpc" and endpoint.name == "record_calls":
+        return {404}  # runs are open in the process that they were begun in, which is another one here
     return {404} if kinds and (not is_there or has_none) else {200, 201}
 
 
@@ -491,7 +497,7 @@ def path_of(endpoint: Endpoint, of: Mapping[str, str]) -> dict[str, str]:
 
 def is_refused(endpoint: Endpoint, role: Role, fault: Mapping[str, Any], name: str) -> bool:
     """Tell whether a request was refused for what it should be: the role, else the field, which is named."""
-    code = fault.get("code", "")
+    code = str(fault.get("code", ""))
     if role not in endpoint.roles:
         return code == "wrong_role"
     if name == "principal" and code == "not_your_principal":
@@ -502,12 +508,15 @@ def is_refused(endpoint: Endpoint, role: Role, fault: Mapping[str, Any], name: s
 
 def test_what_grpc_can_say_of_fields_that_the_server_sets_is_refused(doors: Doors, things: dict[str, dict[str, str]]) -> None:
     agent, run = doors.token(A, Role.AGENT), things[A]["run"]
-    judged = {"id": run, "calls": [{"seq": 2, "call": {**GOOD, "judged_by": "0" * 64}}]}
-    for operation, fields, field in [
-        ("record_calls", judged, "judged_by"),
+    facts = {"run_id": "", "agent_name": "a"}
+    expressible = RPC["StartRun"].request.DESCRIPTOR.fields_by_name["facts"].message_type.fields_by_name
+    asking: list[tuple[str, Body, str]] = [
+        ("record_calls", {"id": run, "calls": [{"seq": 2, "call": {**GOOD, "judged_by": "0" * 64}}]}, "judged_by"),
         ("retrieve", {"query": "key", "principal": {"principal_id": "own agent", "tenant": B}}, "principal"),
-        ("start_run", {"facts": {"run_id": "", "agent_name": "a", "tenant": B}}, "tenant"),
-    ]:
+        ("start_run", {"facts": {**facts, "tenant": B}}, "tenant"),
+        *(("start_run", {"facts": {**facts, name: "x"}}, name) for name in OWNED_FACTS if name in expressible),
+    ]
+    for operation, fields, field in asking:
         status, text = doors.ask("grpc", agent, BY_NAME[operation], fields)
         assert status in {403, 422}, (operation, status, text)
         assert field in text

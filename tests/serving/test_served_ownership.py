@@ -225,6 +225,16 @@ def test_a_receipt_is_for_who_asked_and_within_the_clearance_for_auditors(plane:
         assert 404 == auditor.get(f"/v1/receipts/{name}/why", params={"chunk": chunk}).status_code
 
 
+def test_the_trace_of_a_request_confirms_no_guess_at_its_answer(shared: Served) -> None:
+    answer = asked(shared.within(A).agent, "key expire")
+    traces = shared.auditor.get("/v1/traces", params={"limit": 500})
+    (trace,) = [each for each in traces.json()["traces"] if each["request_id"] == answer["request_id"]]
+
+    assert answer["result_hash"] not in traces.text
+    assert trace == shared.auditor.get(f"/v1/traces/{answer['request_id']}").json()
+    assert 403 == shared.within(A).auditor.get("/v1/traces").status_code
+
+
 def test_an_admin_sees_of_receipts_and_documents_what_the_token_may(plane: Served) -> None:
     alice = holder(plane, Role.READER, name="alice", level="restricted")
     name = asked(alice, "key of restricted matters")["receipt_id"]
@@ -302,3 +312,32 @@ def test_the_audit_of_a_tenant_counts_its_own_lines(plane: Served, shared: Serve
     page = plane.auditor.get("/v1/audit", params={"limit": 2}).json()
     following = plane.auditor.get("/v1/audit", params={"limit": 2, "cursor": page["next_cursor"]}).json()
     assert changes[:4] == [*page["changes"], *following["changes"]]
+
+
+def test_the_decisions_of_a_tenant_are_counted_chained_and_proved_by_themselves(plane: Served, shared: Served) -> None:
+    before = plane.auditor.get("/v1/decisions/verify").json()
+    run_of(plane.agent, {"source": "a"}, {"source": "b"})
+    others = [run_of(shared.within(tenant).agent, *({"source": "c"} for _ in range(20))) for tenant in (B, "default")]
+    last = run_of(plane.agent, {"source": "d"})
+    after, whole = (client.get("/v1/decisions/verify").json() for client in (plane.auditor, shared.auditor))
+    decisions = plane.agent.get("/v1/decisions", params={"limit": 500}).json()["decisions"]
+    proof = plane.agent.get(f"/v1/decisions/{decisions[0]['log']}/{decisions[0]['seq']}/proof").json()
+
+    assert others
+    assert (True, True) == (after["ok"], whole["ok"])
+    assert before["records"] + 5 <= after["records"] <= before["records"] + 8 < whole["records"]
+    assert {last} == {decisions[0]["run_id"]}
+    assert after["records"] == proof["size"]
+    own = {each["log"] for each in after["heads"]}
+    assert 404 == shared.within(B).agent.get(f"/v1/decisions/{decisions[0]['log']}/{decisions[0]['seq']}/proof").status_code
+    assert own < {each["log"] for each in whole["heads"]}
+    assert own.isdisjoint({each["log"] for each in shared.within(B).auditor.get("/v1/decisions/verify").json()["heads"]})
+
+
+def test_answers_of_a_tenant_stand_in_its_own_log(plane: Served, shared: Served) -> None:
+    asked(holder(plane, Role.READER, name="alice"), "key expire")
+    asked(shared.within(B).agent, "key expire")
+    runs = {each["log"] for each in plane.auditor.get("/v1/decisions", params={"limit": 500}).json()["decisions"]}
+
+    assert 1 == len(runs)
+    assert runs == {each["log"] for each in plane.auditor.get("/v1/decisions/verify").json()["heads"]}

@@ -44,11 +44,12 @@ class Role(Vocabulary):
     """What the holder of a token may do, within one tenant."""
 
     READER = "reader"
-    """Ask for evidence, and read policies, runs and decisions."""
+    """Ask for evidence, and read policies, and runs and decisions of their own."""
     AGENT = "agent"
     """What a reader does; start, record and end runs; keep notes."""
     AUDITOR = "auditor"
-    """What a reader does; everybody's receipts, who changed what, and whether base and log are what they were."""
+    """What a reader does; the tenant's runs, decisions and receipts within the clearance, who changed what, and whether base and log
+    are what they were."""
     ADMIN = "admin"
     """Everything, changing documents, sources, policies, tokens and secrets included."""
 

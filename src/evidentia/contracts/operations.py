@@ -94,7 +94,7 @@ READERS: Final = tuple(Role)
 """Everybody with a token."""
 AGENTS: Final = (Role.AGENT, Role.ADMIN)
 AUDITORS: Final = (Role.AUDITOR, Role.ADMIN)
-"""Who sees what others asked and did; their questions about receipts are answered as the owner of their tenant."""
+"""Who sees what others of the tenant asked and did, within their own clearance."""
 WRITERS: Final = (Role.ADMIN,)
 
 
@@ -239,7 +239,8 @@ OPERATIONS: Final = (
         parameters={"chunk_id": "chunk"},
         summary="Export a fragment", description="Return a fragment with everything a stranger needs to check it offline."),
     Operation("show_receipt", "GET /v1/receipts/{id}", READERS, ReceiptView, refusals=(404,), group=_E,
-        summary="Show a receipt", description="Return what a receipt says; those of others only to auditors and admins of their tenant."),
+        summary="Show a receipt",
+        description="Return what a receipt says; those of others only to auditors and admins of their tenant, within their clearance."),
     Operation("replay", "POST /v1/receipts/{id}/replay", READERS, ReplayReport, refusals=(404, 502), group=_E, is_safe=True,
         base_method="replay", parameters={"receipt_id": "id"},
         summary="Answer a receipt again",
@@ -338,7 +339,8 @@ OPERATIONS: Final = (
     Operation("start_run", "POST /v1/runs", AGENTS, StartReply, request=StartRequest, status=201, refusals=(409, 429), is_writing=True,
         summary="Begin a run", description="Begin a run under the policies in force; the same request again is the same run."),
     Operation("list_runs", "GET /v1/runs", READERS, RunPage, query=(*_RUN_FILTERS, MINUTES, CURSOR, LIMIT),
-        summary="List runs, the newest first", description="Return runs, the newest first."),
+        summary="List runs, the newest first",
+        description="Return the asker's runs, or to auditors and admins those of the tenant, the newest first."),
     Operation("show_run", "GET /v1/runs/{id}", READERS, RunSummary, refusals=(404,),
         summary="Show a run", description="Return one run as a line of the list."),
     Operation("record_calls", "POST /v1/runs/{id}/calls", AGENTS, CallsReply, request=CallsRequest, refusals=(404, 409), is_writing=True,

@@ -106,13 +106,21 @@ def _unknown(value: object, kind: inspect.Type, place: str) -> Iterator[str]:
 
 
 def _unknown_of(value: dict[str, object], kind: inspect.StructType, place: str) -> Iterator[str]:
-    known = {field.encode_name: field.type for field in kind.fields}
+    known = _fields_of(kind.cls)
     for name, member in value.items():
-        within = f"{place}.{name}".lstrip(".")
         if name in known:
-            yield from _unknown(member, known[name], within)
+            if isinstance(member, dict | list):
+                yield from _unknown(member, known[name], f"{place}.{name}".lstrip("."))
         elif name != kind.tag_field:
-            yield within
+            yield f"{place}.{name}".lstrip(".")
+
+
+@cache
+def _fields_of(kind: type) -> dict[str, inspect.Type]:
+    from msgspec.inspect import StructType
+
+    shape = _shape_of(kind)
+    return {field.encode_name: field.type for field in shape.fields} if isinstance(shape, StructType) else {}
 
 
 def _fits(value: object, kind: inspect.Type) -> bool:

@@ -26,7 +26,7 @@ from evidentia.policy.posture import DECISION_LOG, DECISION_LOG_BUFFERED, strict
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evidentia.contracts.access import Principal
     from evidentia.contracts.ids import Sha256
@@ -261,11 +261,12 @@ def _twice(policies: Sequence[Policy]) -> list[FieldProblem]:
 class LoggedAnswers(AnswerLog):
     """Implements `AnswerLog`. Thread safe."""
 
-    def __init__(self, log: DecisionLog, *, clock: Clock) -> None:
-        self._log = log
+    def __init__(self, log_of: Callable[[str], DecisionLog], *, clock: Clock) -> None:
+        """Write to the log that `log_of` gives for a tenant."""
+        self._log_of = log_of
         self._clock = clock
         self._lock = threading.Lock()
-        self._known: set[Sha256] = set()
+        self._known: set[tuple[str, Sha256]] = set()
         self._compiled = CompiledPolicies()
 
     def write(
@@ -284,7 +285,8 @@ class LoggedAnswers(AnswerLog):
             for call, verdicts, count in told
         ]
         named = LogEntry(at_us=at_us, run_id=facts.run_id, policies=in_scope.digest, call=PoliciesRecorded(policies=in_scope.policies))
+        known = (facts.tenant, in_scope.digest)
         with self._lock:
-            self._log.append(entries if in_scope.digest in self._known else [named, *entries])
-            self._known.add(in_scope.digest)
+            self._log_of(facts.tenant).append(entries if known in self._known else [named, *entries])
+            self._known.add(known)
         return expand(unsealed(entry) for entry in (named, *entries))

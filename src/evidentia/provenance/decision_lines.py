@@ -46,6 +46,8 @@ ADMIN_RUN: Final = RunId("admin")
 REDACTED_MARK: Final = b"~"
 NO_POLICIES: Final = Sha256("0" * 64)
 DOCUMENT: Final = "retrieval"
+TENANT_MARK: Final = "~"
+"""What stands after the tenant in the id of a run that a server began: whose it was outlasts a redaction."""
 
 
 class VerdictSummary(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -219,7 +221,9 @@ def entry_of(header: LineHeader, details: bytes) -> LogEntry:
 
 def empty_call(kind: str, run_id: RunId) -> AnyCall:
     """Return a call of a kind with nothing in it, in place of one that was taken out."""
-    return _EMPTY.get(kind) or RunStarted(facts=RunFacts(run_id=run_id, agent_name=""))
+    tenant, mark, _ = run_id.partition(TENANT_MARK)
+    facts = RunFacts(run_id=run_id, agent_name="", tenant=tenant) if mark else RunFacts(run_id=run_id, agent_name="")
+    return _EMPTY.get(kind) or RunStarted(facts=facts)
 
 
 def _document(stored: _StoredDocument) -> RetrievedDocument:

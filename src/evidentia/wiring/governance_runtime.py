@@ -17,10 +17,9 @@ from evidentia.backends.embedded.governance.token_store import EmbeddedTokens
 from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.backends.embedded.logs.usage_log import EmbeddedUsage
 from evidentia.backends.embedded.records.reader import EmbeddedReader
-from evidentia.contracts.access import local_owner
+from evidentia.contracts.access import DEFAULT_TENANT, local_owner
 from evidentia.contracts.errors import BaseMissingError, MissingExtraError
 from evidentia.contracts.ids import TenantId
-from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.contracts.ports import Clock, Entropy, Governor, SourceTexts
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor, LoggedAnswers
 from evidentia.policy.access import access_scope
@@ -143,7 +142,7 @@ class GovernanceRuntime(Governor):
     @cached_property
     def answers(self) -> LoggedAnswers:
         """Return what writes down what policies said of answers."""
-        return LoggedAnswers(self.log, clock=self.clock)
+        return LoggedAnswers(self._log_of, clock=self.clock)
 
     def in_force(self, tenant: str) -> PolicySet:
         """Return a tenant's policies, compiled; the same object while nothing changes."""
@@ -190,7 +189,7 @@ class GovernanceRuntime(Governor):
     def _make_governor(self, tenant: str) -> LocalGovernor:
         return LocalGovernor(
             self.policies,
-            self.log,
+            self._log_of(tenant),
             clock=self.clock,
             entropy=self.entropy,
             judge=self._make_judge(tenant),
@@ -198,6 +197,10 @@ class GovernanceRuntime(Governor):
             is_durable=self._is_durable,
             compiled=self._compiled,
         )
+
+    def _log_of(self, tenant: str) -> EmbeddedDecisionLog:
+        """Return the log of a tenant's decisions: each has one of its own, and the operator's is that of the base."""
+        return self.log if tenant == DEFAULT_TENANT else self.log.branch(tenant)
 
     def _make_judge(self, tenant: str) -> ModelJudge:
         outbound = outbound_of(read_settings(self.directory), directory=self.directory)

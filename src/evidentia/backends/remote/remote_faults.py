@@ -88,6 +88,7 @@ KINDS: Final[Mapping[str, type[EvidentiaError]]] = {
     "wrong_role": errors.NotAllowedError,
     "wrong_tenant": errors.NotAllowedError,
     "not_your_principal": errors.NotAllowedError,
+    "not_yours_to_give": errors.NotAllowedError,
     "wrong_host": errors.NotAllowedError,
     "wrong_origin": errors.NotAllowedError,
     "version_changed": errors.PolicyConflictError,

@@ -21,7 +21,7 @@ from evidentia.contracts.control import (
     TokenList,
     TokenRequest,
 )
-from evidentia.contracts.doors import Count, FlushRequest, GcRequest, encode_cursor
+from evidentia.contracts.doors import Count, FlushRequest, GcRequest, TraceList, encode_cursor
 from evidentia.contracts.errors import BelowFloorError, InvalidFieldError, MissingExtraError
 from evidentia.contracts.operations import AUDITORS
 from evidentia.serving.operations.api_errors import CONFLICT, FORBIDDEN, ApiError, bad_field
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from evidentia.contracts.settings import ServerSettings
+    from evidentia.contracts.telemetry import RequestTrace
 
 
 @endpoint("list_changes")
@@ -108,6 +109,8 @@ _WITHIN: Final[Mapping[str, Callable[[Any, Any], bool]]] = {  # Any: the values 
     "groups": lambda new, own: set(new) <= set(own),
     "attributes": lambda new, own: new.items() <= own.items(),
     "is_delegate": lambda new, own: own or not new,
+    "floor": lambda new, own: new.rank >= own.rank,
+    "agents": lambda new, own: not own or (bool(new) and set(new) <= set(own)),
     "limits": lambda _, __: True,
 }
 """What is within the admin's own; limits are counted below, and of any other fact only the very same is."""
@@ -154,6 +157,25 @@ async def _flush_cache(context: ServerContext, operation: OperationRequest) -> R
     count = await context.served_base.base_of(operation.tenant).flush_cache(request.source_id)
     await write_audit(context, operation, AuditKind.BASE, "flushed", subject=request.source_id or "cache")
     return Reply(Count(count=count))
+
+
+@endpoint("list_traces")
+async def _list_traces(context: ServerContext, operation: OperationRequest) -> Reply:
+    found = await context.served_base.base_of(operation.tenant).traces(limit=operation.query["limit"])
+    return Reply(TraceList(traces=tuple([_told(context, each) for each in found])))
+
+
+@endpoint("show_request")
+async def _show_request(context: ServerContext, operation: OperationRequest) -> Reply:
+    return Reply(_told(context, await context.served_base.base_of(operation.tenant).trace(operation.path["id"])))
+
+
+def _told(context: ServerContext, trace: RequestTrace) -> RequestTrace:
+    """Return a trace whose hashes of who asked and of what was answered are keyed: nobody tests a guess at either."""
+    keyed = context.served_base.keyed
+    return structs.replace(
+        trace, principal_fingerprint=keyed(trace.principal_fingerprint), result_hash=trace.result_hash and keyed(trace.result_hash)
+    )
 
 
 @endpoint("show_head")

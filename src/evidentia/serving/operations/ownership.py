@@ -23,6 +23,7 @@ from evidentia.governance.decision_expansion import withheld
 from evidentia.governance.log_scan import KeptLogs, beginnings_of
 from evidentia.policy.access import owner_digest
 from evidentia.provenance.decision_chain import redact_line, split_line
+from evidentia.provenance.decision_lines import TENANT_MARK as MARK
 from evidentia.serving.operations.api_errors import bad_field
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from evidentia.serving.operations.endpoint import OperationRequest
     from evidentia.serving.operations.server_context import ServerContext
 
-MARK: Final = "~"
-"""What stands between tenant, namespace and name in the id of a run; a client's own name holds none."""
 _NAMESPACE_DIGITS: Final = 16
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _CHUNK: Final = re.compile(r"[^\s\"'<>]+#\d+@[0-9a-f]{16}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
+from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.control import (
     MAX_PUSHED,
     CallsRequest,
@@ -18,7 +19,7 @@ from evidentia.contracts.control import (
     RunPage,
     StartReply,
 )
-from evidentia.contracts.decisions import DecisionCounts
+from evidentia.contracts.decisions import DecisionCounts, LogReport
 from evidentia.contracts.decoding import convert
 from evidentia.contracts.doors import encode_cursor
 from evidentia.contracts.errors import FieldProblem, InvalidFieldError, NotFoundError, PolicyInvalidError
@@ -243,8 +244,20 @@ def _show_proof(context: ServerContext, request: OperationRequest) -> Reply:
 
 
 @endpoint("verify_log")
-def _verify_log(context: ServerContext, _: OperationRequest) -> Reply:
-    return Reply(verify(context.parts.log))
+def _verify_log(context: ServerContext, request: OperationRequest) -> Reply:
+    """Return what verification found: the operator of everything, and a tenant of the logs that are wholly its own."""
+    report = verify(context.parts.log)
+    if request.tenant == DEFAULT_TENANT:
+        return Reply(report)
+    tenants: dict[str, set[str]] = {}
+    for record in scan(context.parts.log, lambda _, header: header.kind == "run"):
+        if isinstance(record.entry.call, RunStarted):
+            tenants.setdefault(record.log, set()).add("" if record.is_redacted else record.entry.call.facts.tenant)
+    heads = tuple(each for each in report.heads if tenants.get(each.log) == {request.tenant})
+    own = {log for log, found in tenants.items() if found == {request.tenant}}
+    faults = tuple(each for each in report.faults if each.log in own)
+    ok = report.ok or not faults
+    return Reply(LogReport(ok=ok, logs=len(own), records=sum(each.size for each in heads), faults=faults, heads=heads))
 
 
 def read_page(

@@ -12,6 +12,7 @@ import sys
 import threading
 import weakref
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -62,6 +63,18 @@ class EmbeddedDecisionLog(DecisionLog):
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self._directory = directory
+        self._make_branch = partial(
+            EmbeddedDecisionLog,
+            directory,
+            clock=clock,
+            entropy=entropy,
+            is_durable=is_durable,
+            flush_ms=flush_ms,
+            max_pending=max_pending,
+            max_bytes=max_bytes,
+        )
+        self._branches: dict[str, EmbeddedDecisionLog] = {}
+        self._branching = threading.Lock()
         self._folder = directory / DECISIONS_NAME
         self._appender = LogAppender(directory, clock=clock, entropy=entropy, max_bytes=max_bytes)
         self._is_durable = is_durable
@@ -87,7 +100,17 @@ class EmbeddedDecisionLog(DecisionLog):
     @property
     def problem(self) -> str | None:
         """Return why entries wait that could not be written; None when all is well."""
-        return self._appender.problem
+        return next((each.problem for each in self._opened() if each.problem is not None), self._appender.problem)
+
+    def branch(self, name: str) -> EmbeddedDecisionLog:
+        """Return a log beside this one, the same for the same name, which this one flushes and closes.
+
+        Its records are numbered, chained and proved by themselves, so that they tell nothing of how many others there are.
+        """
+        with self._branching:
+            if name not in self._branches:
+                self._branches[name] = self._make_branch()
+            return self._branches[name]
 
     def append(self, entries: Sequence[LogEntry]) -> None:
         """Take entries in order; in durable mode they are on disk when this returns, or it raises BaseStateError."""
@@ -110,6 +133,8 @@ class EmbeddedDecisionLog(DecisionLog):
     def flush(self) -> None:
         """Wait until everything taken so far is written, or say why it cannot be."""
         self._drain()
+        for each in self._opened():
+            each.flush()
 
     def records(self, *, run_id: RunId | None = None, after: int = 0) -> Iterator[LogRecord]:
         """Yield records in order, of every process that wrote; in each log those with a greater seq than `after`.
@@ -117,7 +142,7 @@ class EmbeddedDecisionLog(DecisionLog):
         A run that began in the file this process writes to is looked for there only, from where it begins.
         """
         with suppress(EvidentiaError, OSError):  # what cannot be written is no record yet; `problem` says why
-            self._drain()
+            self.flush()
         with self._writing:
             place = None if run_id is None else self._appender.place_of(run_id)
         parts = self.parts() if place is None else (place.part,)
@@ -133,6 +158,8 @@ class EmbeddedDecisionLog(DecisionLog):
 
     def close(self) -> None:
         """Write what is left and let go of the file; when that fails, everything is kept for another try."""
+        for each in self._opened():
+            each.close()
         with self._writing:
             with self._lock:
                 self._is_closed = True  # first, so that nothing is taken after the last is written
@@ -161,11 +188,21 @@ class EmbeddedDecisionLog(DecisionLog):
 
     def rewrite(self, part: LogPart, change: Callable[[Iterator[bytes]], Iterable[bytes]]) -> None:
         """Put a changed copy in the place of a part; the one this process writes to is left first, and the next entry begins another."""
-        self._drain()
+        self.flush()
+        for each in self._opened():
+            each._leave(part)  # noqa: SLF001 - one of the same kind
         with self._writing, storage_errors(self._directory, name=str(part)):
+            self._leave(part)
+            rewrite(self._folder, part, change)
+
+    def _opened(self) -> list[EmbeddedDecisionLog]:
+        with self._branching:
+            return list(self._branches.values())
+
+    def _leave(self, part: LogPart) -> None:
+        with self._writing:
             if self._appender.part == part:
                 self._appender.leave()
-            rewrite(self._folder, part, change)
 
     def _read(self, log: str, parts: Sequence[LogPart], *, run_id: RunId | None, after: int, place: RunPlace | None) -> Iterator[LogRecord]:
         blocks = (block for part in parts for block in self._blocks(part, place=place))
