@@ -103,6 +103,8 @@ def score_of(decisions: list[Fields]) -> float | None:
 def alike(decisions: list[Fields], citation: str) -> list[Fields]:
     """Return decisions without what tells one run from another, and with one name for what was cited."""
     own = {"seq", "log", "previous", "hash", "at", "run_id", "overhead_us"}
+    for judgement in (each for decision in decisions for each in decision["inputs"].get("judgements", {}).values()):
+        judgement.pop("latency_ms", None)
     run_id = decisions[0]["run_id"]
     text = json.dumps([{name: value for name, value in each.items() if name not in own} for each in decisions])
     read: list[Fields] = json.loads(text.replace(run_id, "RUN").replace(citation, "CITED"))

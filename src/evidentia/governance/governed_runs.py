@@ -137,8 +137,12 @@ class LocalRun(GovernedRun):
                 self._refuse_approval(call)
             if texts and self._given is not None:
                 self._given.add(texts)
+            waited = 0
             if type(call) is not RetrievedDocument:
+                # What a judge takes is not the evaluation's, and how long texts are looked for would tell what is hidden.
+                asked = elapsed_ns()
                 call = self._prepared(call, text)
+                waited = elapsed_ns() - asked
             verdicts = self._evaluate(call)
             if verdicts:
                 self._stopped_calls += not call.is_announced and any(verdict.stops for verdict in verdicts)
@@ -150,7 +154,7 @@ class LocalRun(GovernedRun):
                     call=call,
                     verdicts=verdicts,
                     count=self._evaluator.count,
-                    overhead_us=(elapsed_ns() - began) / 1_000,
+                    overhead_us=(elapsed_ns() - began - waited) / 1_000,
                 )
             )
             if self._journal.alerts:
@@ -162,10 +166,10 @@ class LocalRun(GovernedRun):
         with self._lock:
             if self._is_over:
                 return ()
-            began = self._elapsed_ns()
             asks = self._evaluator.asks(end)
             if asks:
                 end = msgspec.structs.replace(end, judgements=self._judgements(asks, text, self._citations))
+            began = self._elapsed_ns()
             verdicts = self._evaluator.finish(end)
             if any(verdict.stops for verdict in verdicts):
                 self._stopped_calls += 1

@@ -163,7 +163,9 @@ class RunEvaluator:
     def passed(self, call: RunCall, *, count: int) -> tuple[Verdict, ...]:
         """Return what a call stands for that passed with this count; what was recorded before does not matter."""
         outcomes = ((place, group.compiled.passed(call, count=count)) for place, group in enumerate(self._groups))
-        return tuple(self._verdict(place, outcome, is_enforced=True) for place, outcome in outcomes if outcome is not None)
+        return tuple(
+            self._verdict(place, outcome, is_enforced=True, after_block=False) for place, outcome in outcomes if outcome is not None
+        )
 
     def _conclude(self, call: RunCall, outcomes: dict[int, CategoryOutcome]) -> tuple[Verdict, ...]:
         """Return the verdicts of all categories about a call that did not pass in one of them, or came after a block."""
@@ -175,9 +177,9 @@ class RunEvaluator:
         verdicts = [self._verdict(place, outcomes[place], is_enforced=True) for place in sorted(outcomes)]
         return tuple(verdicts) if call.is_announced else self._noted(verdicts)
 
-    def _verdict(self, place: int, outcome: CategoryOutcome, *, is_enforced: bool) -> Verdict:
+    def _verdict(self, place: int, outcome: CategoryOutcome, *, is_enforced: bool, after_block: bool | None = None) -> Verdict:
         if self._edition:
-            outcome = outcome.in_full(after_block=self._has_blocked)
+            outcome = outcome.in_full(after_block=self._has_blocked if after_block is None else after_block)
         return conclude(self._seats[place], outcome, is_enforced=is_enforced and self._is_enforced)
 
     def _noted(self, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:

@@ -73,7 +73,6 @@ class RowFilter:
 _LAST_RULE: Final = """SELECT v.metadata, a.rule FROM versions v JOIN access_rules a USING (access_key)
     WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
 
-
 _NOBODYS: Final = AccessRule(classification=Classification.RESTRICTED, acl=("user:",))
 _NO_DOCUMENT: Final = encode_struct(DocumentMetadata(source_id=SourceId(""))), encode_struct(_NOBODYS)
 
