@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -52,6 +55,20 @@ _PASSES: Final = 1.0
 _DAY: Final = timedelta(days=1)
 _CLOCK_SKEW: Final = timedelta(minutes=1)
 """An `as_of` that is no further back is the present moment of another clock."""
+
+
+_counted: Final[ContextVar[Counter[str] | None]] = ContextVar("evidentia_screened", default=None)
+
+
+@contextmanager
+def counting() -> Iterator[Counter[str]]:
+    """Give how many things are `withheld`, and how many are handed out `flagged`, by what is screened meanwhile, on any thread of it."""
+    counted: Counter[str] = Counter()
+    token = _counted.set(counted)
+    try:
+        yield counted
+    finally:
+        _counted.reset(token)
 
 
 class Admitted(NamedTuple):
@@ -201,8 +218,12 @@ class Screening:
             if not any(verdict.stops for verdict in said[document]):
                 kept.append(item)
         is_refused = len(kept) < min(least, len(items))
-        told = [each for each in said if any(map(is_worth_saying, said[each])) and (is_refused or each not in self._told)]
+        flagged = {each for each in said if any(map(is_worth_saying, said[each]))}
+        told = [each for each in said if each in flagged and (is_refused or each not in self._told)]
         self._told.update(told)
+        if (counted := _counted.get()) is not None:
+            counted["withheld"] += len(items) - len(kept)
+            counted["flagged"] += sum(not any(verdict.stops for verdict in said[each]) for each in told)
         if told:
             # As a run of its own, so that it can be decided again from the log.
             evaluator, end = RunEvaluator(single, is_enforced=is_enforced), RunEnded(status=_ends(is_refused=is_refused))

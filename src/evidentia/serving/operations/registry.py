@@ -42,7 +42,11 @@ class BaseAnswer(NamedTuple):
     async def answer(self, context: ServerContext, request: OperationRequest) -> Reply:
         """Ask the base as whoever asks sees it, or as the owner of the tenant where the operation is about the whole base."""
         served = context.served_base
-        base = served.base_of(request.tenant, request.token) if self.operation.is_base_wide else served.base_for(request.principal, request.token)
+        base = (
+            served.base_of(request.tenant, request.token)
+            if self.operation.is_base_wide
+            else served.base_for(request.principal, request.token)
+        )
         return Reply(self._message(await getattr(base, self.operation.base_method)(**self._arguments(request))))
 
     def _arguments(self, request: OperationRequest) -> dict[str, object]:
