@@ -157,6 +157,17 @@ def test_a_listing_writes_down_a_hundred_documents_and_how_many_more(opened: Ope
     assert replay(governor.log).ok
 
 
+def test_a_base_that_another_base_asks_keeps_to_its_own_floor(opened: Opened, tmp_path: Path) -> None:
+    shut = opened(floor_of("filter"), policy=LENIENT)
+    with connect(tmp_path / "front", init=True) as owner:
+        owner.add_source({"source_id": "back", "source_type": "inverted_index", "connection": {"kind": "base", "address": str(shut.path)}})
+    who = Principal(principal_id=PrincipalId("ada"), clearance=Classification.INTERNAL)
+    with connect(tmp_path / "front", principal=who) as front:
+        found = front.retrieve("signing keys", governance="off", **ASK).fragments
+
+    assert ["Signing keys rotate every month."] == [each.content.strip() for each in found if "keys" in each.content]
+
+
 def test_tables_that_policies_stop_take_no_part_in_answers(opened: Opened) -> None:
     policy = {**LENIENT, "rules": {"blocked_sources": ["archive:prices.csv"]}}
     base = opened(floor_of("filter"), policy=policy)
