@@ -10,7 +10,7 @@ from evidentia import Principal, connect
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import BelowFloorError, PolicyViolationError
 from evidentia.contracts.ids import PrincipalId
-from evidentia.contracts.runs import CheckBypassed, RetrievedDocument, RunEnded, RunFacts, RunId
+from evidentia.contracts.runs import CheckBypassed, RetrievedDocument, RunEnded, RunFacts, RunId, StepCall
 from evidentia.contracts.vocabulary import Classification
 from evidentia.governance.decision_queries import decisions
 from evidentia.governance.decision_replay import replay
@@ -137,6 +137,35 @@ def test_a_page_of_documents_is_as_long_as_it_was_asked_for(opened: Opened) -> N
 
     assert ["handbook:keys.md", "handbook:prices.csv"] == [each[0] for each in base.documents(limit=2)]
     assert ["handbook:prices.csv"] == [each[0] for each in base.documents(after="handbook:keys.md", limit=2)]
+
+
+def test_a_listing_writes_down_a_hundred_documents_and_how_many_more(opened: Opened, tmp_path: Path) -> None:
+    with connect(tmp_path / "base") as owner:
+        (tmp_path / "many").mkdir()
+        for number in range(120):
+            (tmp_path / "many" / f"{number}.md").write_text(f"Page {number}.\n")
+        owner.ingest([tmp_path / "many"], source="many", embed=False)
+    base = opened(floor_of("filter"), policy={**LENIENT, "rules": {"allowed_collections": ["handbook"]}})
+    base.documents()
+    governor = base.governor()
+    assert isinstance(governor, GovernanceRuntime)
+    governor.log.flush()
+    found = decisions(governor.log, limit=1_000).decisions
+
+    assert 100 == sum(each.action.stops for each in found)
+    assert [{"more": 22}] == [each.entry.call.attributes for each in governor.log.records() if isinstance(each.entry.call, StepCall)]
+    assert replay(governor.log).ok
+
+
+def test_a_base_that_another_base_asks_keeps_to_its_own_floor(opened: Opened, tmp_path: Path) -> None:
+    shut = opened(floor_of("filter"), policy=LENIENT)
+    with connect(tmp_path / "front", init=True) as owner:
+        owner.add_source({"source_id": "back", "source_type": "inverted_index", "connection": {"kind": "base", "address": str(shut.path)}})
+    who = Principal(principal_id=PrincipalId("ada"), clearance=Classification.INTERNAL)
+    with connect(tmp_path / "front", principal=who) as front:
+        found = front.retrieve("signing keys", governance="off", **ASK).fragments
+
+    assert ["Signing keys rotate every month."] == [each.content.strip() for each in found if "keys" in each.content]
 
 
 def test_tables_that_policies_stop_take_no_part_in_answers(opened: Opened) -> None:

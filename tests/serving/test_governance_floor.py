@@ -300,7 +300,7 @@ def test_no_field_of_a_question_gets_below_the_floor(world: World, fields: dict[
     assert before < world.bypassed()
 
 
-STARTS = [
+STARTS: list[dict[str, Any]] = [
     {"facts": RUN, "is_enforced": False},
     {"facts": RUN, "policies": [{**GUARD, "name": "mine", "enforcement": "shadow"}]},
     {"facts": RUN, "policies": [{**GUARD, "name": "Guard", "enabled": False}]},
@@ -445,6 +445,16 @@ def test_who_does_not_say_how_to_be_governed_asks_for_nothing_less(ungoverned: W
         assert DOORS[door](bound, "retrieve", asked_for(bound.things)["retrieve"]).is_answer
 
     assert before == bound.bypassed()
+
+
+@pytest.mark.parametrize(("floor", "told"), [("off", None), ("annotate", "flagged=2"), ("filter", "withheld=2")])
+def test_a_reply_says_how_much_policies_withheld_or_flagged(ungoverned: World, floor: str, told: str | None) -> None:
+    bound = with_token(ungoverned, floor=floor)
+    headers = {"authorization": f"Bearer {bound.token}"}
+    reply = httpx2.get(f"{bound.served.url}/v1/documents", headers=headers, timeout=60, trust_env=False)
+
+    assert told == reply.headers.get("evidentia-policies")
+    assert ("filter" == floor) == (f"{HIDDEN}:" not in reply.text)
 
 
 def test_a_token_runs_as_its_agents_and_as_the_first_of_them_where_it_names_none(ungoverned: World) -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -18,10 +21,10 @@ import msgspec
 from evidentia.base import visible_content
 from evidentia.base.administration import MEMORY_SOURCES
 from evidentia.contracts.errors import BelowFloorError, PolicyViolationError
-from evidentia.contracts.ids import ChunkId, DocumentId, RequestId, SourceId, document_of
+from evidentia.contracts.ids import ChunkId, DocumentId, SourceId, document_of
 from evidentia.contracts.operations import OPERATIONS, Operation
 from evidentia.contracts.policies import Posture
-from evidentia.contracts.runs import BatchId, CheckBypassed, RetrievedDocument, RunEnded, RunFacts, RunId, RunStatus
+from evidentia.contracts.runs import BatchId, CheckBypassed, RetrievedDocument, RunEnded, RunFacts, RunId, RunStatus, StepCall
 from evidentia.contracts.vocabulary import GovernanceMode
 from evidentia.engine.answer_governance import about_documents, about_one_document, facts_of, is_worth_saying
 from evidentia.engine.result_hashes import sealed
@@ -49,9 +52,25 @@ if TYPE_CHECKING:
 _RUN_ID_BYTES: Final = 8
 _PASSES: Final = 1.0
 """The relevance of what was not ranked: rules about relevance are for what has a score."""
+_MAX_TOLD: Final = 100
+"""So many documents of one page are written down one by one; of more, how many there were."""
 _DAY: Final = timedelta(days=1)
 _CLOCK_SKEW: Final = timedelta(minutes=1)
 """An `as_of` that is no further back is the present moment of another clock."""
+
+
+_counted: Final[ContextVar[Counter[str] | None]] = ContextVar("evidentia_screened", default=None)
+
+
+@contextmanager
+def counting() -> Iterator[Counter[str]]:
+    """Give how many things are `withheld`, and how many are handed out `flagged`, by what is screened meanwhile, on any thread of it."""
+    counted: Counter[str] = Counter()
+    token = _counted.set(counted)
+    try:
+        yield counted
+    finally:
+        _counted.reset(token)
 
 
 class Admitted(NamedTuple):
@@ -149,7 +168,7 @@ class EnforcementPoint:
         """Return who is handed something, as scopes ask for it."""
         principal = self.principal
         return RunFacts(
-            run_id=self._new_run(),
+            run_id=RunId(""),
             agent_name=self.standing.named(""),
             user_id=str(principal.principal_id),
             user_group=principal.groups[0] if principal.groups else "",
@@ -162,8 +181,9 @@ class EnforcementPoint:
         asked = msgspec.structs.replace(facts, workflow_name="retrieve")
         return about_documents(self.parts.governing.policies(facts.tenant).for_run(asked))
 
-    def _new_run(self) -> RunId:
-        return RunId(RequestId(self.parts.entropy.take(_RUN_ID_BYTES).hex()))
+    def as_new(self, facts: RunFacts) -> RunFacts:
+        """Return who asks, as a run of its own."""
+        return msgspec.structs.replace(facts, run_id=RunId(self.parts.entropy.take(_RUN_ID_BYTES).hex()))
 
     def _record(self, facts: RunFacts, used: Sequence[tuple[str, Posture]]) -> None:
         """Write down that the floor was tried, or that something was used which only its absence allows."""
@@ -171,8 +191,7 @@ class EnforcementPoint:
             (CheckBypassed(what=FLOOR, problem=problem, posture=posture), (), 0) for problem, posture in used
         ]
         calls.append((RunEnded(status=_ends(is_refused=any(posture is Posture.CLOSED for _, posture in used))), (), 0))
-        named = facts if facts.run_id else msgspec.structs.replace(facts, run_id=self._new_run())
-        self.parts.governing.log().write(named, (), calls, is_enforced=True)
+        self.parts.governing.log().write(self.as_new(facts), (), calls, is_enforced=True)
 
 
 class Screening:
@@ -201,14 +220,23 @@ class Screening:
             if not any(verdict.stops for verdict in said[document]):
                 kept.append(item)
         is_refused = len(kept) < min(least, len(items))
-        told = [each for each in said if any(map(is_worth_saying, said[each])) and (is_refused or each not in self._told)]
+        flagged = {each for each in said if any(map(is_worth_saying, said[each]))}
+        told = [each for each in said if each in flagged and (is_refused or each not in self._told)]
         self._told.update(told)
+        if (counted := _counted.get()) is not None:
+            counted["withheld"] += len(items) - len(kept)
+            counted["flagged"] += sum(not any(verdict.stops for verdict in said[each]) for each in told)
         if told:
+            told.sort(key=lambda each: not any(verdict.stops for verdict in said[each]))  # what is stopped is told before what is flagged
+            more, told = len(told[_MAX_TOLD:]), told[:_MAX_TOLD]
             # As a run of its own, so that it can be decided again from the log.
             evaluator, end = RunEvaluator(single, is_enforced=is_enforced), RunEnded(status=_ends(is_refused=is_refused))
             calls: list[tuple[AnyCall, tuple[Verdict, ...], int]] = [(each, evaluator.record(each), evaluator.count) for each in told]
+            if more:
+                step = StepCall(name="screened", attributes={"more": more})
+                calls.append((step, evaluator.record(step), evaluator.count))
             calls.append((end, evaluator.finish(end), evaluator.count))
-            decisions = self.parts.governing.log().write(self._facts, single.policies, calls, is_enforced=is_enforced)
+            decisions = self.parts.governing.log().write(self.point.as_new(self._facts), single.policies, calls, is_enforced=is_enforced)
             if is_refused:
                 decision = next(each for each in decisions if each.action.stops and each.is_enforced)
                 raise PolicyViolationError(decision.reason, decision)

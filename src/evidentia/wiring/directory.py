@@ -16,6 +16,7 @@ from evidentia.contracts.ports import BlockingRetriever, NoteStore, Retriever, S
 from evidentia.contracts.settings import OutboundSettings
 from evidentia.contracts.sources import OUTBOUND, PUBLIC, REACH, SourceDescriptor
 from evidentia.contracts.vocabulary import AuthorityTier, ConnectionKind
+from evidentia.policy.floor import local_standing
 from evidentia.sources.agent_notes import MemoryRetriever
 from evidentia.sources.other_base import BaseRetriever
 from evidentia.wiring.settings_file import beside
@@ -121,9 +122,13 @@ class Directory(SourceAttachments):
     async def _ask_base(self, address: str, request: EvidenceRequest) -> EvidenceResponse:
         """Ask another base for its own evidence; the sources it may ask in turn are not asked, so that nobody asks in circles."""
         parts = await asyncio.to_thread(self._other, address)
-        if request.principal is None:
+        principal = request.principal
+        if principal is None:
             raise AssertionError
-        return await parts.retrieve(request, principal=request.principal, local_only=True)
+        floor = local_standing(parts.settings.governance, principal).floor(request.agent_name or "")
+        if request.governance.rank < floor.rank:
+            request = msgspec.structs.replace(request, governance=floor)
+        return await parts.retrieve(request, principal=principal, local_only=True)
 
     def _base_version(self, address: str) -> str:
         with suppress(EvidentiaError):

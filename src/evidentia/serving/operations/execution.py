@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from starlette.concurrency import run_in_threadpool
 
+from evidentia.base.enforcement_point import counting
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.operations import MAX_BYTES
 from evidentia.serving.operations.api_errors import INTERNAL, ApiError, refusal_of
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply
     from evidentia.serving.operations.server_context import ServerContext
+
+SCREENED: Final = "evidentia-policies"
+"""The header that says how much of what was asked for policies withheld, and how much of what is handed out they flagged."""
 
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -80,8 +84,10 @@ def internal(endpoint: Endpoint, error: Exception) -> ApiError:
 
 
 async def _performed(context: ServerContext, endpoint: Endpoint, read: Callable[[], OperationRequest]) -> Reply:
-    with _as_api_errors(endpoint):
-        return await _answered(context, endpoint, read)
+    with _as_api_errors(endpoint), counting() as screened:
+        reply = await _answered(context, endpoint, read)
+    told = ", ".join(f"{word}={count}" for word, count in sorted(screened.items()) if count)
+    return reply._replace(headers={**reply.headers, SCREENED: told}) if told else reply
 
 
 @contextmanager
