@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from evidentia.backends.embedded.lexical.segments import Segment
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_searching, storage_errors
-from evidentia.backends.embedded.records.metadata_columns import record_of
+from evidentia.backends.embedded.records.metadata_columns import access_of, record_of
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
 from evidentia.backends.embedded.stored_tables import store_tables, stored_tables
 from evidentia.backends.embedded.vectors.hnsw import GraphFolder, import_usearch
@@ -126,7 +126,7 @@ class EmbeddedIndex(EvidenceIndex):
             row = self._database.execute(_LAST_RULE, (document_id,)).fetchone()
         # A document that is not there is decided like one that is hidden, so that the time does not tell which of the two it is.
         metadata, rule = _NO_DOCUMENT if row is None else row
-        passes = [is_allowed(schema.decode_access(rule), scope)]
+        passes = [is_allowed(access_of(rule), scope)]
         if scope.rules:
             record = record_of(document_id, metadata, rule)
             passes += [matches(each, record) for each in scope.rules]
