@@ -36,7 +36,13 @@ OF_SIZE = {
 """One line for each source that there is."""
 OF_LAYOUT = tuple(
     f"backends/embedded/lexical/{name}"
-    for name in ("term_dictionary.py:postings", "term_dictionary.py:_occurrences", "term_dictionary.py:_starts", "postings.py:")
+    for name in (
+        "term_dictionary.py:postings",
+        "term_dictionary.py:_occurrences",
+        "term_dictionary.py:_starts",
+        "term_dictionary.py:chunk_counts",
+        "postings.py:",
+    )
 )
 """A segment of which something is hidden is read by stretches, one that is seen whole as a whole; for whatever words it is asked."""
 OF_THE_LOG = ("provenance/merkle.py", "backends/embedded/records/commit_log.py")

@@ -140,6 +140,7 @@ class CoverageReport(msgspec.Struct, frozen=True, kw_only=True):
     data_age_s: int | None = None
     """How old the newest of its candidates is; None where none has a date."""
     elapsed_ms: float = 0.0
+    """How long it was searched; others than the owner are told whole steps of 10 ms for sources outside, and nothing for the base's own."""
     tier: CacheTier | None = None
     """Where candidates came from that were kept; None when it was asked itself."""
     faults: Mapping[str, int] = msgspec.field(default_factory=dict)
@@ -335,6 +336,7 @@ class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
     is_approximate: bool = False
     """Whether an approximate index took part, so that a better fragment may have been missed."""
     stage_latencies_ms: Mapping[str, float] = msgspec.field(default_factory=dict)
+    """What each stage took; told to the owner alone, for others it stands in traces."""
     tokens_used: int = 0
     """With a `token_budget` what `to_context` takes of it, tags included; without one an estimate of the contents alone."""
     custody_format: int = 1

@@ -31,7 +31,7 @@ class WordList(NamedTuple):
     """Words as code points one after the other, and where each begins (and the last ends).
 
     `in_order` numbers the words from the shortest to the longest, those of one length by their first character; `keys` (length and
-    first character in one number) and `signatures` follow that order.
+    first character in one number) and `signatures` follow that order. Only the words at the places `found` of it are found; None: all.
     """
 
     codes: NDArray[np.uint32]
@@ -39,11 +39,13 @@ class WordList(NamedTuple):
     in_order: NDArray[np.int64]
     keys: NDArray[np.int64]
     signatures: NDArray[np.uint64]
+    found: NDArray[np.int32] | None = None
 
-    def only(self, is_wanted: NDArray[np.bool_]) -> WordList:
-        """Return the list in which some of the words alone are found, by their numbers; those keep them."""
-        kept = is_wanted[self.in_order]
-        return self._replace(in_order=self.in_order[kept], keys=self.keys[kept], signatures=self.signatures[kept])
+    def only(self, numbers: NDArray[np.int32]) -> WordList:
+        """Return the list in which some of the words alone are found; others are not looked at."""
+        is_wanted = np.zeros(len(self.in_order), dtype=np.bool_)
+        is_wanted[numbers] = True
+        return self._replace(found=np.flatnonzero(is_wanted[self.in_order]).astype(np.int32))
 
 
 def word_list(encoded: NDArray[np.uint8], offsets: NDArray[np.int64]) -> WordList:
@@ -88,14 +90,16 @@ def _candidates(words: WordList, word: str, *, edits: int) -> NDArray[np.int64]:
     """Return the words that first character, length and signature leave; a word that is longer or shorter by n took n edits for that."""
     lengths = range(max(1, len(word) - edits), len(word) + edits + 1)
     keys = [length << _CODE_BITS | ord(word[0]) for length in lengths] if word else []
-    bounds = words.keys.searchsorted([each for key in keys for each in (key, key + 1)]).tolist()
+    ends = words.keys.searchsorted([each for key in keys for each in (key, key + 1)])
+    bounds = (ends if words.found is None else words.found.searchsorted(ends)).tolist()
     alike = [found for found in zip(lengths, bounds[::2], bounds[1::2], strict=False) if found[1] < found[2]]
     if not alike:
         return _NOTHING
     signature, left = _signature(word), []
     for length, start, stop in alike:
-        bits = np.bitwise_count(words.signatures[start:stop] ^ signature)
-        left.append(words.in_order[start:stop][bits <= 2 * edits - abs(length - len(word))])
+        places = slice(start, stop) if words.found is None else words.found[start:stop]
+        bits = np.bitwise_count(words.signatures[places] ^ signature)
+        left.append(words.in_order[places][bits <= 2 * edits - abs(length - len(word))])
     return np.sort(np.concatenate(left))
 
 

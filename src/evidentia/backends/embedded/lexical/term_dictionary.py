@@ -45,7 +45,7 @@ _NOWHERE = np.empty(0, dtype=np.int64)
 
 
 class Postings(NamedTuple):
-    """Where a term occurs, ascending, and how often."""
+    """Where something occurs, ascending, and how often: a term by its places, a segment's seen terms by their numbers."""
 
     places: NDArray[np.int32]
     frequencies: NDArray[np.int32]
@@ -75,17 +75,27 @@ class _LaidOut:
         return found
 
     @cached_property
-    def chunk_counts(self) -> NDArray[np.int64]:
-        """Return in how many chunks that are seen each term occurs."""
-        offsets = self._segment.array("posting_offsets")
+    def _seen(self) -> Postings | None:
+        """Return the numbers of the terms that occur in chunks that are seen, and in how many; None where all are seen."""
         if self.mask is None:
-            return np.diff(offsets)
-        return np.add.reduceat(self.mask.take(self._segment.array("ordinals")), offsets[:-1], dtype=np.int64)  # none is without a posting
+            return None
+        counts = np.add.reduceat(
+            self.mask.take(self._segment.array("ordinals")), self._segment.array("posting_offsets")[:-1], dtype=np.int32
+        )  # no term is without a posting
+        numbers = np.flatnonzero(counts).astype(np.int32)
+        return Postings(numbers, counts[numbers])
 
-    @cached_property
-    def numbers(self) -> NDArray[np.int64] | None:
-        """Return the numbers of the terms that occur; None where all do."""
-        return None if self.mask is None else np.flatnonzero(self.chunk_counts)
+    @property
+    def numbers(self) -> NDArray[np.int32] | None:
+        """Return the numbers of the terms that occur, ascending; None where all do."""
+        return None if self._seen is None else self._seen.places
+
+    def chunk_counts(self, numbers: NDArray[np.int64]) -> NDArray[np.integer]:
+        """Return in how many chunks that are seen each of some terms occurs, all of which do."""
+        if self._seen is None:
+            offsets = self._segment.array("posting_offsets")
+            return offsets[numbers + 1] - offsets[numbers]
+        return self._seen.frequencies[self._seen.places.searchsorted(numbers)]
 
     @cached_property
     def stretches(self) -> NDArray[np.int32] | None:
@@ -114,8 +124,8 @@ class _LaidOut:
     @cached_property
     def words(self) -> edit_distances.WordList:
         """Return the terms as they are looked through for words that are spelt alike."""
-        if self._whole is not None:
-            return self._whole.words.only(self.chunk_counts > 0)
+        if self._whole is not None and self.numbers is not None:
+            return self._whole.words.only(self.numbers)
         return edit_distances.word_list(self._segment.array("term_bytes"), self._segment.array("term_offsets"))
 
     @cached_property
@@ -125,7 +135,7 @@ class _LaidOut:
 
     def prepare(self) -> None:
         """Make all of it."""
-        _ = self.signposts, self.words, self.glossary, self.positions_before
+        _ = self.signposts, self.words, self.glossary
 
 
 class SegmentTerms:
@@ -239,7 +249,7 @@ class SegmentTerms:
 
     def seen(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> list[tuple[str, int]]:
         """Return each of these terms with the number of its chunks that the mask shows."""
-        counts = self.laid_out.chunk_counts[numbers] if self._is_cut else self._seen_of(numbers, mask=mask)
+        counts = self.laid_out.chunk_counts(numbers) if self._is_cut else self._seen_of(numbers, mask=mask)
         return [(self._term(number).decode(), chunks) for number, chunks in zip(numbers.tolist(), counts.tolist(), strict=True)]
 
     def _seen_of(self, numbers: NDArray[np.int64], *, mask: NDArray[np.bool_]) -> NDArray[np.int64]:

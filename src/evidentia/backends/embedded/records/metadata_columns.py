@@ -215,11 +215,11 @@ NO_RECORD: Final = DocumentRecord("", facts=DocumentMetadata(source_id=SourceId(
 
 def record_of(document_id: str, metadata: bytes, rule: bytes) -> DocumentRecord:
     """Return the fields of a document that filters and facets may name."""
-    return DocumentRecord(document_id, facts=schema.decode_metadata(metadata), access=_access_of(rule))
+    return DocumentRecord(document_id, facts=schema.decode_metadata(metadata), access=access_of(rule))
 
 
 @lru_cache(maxsize=_REMEMBERED_RULES)
-def _access_of(rule: bytes) -> AccessRule:
+def access_of(rule: bytes) -> AccessRule:
     """Return an access rule; very many documents share few."""
     return schema.decode_access(rule)
 
