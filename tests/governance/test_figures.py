@@ -326,7 +326,7 @@ def test_the_pages_of_runs_show_what_their_decisions_are(figures: Figures, every
             row = table[table.index(f"|{run_id}|") :].partition("run-")[2].partition("run-")[0]
 
             assert "".join(f"|{number}|" for number in told) in row.replace(" ", ""), run_id
-    for seed in (0, 1, 2, 3, 8, 13):
+    for seed in (0, 1, 2, 3, 10, 13):
         run_id = f"run-{seed}"
         path = f"/dashboard/traces/run?id={run_id}"
         page, markup = figures.page(DEFAULT_TENANT, path), figures.markup(DEFAULT_TENANT, path)
