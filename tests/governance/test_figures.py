@@ -12,6 +12,7 @@ import re
 import socket
 from collections import Counter
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -28,7 +29,7 @@ from evidentia.contracts.decoding import convert
 from evidentia.contracts.policies import PolicyAction, PolicyBody, Posture
 from evidentia.contracts.runs import CheckBypassed, Phase, RunEnded, RunFacts, RunId, RunStatus
 from evidentia.governance.decision_queries import DecisionFilter, count_decisions, decisions, expand, runs
-from evidentia.governance.log_maintenance import redact
+from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.run_summaries import newest_runs
 from evidentia.protobuf.methods import METHODS
@@ -37,6 +38,7 @@ from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import flat_of
 from evidentia.testing.determinism import RepeatableEntropy
 from evidentia.wiring.governance_runtime import open_control
+from evidentia.wiring.system import SystemClock
 from serving.dashboard_doors import Browser
 from serving.hosting_planes import client_of, hosted_alone, issue, make_base
 
@@ -182,6 +184,22 @@ def test_a_document_that_was_judged_before_is_not_counted_twice() -> None:
     assert recount(listed) == counted
 
 
+def test_what_is_left_of_a_log_that_was_cut_is_counted_as_it_is_listed() -> None:
+    policies = policy_set(PolicyBody(name="Documents", category="retrieval", rules={"blocked_sources": ["bad"], "min_chunks": 2}))
+    with closing(MemoryLog(entropy=RepeatableEntropy(1))) as log:
+        for number in range(6):
+            run = RecordedRun(log, policies, run=f"r{number}", at_s=10 * number, is_enforced=number % 3 > 0)
+            run.record(document(), document(source="bad"))
+            run.finish()
+        clock = SystemClock()
+        for second in (0, 15, 22, 47):
+            retire(log, before=datetime.fromtimestamp(second, UTC), by="test", why="a test", clock=clock)
+            counted, listed = count_decisions(log), decisions(log, limit=1_000).decisions
+
+            assert recount(listed) == counted
+            assert listed
+
+
 # --- every page and every door ---
 
 
@@ -308,7 +326,7 @@ def test_the_pages_of_runs_show_what_their_decisions_are(figures: Figures, every
             row = table[table.index(f"|{run_id}|") :].partition("run-")[2].partition("run-")[0]
 
             assert "".join(f"|{number}|" for number in told) in row.replace(" ", ""), run_id
-    for seed in (0, 1, 2, 3, 8, 13):
+    for seed in (0, 1, 2, 3, 10, 13):
         run_id = f"run-{seed}"
         path = f"/dashboard/traces/run?id={run_id}"
         page, markup = figures.page(DEFAULT_TENANT, path), figures.markup(DEFAULT_TENANT, path)
@@ -317,6 +335,16 @@ def test_the_pages_of_runs_show_what_their_decisions_are(figures: Figures, every
         assert re.search(rf"Decisions[| ]+{counts.decisions:,}[| ]+{re.escape(in_words(counts))}", page), run_id
         assert counts.warned == markup.count('<div class="decision warn"')
         assert counts.stopped + counts.not_enforced == markup.count('<div class="decision bad"')
+
+
+def test_a_trial_counts_the_runs_of_its_tenant(figures: Figures) -> None:
+    body = {"name": "Nothing", "category": "retrieval", "rules": {}}
+    with client_of(figures.url, figures.tokens[DEFAULT_TENANT]) as client:
+        report = client.post("/v1/trials/shadow", json={"policy": body, "minutes": 600}).json()
+    lines = figures.rest(DEFAULT_TENANT, "/v1/runs", limit=500)["runs"]
+
+    assert len(lines) - 1 == report["runs"]  # what was redacted cannot be tried again
+    assert sum(line.get("ended_at") is None for line in lines) == report["unfinished_runs"]
 
 
 def test_the_commands_tell_what_the_log_holds(base: Path, every: list[PolicyDecision], capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,12 +9,14 @@ import re
 import socket
 from typing import TYPE_CHECKING, Any
 
+import grpc
 import msgspec
 import pytest
 
 import evidentia
 from evidentia.contracts.control import Role
 from evidentia.contracts.settings import TelemetrySettings
+from evidentia.protobuf.methods import METHODS
 from evidentia.serving.hosting.request_log import begin_logging
 from evidentia.serving.operations.request_facts import RequestFacts, answering, id_given
 from serving.hosting_planes import client_of, issue, make_base, served
@@ -56,6 +58,19 @@ def call_tool(client: Any) -> None:
     client.post("/mcp", json={"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}, headers=headers)
 
 
+def called(port: int, token: str) -> tuple[str, str]:
+    """Return the status of a call over gRPC, and the id that its client is told."""
+    method = next(each for each in METHODS if each.name == "ShowHead")
+    metadata = (("authorization", f"Bearer {token}"), ("x-request-id", "mine-3"))
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        ask: Any = channel.unary_unary(method.path, method.request.SerializeToString, method.response.FromString)
+        try:
+            _, call = ask.with_call(method.request(), metadata=metadata, timeout=30)
+        except grpc.RpcError as error:
+            call = error
+        return call.code().name, dict(call.trailing_metadata())["x-request-id"]
+
+
 def test_every_door_logs_each_request_with_its_id_and_nothing_that_was_sent(tmp_path: Path) -> None:
     base = make_base(tmp_path, *LOGS)
     admin, reader, agent, port = issue(base), issue(base, Role.READER), issue(base, Role.AGENT), free_port()
@@ -75,6 +90,7 @@ def test_every_door_logs_each_request_with_its_id_and_nothing_that_was_sent(tmp_
             unknown = client.get("/v1/base/head", headers={"authorization": "Bearer nothing-of-the-kind"})
         with evidentia.connect(f"grpc://127.0.0.1:{port}", token=admin) as remote:
             remote.head()
+        told = [called(port, token) for token in (admin, "nobody")]
         server.stop()
         said = server.said
     lines = lines_in(said)
@@ -90,6 +106,8 @@ def test_every_door_logs_each_request_with_its_id_and_nothing_that_was_sent(tmp_
     assert any(each["door"] == "dashboard" for each in lines)
     assert ("mine-1", TRACE) == (answered.headers["x-request-id"], refused.headers["x-request-id"])
     assert re.fullmatch("[0-9a-f]{24}", odd.headers["x-request-id"])
+    assert [("OK", "mine-3"), ("UNAUTHENTICATED", "mine-3")] == told
+    assert ("show_head", "UNAUTHENTICATED") in by_door["grpc"]
     assert {"mine-1", TRACE, unknown.headers["x-request-id"]} <= {each["request_id"] for each in lines}
     assert 3 == len(ids)
     assert all(TIME.fullmatch(each["time"]) and each["duration_ms"] > 0 and each["process"] for each in lines)

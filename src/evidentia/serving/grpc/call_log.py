@@ -74,7 +74,7 @@ class CallLogInterceptor(grpc.aio.ServerInterceptor):
         began_ns, is_over = self._elapsed_ns(), False
         try:
             with answering(facts):
-                await context.send_initial_metadata(((HEADER, facts.request_id),))
+                context.set_trailing_metadata(((HEADER, facts.request_id),))  # a refusal has metadata of its own, and the id in it
                 yield
             is_over = True
         finally:

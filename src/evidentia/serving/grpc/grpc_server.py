@@ -43,6 +43,7 @@ from evidentia.serving.operations.api_errors import (
 from evidentia.serving.operations.execution import perform, perform_stream
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.serving.operations.request_decoding import camel, decode_flat, flat_of
+from evidentia.serving.operations.request_facts import HEADER, current_facts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -341,6 +342,9 @@ def _client(peer: str) -> str | None:
 async def refuse(context: Context, refusal: ApiError) -> NoReturn:
     """End a call with a refusal."""
     trailing: list[tuple[str, str | bytes]] = [(FAULT, msgspec.json.encode(refusal.fault))]
+    facts = current_facts()
+    if facts is not None:
+        trailing.append((HEADER, facts.request_id))
     if RETRY_AFTER in refusal.headers:
         trailing.append((RETRY_AFTER, refusal.headers[RETRY_AFTER]))
     if refusal.status == TOO_MANY:
