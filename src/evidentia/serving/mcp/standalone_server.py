@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 from mcp.server.stdio import stdio_server
 
+from evidentia.serving.hosting.web_server import ConnectionPool, bounded
 from evidentia.serving.identity.admission import LooseParts, make_admission
 from evidentia.serving.mcp.http_endpoint import McpEndpoint, keep_quiet, mcp_app, mcp_endpoint
 from evidentia.serving.mcp.server import make_server
@@ -73,8 +74,11 @@ async def _serve_http(
         async with _open(directory, profile) as served_base:
             admission = make_admission(LooseParts(directory, tokens, clock), served_base.settings.server, grants=grants)
             endpoint = mcp_endpoint(served_base, tokens=tokens, admission=admission, alone=alone, hosts=hosts)
+            server = served_base.settings.server
+            pool = ConnectionPool(server.most_connections, percent=server.address_percent)
             config = uvicorn.Config(
                 mcp_app(endpoint),
+                http=bounded(None, pool=pool),
                 log_config=None,
                 access_log=False,
                 server_header=False,
