@@ -171,5 +171,5 @@ class Turns:
         if running < self._of_one:
             return True
         others_s = self._other_s if holder == self._last[0] else self._last[1]
-        is_alone = len(self._running) <= 1 and asyncio.get_running_loop().time() - others_s > BESIDE_S
-        return is_alone and running < self._most
+        has_it_alone = len(self._running) <= 1 and asyncio.get_running_loop().time() - others_s > BESIDE_S
+        return has_it_alone and running < self._most

@@ -12,6 +12,7 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 
 from evidentia.serving.hosting.request_log import RequestLogMiddleware, begin_logging
+from evidentia.serving.hosting.web_server import ConnectionPool, bounded
 from evidentia.serving.identity.admission import LooseParts, make_admission
 from evidentia.serving.mcp.http_endpoint import McpEndpoint, keep_quiet, mcp_app, mcp_endpoint
 from evidentia.serving.mcp.server import make_server
@@ -75,12 +76,14 @@ async def _serve_http(
         async with _open(directory, profile) as served_base:
             admission = make_admission(LooseParts(directory, tokens, clock), served_base.settings.server, grants=grants)
             endpoint = mcp_endpoint(served_base, tokens=tokens, admission=admission, alone=alone, hosts=hosts)
-            telemetry = served_base.settings.telemetry
+            telemetry, server = served_base.settings.telemetry, served_base.settings.server
             begin_logging(telemetry)
             app = mcp_app(endpoint)
             app.add_middleware(RequestLogMiddleware, clock=clock, entropy=SystemEntropy(), is_on=telemetry.logs)
+            pool = ConnectionPool(server.most_connections, percent=server.address_percent)
             config = uvicorn.Config(
                 app,
+                http=bounded(None, pool=pool),
                 log_config=None,
                 access_log=False,
                 server_header=False,
