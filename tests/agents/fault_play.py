@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from evidentia.contracts.decisions import DecisionStatus, Evaluation
 from evidentia.contracts.errors import EvidentiaError
 from evidentia.contracts.policies import PolicyAction
 from evidentia.contracts.runs import RunId
-from evidentia.governance.decision_queries import DecisionFilter, decisions
+from evidentia.governance.decision_queries import DecisionFilter, decisions, runs
 from evidentia.governance.decision_replay import replay
 from evidentia.governance.log_maintenance import verify
 from evidentia.policy.posture import action_of
@@ -118,7 +119,10 @@ def _play_async(played: Played, steps: Sequence[Step]) -> None:
 
 def told(world: World, played: Played) -> Sequence[PolicyDecision]:
     """Return what the logs of a world tell of a run."""
-    return told_of(world.logs(played.ctx), world.prefix + played.ctx.run_id)
+    logs, name = world.logs(played.ctx), played.ctx.run_id
+    if world.prefix:  # a plane puts tenant and namespace before the name
+        name = next(each.facts.run_id for each in runs(logs) if re.fullmatch(rf"{world.prefix}[0-9a-f]{{16}}~{name}", each.facts.run_id))
+    return told_of(logs, name)
 
 
 def told_of(logs: KeptLogs, run_id: str) -> Sequence[PolicyDecision]:

@@ -5,15 +5,19 @@ What is allowed is answered; everything else is refused, and what belongs to som
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import re
 from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import grpc
 import msgspec
 import pytest
+from mcp import MCPError
 
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.contracts.operations import OPERATIONS
@@ -25,7 +29,7 @@ from evidentia.serving.operations.request_decoding import camel
 from serving.dashboard_doors import serving_dashboard
 from serving.grpc_doors import BY_NAME as RPC
 from serving.grpc_doors import GrpcServed, fault_in, grpc_serving
-from serving.mcp_doors import http_door
+from serving.mcp_doors import http_door, over_http, text_of
 from serving.rest_planes import GOOD, SEED_BODY, Served, serving
 from serving.served_bases import PLAIN, TENANTS, A, B, asked, made
 
@@ -356,6 +360,39 @@ def test_the_door_for_agents_is_for_agents_and_admins(base: Path) -> None:
                 wanted = 200 if role in (Role.AGENT, Role.ADMIN) else 403
                 assert wanted == reply.status_code, (tenant, role, reply.text)
         assert 401 == door.post(authorization="Bearer evt_000000000000_x").status_code
+
+
+def test_what_is_somebody_elses_reads_like_nothing_at_the_dashboard_and_over_mcp(base: Path, things: dict[str, dict[str, str]]) -> None:
+    of, compared = things[A], 0
+    with serving_dashboard(base) as door:
+        for role, tenant in ((Role.AGENT, A), (Role.READER, A), (Role.AUDITOR, B), (Role.ADMIN, B)):
+            browser = door.signed_in(role, tenant=tenant, name=f"{role} who began nothing")
+            for page, kind in (("/dashboard/traces/run?id=", "run"), ("/dashboard/receipts/", "receipt")):
+                seen = [browser.get(f"{page}{each[kind]}") for each in (of, MISSING)]
+                texts = [each.text.replace(of[kind], "…").replace(MISSING[kind], "…") for each in seen]
+                texts = [re.sub(r'name="csrf" value="[^"]+"|<time[^>]*>[^<]*</time>', "", text) for text in texts]
+                assert {404} == {each.status_code for each in seen}, (page, role, tenant)
+                assert texts[0] == texts[1], (page, role, tenant)
+                compared += 1
+
+    async def over_mcp(token: str, url: str) -> None:
+        async with over_http(url, token=token) as client:
+            told = []
+            for each in (of, MISSING):
+                verified = text_of(await client.call_tool("verify", {"receipt_id": each["receipt"]}))
+                told.append(verified.replace(each["receipt"], "…"))
+                for kind in ("receipt", "fragment", "image"):
+                    name = each["chunk" if kind == "fragment" else kind]
+                    with pytest.raises(MCPError) as raised:
+                        await client.read_resource(f"evidentia://{kind}/{quote(name, safe='')}")
+                    told[-1] += str(raised.value).replace(quote(name, safe=""), "…").replace(name, "…")
+            assert told[0] == told[1]
+
+    with http_door(base) as door_for_agents:
+        for role in (Role.AGENT, Role.ADMIN):
+            asyncio.run(over_mcp(door_for_agents.token(f"{role} who began nothing", role, tenant=B), door_for_agents.url))
+            compared += 4
+    assert 16 == compared
 
 
 # --- fields that only the server sets ---

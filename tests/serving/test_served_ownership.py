@@ -150,6 +150,22 @@ def test_an_auditor_sees_no_id_above_the_clearance(plane: Served) -> None:
     assert all(each == open_chunk or re.fullmatch(r"hidden-[0-9a-f]{16}", each) for each in masks)
 
 
+def test_trials_and_the_audit_name_no_document_above_the_clearance(plane: Served) -> None:
+    founder = holder(plane, Role.ADMIN, name="founder", level="restricted")
+    document = {"document_ids": [HIDDEN], "classification": "restricted"}
+    assert 200 == founder.post("/v1/documents/access", json=document).status_code
+    for source in (HIDDEN, OPEN, "wiki"):
+        run_of(holder(plane, Role.AGENT, name="alice"), {"source": source, "age_days": 1})
+    trial = {"policy": {**SEED_BODY, "scope": {}, "name": "tried", "rules": {"max_source_age_days": 0, "action_on_stale_source": "block"}}}
+    seen, audit = plane.auditor.post("/v1/trials/shadow", json=trial).text, plane.auditor.get("/v1/audit", params={"limit": 500}).text
+    full = holder(plane, Role.AUDITOR, name="eve", level="restricted")
+
+    assert HIDDEN in full.get("/v1/audit", params={"limit": 500}).text
+    assert HIDDEN in full.post("/v1/trials/shadow", json=trial).text
+    assert (False, False) == (HIDDEN in audit, HIDDEN in seen)
+    assert (True, True) == (OPEN in seen, "wiki" in seen)
+
+
 def test_of_a_run_above_the_clearance_an_auditor_sees_what_was_decided_and_no_content(plane: Served) -> None:
     alice = holder(plane, Role.AGENT, name="alice", level="restricted")
     run_id = run_of(alice, {"source": "the secret plan", "age_days": 400}, metadata={"about": "the secret plan"})

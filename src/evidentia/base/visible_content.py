@@ -19,7 +19,7 @@ from evidentia.provenance import verification
 from evidentia.provenance.custody_chain import stored_chain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.documents import StoredChunk, VersionDiff, VersionSummary
@@ -194,12 +194,19 @@ def _sees(parts: BaseComponents, principal: Principal, document_id: DocumentId) 
     return scope is None or parts.index().visibility(document_id, scope=scope) is True
 
 
-def is_hidden(parts: BaseComponents, principal: Principal, name: str) -> bool:
-    """Tell whether a name is the id of a document that a caller may not see, or of a chunk that they may not or that is not there."""
-    if chunk_parts(ChunkId(name)) is not None:
-        return not _sees_chunk(parts, principal, ChunkId(name))
-    scope = scope_of(parts, principal)
-    return scope is not None and ":" in name and parts.index().visibility(DocumentId(name), scope=scope) is False
+def hidden_ids(parts: BaseComponents, principal: Principal, names: Collection[str]) -> set[str]:
+    """Return those of the names that would be ids of chunks, or of documents of the base's sources, and are none that a caller may see.
+
+    What is hidden and what is not there are not told apart; any other name is no id.
+    """
+    own = {source_id for source_id, each in parts.registry().descriptors().items() if each.is_own} if names else set()
+    found: set[str] = set()
+    for name in names:
+        if chunk_parts(ChunkId(name)) is not None:
+            found |= set() if _sees_chunk(parts, principal, ChunkId(name)) else {name}
+        elif name.partition(":")[0] in own and not _sees(parts, principal, DocumentId(name)):
+            found.add(name)
+    return found
 
 
 def _sees_chunk(parts: BaseComponents, principal: Principal, chunk_id: ChunkId) -> bool:

@@ -39,7 +39,9 @@ def connect(
     """Open a file; to read, to write, or to write and make it where there is none."""
     # SQLite reads a WAL file only where it can make the index beside it; without a log it can be told that nothing will change.
     if mode == "rwc" and not path.exists():
-        path.touch(mode=PRIVATE_FILE)  # before SQLite makes it with what the umask leaves; the files beside it get the same mode
+        # Before SQLite makes it with what the umask leaves; the files beside it get the same mode. Where it cannot be made, SQLite says so.
+        with suppress(OSError):
+            path.touch(mode=PRIVATE_FILE)
     is_fixed = mode == "ro" and not path.with_name(path.name + "-wal").exists() and not os.access(path.parent, os.W_OK)
     uri = f"{path.resolve().as_uri()}?mode={mode}{'&immutable=1' if is_fixed else ''}"
     database = sqlite3.connect(

@@ -26,6 +26,7 @@ from evidentia.contracts.errors import BelowFloorError, InvalidFieldError, Missi
 from evidentia.contracts.operations import AUDITORS
 from evidentia.serving.operations.api_errors import CONFLICT, FORBIDDEN, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
+from evidentia.serving.operations.ownership import Viewer
 from evidentia.serving.operations.server_context import ServerContext, write_audit
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _list_changes(context: ServerContext, operation: OperationRequest) -> Reply:
     place = decode_cursor(operation.query["cursor"], (int,))
     limit = operation.query["limit"]
     found = context.parts.policies.audit(tenant=operation.tenant, after=0 if place is None else place[0], limit=limit + 1)
-    page = found[:limit]
+    page = Viewer(context, operation).changes(found[:limit])
     return Reply(AuditPage(changes=tuple(page), next_cursor=encode_cursor((page[-1].seq,)) if len(found) > limit else None))
 
 

@@ -27,10 +27,12 @@ from evidentia.provenance.decision_lines import TENANT_MARK as MARK
 from evidentia.serving.operations.api_errors import bad_field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from evidentia.contracts.control import AuditEntry
     from evidentia.contracts.decisions import PolicyDecision, RecordProof
     from evidentia.contracts.doors import ReceiptView
+    from evidentia.contracts.policy_trials import ShadowReport
     from evidentia.contracts.receipts import Receipt, ReplayReport
     from evidentia.serving.operations.endpoint import OperationRequest
     from evidentia.serving.operations.server_context import ServerContext
@@ -143,6 +145,14 @@ class Viewer:
         return msgspec.structs.replace(
             report, recorded_hash=keyed(report.recorded_hash), result_hash=keyed(report.result_hash), response=sealed(shown)
         )
+
+    def report(self, report: ShadowReport) -> ShadowReport:
+        """Return what a policy would have changed; it speaks of documents by their ids."""
+        return self._masked(report, [each.name for each in report.changes.sources])
+
+    def changes(self, changes: Sequence[AuditEntry]) -> list[AuditEntry]:
+        """Return lines of the audit, some of which are about documents."""
+        return [self._masked(each, each.subject) for each in changes]
 
     def _is_above(self, facts: RunFacts) -> bool:
         """Tell whether the owner of a run was cleared for more than whoever asks."""

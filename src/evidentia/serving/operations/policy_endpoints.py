@@ -24,6 +24,7 @@ from evidentia.provenance.decision_chain import CHECKPOINT
 from evidentia.provenance.decision_lines import REDACTED_MARK, LineHeader, decode_details, decode_header
 from evidentia.serving.operations.api_errors import CHANGED, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
+from evidentia.serving.operations.ownership import Viewer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,7 +185,7 @@ def _try_policy(context: ServerContext, request: OperationRequest) -> Reply:
     since_us = _since_us(context, trial.minutes)
     lines = _Lines(request.tenant, since_us=since_us)
     report = shadow_log(context.parts.log, [candidate], is_whole=trial.is_whole, since_us=since_us, counted=lines.of)
-    return Reply(report)
+    return Reply(Viewer(context, request).report(report))
 
 
 @endpoint("calibrate_rule")

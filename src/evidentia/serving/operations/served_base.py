@@ -15,7 +15,7 @@ import msgspec
 from evidentia.base.async_base import AsyncBase
 from evidentia.base.base_ingest import ingest_into
 from evidentia.base.enforcement_point import EnforcementPoint
-from evidentia.base.visible_content import is_hidden
+from evidentia.base.visible_content import hidden_ids, is_hidden
 from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
@@ -163,8 +163,8 @@ class ServedBase:
         return self._parts.reader.keyed(value)
 
     def masks(self, names: Collection[str], *, principal: Principal) -> dict[str, str]:
-        """Return what stands for those of the names that are documents or chunks which a principal may not see; it blocks."""
-        return {name: f"hidden-{self.keyed(name)[:_MASK_DIGITS]}" for name in names if is_hidden(self._parts, principal, name)}
+        """Return what stands for those of the names that are ids of documents or chunks which a principal may not see; it blocks."""
+        return {name: f"hidden-{self.keyed(name)[:_MASK_DIGITS]}" for name in hidden_ids(self._parts, principal, names)}
 
     def access_of(self, document_ids: Sequence[DocumentId]) -> Mapping[DocumentId, AccessRule]:
         """Return the access rules of those of the documents that are live, whoever may see them; it blocks."""
