@@ -47,7 +47,7 @@ def test_texts_come_with_the_grounding(citation: str, texts: Any) -> None:
 
 
 @pytest.mark.parametrize("names", [{"source": TITLE}, {"source": URL}, {"source": "s", "title": TITLE}, {"source": "s", "chunk_id": "s#1"}])
-def test_texts_come_with_a_retrieved_document(names: dict[str, str]) -> None:
+def test_texts_come_with_a_retrieved_document(names: dict[str, Any]) -> None:
     with Context("a", policies=[judged()]) as ctx:
         ctx.record_retrieval_result(relevance_score=0.9, text=SAID, **names)
         ctx.record_llm_call("m", response=SAID)

@@ -193,9 +193,12 @@ def test_a_number_compares_as_it_prints(kind: Any) -> None:
 
 
 def test_whole_numbers_of_other_libraries_are_whole_numbers() -> None:
+    one, three, seven = (kind(number) for kind, number in ((np.int64, 1), (np.int32, 3), (np.int64, 7)))
+    numbers: dict[str, Any] = {"relevance_score": one, "age_days": three}
+    tokens: dict[str, Any] = {"input_tokens": seven}
     with Context("a", policies=[FEW]) as ctx:
-        ctx.record_retrieval_result(relevance_score=np.int64(1), source="a", age_days=np.int32(3))
-        ctx.record_llm_call("m", input_tokens=np.int64(7))
+        ctx.record_retrieval_result(source="a", **numbers)
+        ctx.record_llm_call("m", **tokens)
         (call,) = [each.inputs for each in ctx.decisions if each.kind == "retrieval"]
 
     assert (1.0, 3) == (call["relevance_score"], call["age_days"])

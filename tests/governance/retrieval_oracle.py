@@ -44,7 +44,8 @@ def passed(rules: Fields, trace: Sequence[Fields]) -> Fields:
     """Return how a pass is told: with the count of the call's batch, at the end with that of the run; over the maximum, as that."""
     call = trace[-1]
     count, largest, most = _told_count(trace), _largest_count(trace), rules["max_chunks"]
-    reason, metadata = f"Retrieval quality within policy ({count} chunks)", {"chunk_count": count}
+    metadata: Fields = {"chunk_count": count}
+    reason = f"Retrieval quality within policy ({count} chunks)"
     if largest > most:
         reason, metadata = f"Retrieved chunks ({largest}) exceeds max ({most})", {"chunk_count": largest, "limit": most}
     if call["kind"] == "retrieval" and call["age"] is None:
