@@ -361,7 +361,7 @@ def test_who_is_cancelled_leaves_the_lock_to_the_work_that_goes_on(tmp_path: Pat
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         await take_in(served_base, request_of("b"), tenant="default")
-        live = await served_base.base_for(local_owner()).documents()
+        live = await served_base.base_for(local_owner(), None).documents()
         await served_base.close()
         return [name for name, _, _ in live]
 
@@ -378,7 +378,7 @@ def test_what_a_crash_left_behind_is_cleared_and_never_taken_in(tmp_path: Path) 
         (tmp_path / "outside" / "secret.md").write_text("secret", encoding="utf-8")
         (left / "planted").symlink_to(tmp_path / "outside", target_is_directory=True)
         await take_in(served_base, request_of("a"), tenant="default")
-        live = await served_base.base_for(local_owner()).documents()
+        live = await served_base.base_for(local_owner(), None).documents()
         await served_base.close()
         return [name for name, _, _ in live], [each.name for each in (served_base.directory / INBOX_NAME / "staged").iterdir()]
 
