@@ -15,7 +15,7 @@ import msgspec
 from evidentia.base.async_base import AsyncBase
 from evidentia.base.base_ingest import ingest_into
 from evidentia.base.enforcement_point import EnforcementPoint
-from evidentia.base.visible_content import hidden_ids, is_hidden
+from evidentia.base.visible_content import hidden_ids
 from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
