@@ -438,11 +438,11 @@ _CONTENT: Final = """
 """
 _NO_CONTENT: Final = """
     remember forget ingest remove_documents set_access list_sources list_freshness add_source remove_source source_changed list_policies
-    create_policy push_policies list_templates show_policy_schema show_rules_schema show_policy replace_policy change_policy remove_policy
-    list_policy_versions start_run list_runs show_run record_calls end_run list_run_decisions show_trace list_events list_decisions
-    verify_log show_proof try_policy calibrate_rule list_changes list_secrets show_secret put_secret remove_secret list_tokens issue_token
-    revoke_token verify_base show_head show_signed_head show_consistency doctor embed collect list_traces show_request show_cache
-    flush_cache warm_cache list_versions
+    create_policy push_policies list_templates show_policy_schema show_rules_schema show_policy replace_policy change_policy
+    remove_policy list_policy_versions start_run list_runs show_run record_calls end_run list_run_decisions show_trace list_events
+    list_decisions count_decisions verify_log show_proof try_policy calibrate_rule list_changes list_secrets show_secret put_secret
+    remove_secret list_tokens issue_token revoke_token verify_base show_head show_signed_head show_consistency doctor embed collect
+    list_traces show_request show_cache flush_cache warm_cache list_versions
 """
 HANDS_OUT_CONTENT: Final = dict.fromkeys(_NO_CONTENT.split(), False) | dict.fromkeys(_CONTENT.split(), True)
 """Whether each operation hands out content. One that is declared in neither list is asked for in vain when `base` is imported."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evidentia.contracts.access import AccessRule, Principal
 from evidentia.contracts.annotations import Annotation, AnnotationTarget
 from evidentia.contracts.control import AuditEntry, AuditPage, CallResult, CallsReply, DecisionPage, EndReply, EventPage, GovernanceEvent, IssuedToken, NumberedCall, PolicyPage, PolicyTemplates, PolicyVersions, PushReply, PushResult, RunPage, SecretKept, SecretNames, StartReply, TokenFacts, TokenInfo, TokenLimits, TokenList
-from evidentia.contracts.decisions import Evaluation, LogFault, LogHead, LogReport, PolicyDecision, RecordProof, Verdict
+from evidentia.contracts.decisions import DecisionCounts, Evaluation, LogFault, LogHead, LogReport, PolicyDecision, RecordProof, Verdict
 from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, CommitSummary, DocumentMetadata, StoredChunk, VersionDiff, VersionSummary
 from evidentia.contracts.doors import ChunkList, Count, DocumentEntry, DocumentPage, Done, FreshnessList, ImageView, LayoutView, NoteList, ReceiptView, SentDocument, SentFile, SourceList, TableList, TraceList, VersionList
 from evidentia.contracts.evidence import Conflict, CoverageReport, Decision, DecomposedQuery, EvidenceFragment, EvidenceResponse, FinalResponse, GovernedFragment, ProvisionalFragments, QueryStep, RankingWeights, SignalScores, SourceFinished, StreamEvent, SubQuery, Task, TermScore, TimeWindow, Turn, WithheldFragment
@@ -68,6 +68,7 @@ CONVERSIONS: Final[Mapping[str, Row]] = {
     "Count": (Count, types_pb2.Count, writing.write_count, reading.read_count),
     "CoverageReport": (CoverageReport, types_pb2.CoverageReport, writing.write_coverage_report, reading.read_coverage_report),
     "Decision": (Decision, types_pb2.Decision, writing.write_decision, reading.read_decision),
+    "DecisionCounts": (DecisionCounts, types_pb2.DecisionCounts, writing.write_decision_counts, reading.read_decision_counts),
     "DecisionPage": (DecisionPage, types_pb2.DecisionPage, writing.write_decision_page, reading.read_decision_page),
     "DecomposedQuery": (DecomposedQuery, types_pb2.DecomposedQuery, writing.write_decomposed_query, reading.read_decomposed_query),
     "DoctorReport": (DoctorReport, types_pb2.DoctorReport, writing.write_doctor_report, reading.read_doctor_report),

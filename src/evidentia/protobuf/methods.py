@@ -591,6 +591,17 @@ METHODS: Final = (
     ),
     Method(
         service="GovernanceService",
+        name="CountDecisions",
+        is_stream=False,
+        request=governance_service_pb2.CountDecisionsRequest,
+        response=governance_service_pb2.CountDecisionsResponse,
+        write_request=writing.write_count_decisions_request,
+        read_request=reading.read_count_decisions_request,
+        write_response=writing.write_count_decisions_response,
+        read_response=reading.read_count_decisions_response,
+    ),
+    Method(
+        service="GovernanceService",
         name="CreatePolicy",
         is_stream=False,
         request=governance_service_pb2.CreatePolicyRequest,

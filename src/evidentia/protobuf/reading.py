@@ -513,6 +513,18 @@ def read_decision(it: types_pb2.Decision) -> Fields:
     return fields
 
 
+def read_decision_counts(it: types_pb2.DecisionCounts) -> Fields:
+    """Return what the message says."""
+    return {
+        "decisions": it.decisions,
+        "allowed": it.allowed,
+        "warned": it.warned,
+        "stopped": it.stopped,
+        "not_enforced": it.not_enforced,
+        "bypassed": it.bypassed,
+    }
+
+
 def read_decision_page(it: types_pb2.DecisionPage) -> Fields:
     """Return what the message says."""
     fields: Fields = {
@@ -1421,6 +1433,8 @@ def read_numbered_call(it: types_pb2.NumberedCall) -> Fields:
         fields["seq"] = seq_
     if it.HasField("call"):
         fields["call"] = read_recordable_call(it.call)
+    if it.texts:
+        fields["texts"] = dict(it.texts)
     return fields
 
 
@@ -2036,6 +2050,12 @@ def read_run_facts(it: types_pb2.RunFacts) -> Fields:
         fields["parent_run_id"] = parent_run_id_
     if (metadata_ := it.metadata_json):
         fields["metadata"] = loads(metadata_)
+    if (owner_ := it.owner):
+        fields["owner"] = owner_
+    if (token_id_ := it.token_id):
+        fields["token_id"] = token_id_
+    if (clearance_ := it.clearance):
+        fields["clearance"] = clearance_
     return fields
 
 
@@ -2081,6 +2101,7 @@ def read_run_summary(it: types_pb2.RunSummary) -> Fields:
         "warnings": it.warnings,
         "blocks": it.blocks,
         "bypasses": it.bypasses,
+        "not_enforced": it.not_enforced,
     }
     if it.HasField("facts"):
         fields["facts"] = read_run_facts(it.facts)
@@ -2809,6 +2830,10 @@ def read_token_facts(it: types_pb2.TokenFacts) -> Fields:
         fields["is_delegate"] = is_delegate_
     if it.HasField("limits") and (limits_ := read_token_limits(it.limits)):
         fields["limits"] = limits_
+    if (floor_ := it.floor):
+        fields["floor"] = GOVERNANCE_MODE_WORDS[floor_]
+    if it.agents:
+        fields["agents"] = [*it.agents]
     return fields
 
 
@@ -2842,6 +2867,8 @@ def read_token_limits(it: types_pb2.TokenLimits) -> Fields:
         fields["requests_per_minute"] = requests_per_minute_
     if (requests_per_day_ := it.requests_per_day) or it.HasField("requests_per_day"):
         fields["requests_per_day"] = requests_per_day_
+    if (request_mb_ := it.request_mb) or it.HasField("request_mb"):
+        fields["request_mb"] = request_mb_
     return fields
 
 
@@ -4064,6 +4091,33 @@ def read_change_policy_request(it: governance_service_pb2.ChangePolicyRequest) -
 def read_change_policy_response(it: governance_service_pb2.ChangePolicyResponse) -> Any:
     """Return what the message says."""
     return read_stored_policy(it.stored_policy)
+
+
+def read_count_decisions_request(it: governance_service_pb2.CountDecisionsRequest) -> Fields:
+    """Return what the message says."""
+    fields: Fields = {}
+    if (minutes_ := it.minutes) or it.HasField("minutes"):
+        fields["minutes"] = minutes_
+    if (agent_ := it.agent) or it.HasField("agent"):
+        fields["agent"] = agent_
+    if (action_ := it.action):
+        fields["action"] = POLICY_ACTION_WORDS[action_]
+    if (category_ := it.category) or it.HasField("category"):
+        fields["category"] = category_
+    if (policy_ := it.policy) or it.HasField("policy"):
+        fields["policy"] = policy_
+    if (phase_ := it.phase):
+        fields["phase"] = PHASE_WORDS[phase_]
+    if (status_ := it.status):
+        fields["status"] = DECISION_STATUS_WORDS[status_]
+    if (run_ := it.run) or it.HasField("run"):
+        fields["run"] = run_
+    return fields
+
+
+def read_count_decisions_response(it: governance_service_pb2.CountDecisionsResponse) -> Any:
+    """Return what the message says."""
+    return read_decision_counts(it.decision_counts)
 
 
 def read_create_policy_request(it: governance_service_pb2.CreatePolicyRequest) -> Fields:

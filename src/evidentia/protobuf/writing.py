@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.access import AccessRule, Principal
     from evidentia.contracts.annotations import Annotation, AnnotationTarget
     from evidentia.contracts.control import AuditEntry, AuditPage, CallResult, CallsReply, DecisionPage, EndReply, EventPage, GovernanceEvent, IssuedToken, NumberedCall, PolicyPage, PolicyTemplates, PolicyVersions, PushReply, PushResult, RunPage, SecretKept, SecretNames, StartReply, TokenFacts, TokenInfo, TokenLimits, TokenList
-    from evidentia.contracts.decisions import Evaluation, LogFault, LogHead, LogReport, PolicyDecision, RecordProof, Verdict
+    from evidentia.contracts.decisions import DecisionCounts, Evaluation, LogFault, LogHead, LogReport, PolicyDecision, RecordProof, Verdict
     from evidentia.contracts.documents import ChangedDocument, ChangedDocuments, CommitSummary, DocumentMetadata, StoredChunk, VersionDiff, VersionSummary
     from evidentia.contracts.doors import ChunkList, Count, DocumentEntry, DocumentPage, Done, FreshnessList, ImageView, LayoutView, NoteList, ReceiptView, SentDocument, SentFile, SourceList, TableList, TraceList, VersionList
     from evidentia.contracts.evidence import Conflict, CoverageReport, Decision, EvidenceFragment, EvidenceResponse, GovernedFragment, QueryStep, RankingWeights, SignalScores, StreamEvent, SubQuery, Task, TermScore, TimeWindow, Turn, WithheldFragment
@@ -411,6 +411,18 @@ def write_decision(it: Decision) -> Fields:
         "stage": it.stage,
         "note": it.note,
         "remaining": it.remaining,
+    }
+
+
+def write_decision_counts(it: DecisionCounts) -> Fields:
+    """Return the fields of the message."""
+    return {
+        "decisions": it.decisions,
+        "allowed": it.allowed,
+        "warned": it.warned,
+        "stopped": it.stopped,
+        "not_enforced": it.not_enforced,
+        "bypassed": it.bypassed,
     }
 
 
@@ -1027,6 +1039,7 @@ def write_numbered_call(it: NumberedCall) -> Fields:
         "seq": it.seq,
         "call": write_recordable_call(it.call),
         "text": it.text,
+        "texts": it.texts,
     }
 
 
@@ -1415,6 +1428,9 @@ def write_run_facts(it: RunFacts) -> Fields:
         "tool": it.tool,
         "parent_run_id": it.parent_run_id,
         "metadata_json": dumps(metadata_) if (metadata_ := it.metadata) else None,
+        "owner": it.owner,
+        "token_id": it.token_id,
+        "clearance": it.clearance,
     }
 
 
@@ -1453,6 +1469,7 @@ def write_run_summary(it: RunSummary) -> Fields:
         "blocks": it.blocks,
         "bypasses": it.bypasses,
         "policies": it.policies,
+        "not_enforced": it.not_enforced,
     }
 
 
@@ -1974,6 +1991,8 @@ def write_token_facts(it: TokenFacts) -> Fields:
         "attributes": it.attributes,
         "is_delegate": it.is_delegate,
         "limits": write_token_limits(it.limits),
+        "floor": GOVERNANCE_MODE_NUMBERS[it.floor],
+        "agents": it.agents,
     }
 
 
@@ -1997,6 +2016,7 @@ def write_token_limits(it: TokenLimits) -> Fields:
     return {
         "requests_per_minute": it.requests_per_minute,
         "requests_per_day": it.requests_per_day,
+        "request_mb": it.request_mb,
     }
 
 
@@ -2952,6 +2972,25 @@ def write_change_policy_request(it: Any) -> Fields:
 def write_change_policy_response(it: Any) -> Fields:
     """Return the fields of the message."""
     return {"stored_policy": write_stored_policy(it)}
+
+
+def write_count_decisions_request(it: Any) -> Fields:
+    """Return the fields of the message."""
+    return {
+        "minutes": it.minutes,
+        "agent": it.agent,
+        "action": None if (action_ := it.action) is None else POLICY_ACTION_NUMBERS[action_],
+        "category": it.category,
+        "policy": it.policy,
+        "phase": None if (phase_ := it.phase) is None else PHASE_NUMBERS[phase_],
+        "status": None if (status_ := it.status) is None else DECISION_STATUS_NUMBERS[status_],
+        "run": it.run,
+    }
+
+
+def write_count_decisions_response(it: Any) -> Fields:
+    """Return the fields of the message."""
+    return {"decision_counts": write_decision_counts(it)}
 
 
 def write_create_policy_request(it: Any) -> Fields:

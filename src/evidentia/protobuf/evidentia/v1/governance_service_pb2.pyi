@@ -59,6 +59,32 @@ class ChangePolicyResponse(_message.Message):
     stored_policy: _types_pb2.StoredPolicy
     def __init__(self, stored_policy: _Optional[_Union[_types_pb2.StoredPolicy, _Mapping[str, object]]] = ...) -> None: ...
 
+class CountDecisionsRequest(_message.Message):
+    __slots__ = ("minutes", "agent", "action", "category", "policy", "phase", "status", "run")
+    MINUTES_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    CATEGORY_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    minutes: int
+    agent: str
+    action: _types_pb2.PolicyAction
+    category: str
+    policy: str
+    phase: _types_pb2.Phase
+    status: _types_pb2.DecisionStatus
+    run: str
+    def __init__(self, minutes: _Optional[int] = ..., agent: _Optional[str] = ..., action: _Optional[_Union[_types_pb2.PolicyAction, str]] = ..., category: _Optional[str] = ..., policy: _Optional[str] = ..., phase: _Optional[_Union[_types_pb2.Phase, str]] = ..., status: _Optional[_Union[_types_pb2.DecisionStatus, str]] = ..., run: _Optional[str] = ...) -> None: ...
+
+class CountDecisionsResponse(_message.Message):
+    __slots__ = ("decision_counts",)
+    DECISION_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    decision_counts: _types_pb2.DecisionCounts
+    def __init__(self, decision_counts: _Optional[_Union[_types_pb2.DecisionCounts, _Mapping[str, object]]] = ...) -> None: ...
+
 class CreatePolicyRequest(_message.Message):
     __slots__ = ("if_match", "name", "category", "rules_json", "scope", "enabled", "priority", "description", "compat", "posture", "enforcement")
     class PostureEntry(_message.Message):

@@ -1094,6 +1094,22 @@ class Decision(_message.Message):
     remaining: int
     def __init__(self, stage: _Optional[str] = ..., note: _Optional[str] = ..., remaining: _Optional[int] = ...) -> None: ...
 
+class DecisionCounts(_message.Message):
+    __slots__ = ("decisions", "allowed", "warned", "stopped", "not_enforced", "bypassed")
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    WARNED_FIELD_NUMBER: _ClassVar[int]
+    STOPPED_FIELD_NUMBER: _ClassVar[int]
+    NOT_ENFORCED_FIELD_NUMBER: _ClassVar[int]
+    BYPASSED_FIELD_NUMBER: _ClassVar[int]
+    decisions: int
+    allowed: int
+    warned: int
+    stopped: int
+    not_enforced: int
+    bypassed: int
+    def __init__(self, decisions: _Optional[int] = ..., allowed: _Optional[int] = ..., warned: _Optional[int] = ..., stopped: _Optional[int] = ..., not_enforced: _Optional[int] = ..., bypassed: _Optional[int] = ...) -> None: ...
+
 class DecisionPage(_message.Message):
     __slots__ = ("decisions", "next_cursor")
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
@@ -1970,14 +1986,23 @@ class Number(_message.Message):
     def __init__(self, number: _Optional[str] = ...) -> None: ...
 
 class NumberedCall(_message.Message):
-    __slots__ = ("seq", "call", "text")
+    __slots__ = ("seq", "call", "text", "texts")
+    class TextsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     SEQ_FIELD_NUMBER: _ClassVar[int]
     CALL_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
     seq: int
     call: RecordableCall
     text: str
-    def __init__(self, seq: _Optional[int] = ..., call: _Optional[_Union[RecordableCall, _Mapping[str, object]]] = ..., text: _Optional[str] = ...) -> None: ...
+    texts: _containers.ScalarMap[str, str]
+    def __init__(self, seq: _Optional[int] = ..., call: _Optional[_Union[RecordableCall, _Mapping[str, object]]] = ..., text: _Optional[str] = ..., texts: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class OpenTable(_message.Message):
     __slots__ = ("card", "content")
@@ -2538,7 +2563,7 @@ class RetrievedDocument(_message.Message):
     def __init__(self, span: _Optional[str] = ..., relevance_score: _Optional[float] = ..., source: _Optional[str] = ..., collection: _Optional[str] = ..., age_days: _Optional[_Union[IntegerOrReal, _Mapping[str, object]]] = ..., batch: _Optional[str] = ..., chunk_id: _Optional[str] = ..., judged_by: _Optional[str] = ...) -> None: ...
 
 class RunFacts(_message.Message):
-    __slots__ = ("run_id", "agent_name", "workflow_name", "agent_id", "agent_type", "agent_group", "user_id", "user_group", "end_user_id", "team", "tenant", "session_id", "model", "tool", "parent_run_id", "metadata_json")
+    __slots__ = ("run_id", "agent_name", "workflow_name", "agent_id", "agent_type", "agent_group", "user_id", "user_group", "end_user_id", "team", "tenant", "session_id", "model", "tool", "parent_run_id", "metadata_json", "owner", "token_id", "clearance")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_NAME_FIELD_NUMBER: _ClassVar[int]
     WORKFLOW_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -2555,6 +2580,9 @@ class RunFacts(_message.Message):
     TOOL_FIELD_NUMBER: _ClassVar[int]
     PARENT_RUN_ID_FIELD_NUMBER: _ClassVar[int]
     METADATA_JSON_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
+    CLEARANCE_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     agent_name: str
     workflow_name: str
@@ -2571,7 +2599,10 @@ class RunFacts(_message.Message):
     tool: str
     parent_run_id: str
     metadata_json: str
-    def __init__(self, run_id: _Optional[str] = ..., agent_name: _Optional[str] = ..., workflow_name: _Optional[str] = ..., agent_id: _Optional[str] = ..., agent_type: _Optional[str] = ..., agent_group: _Optional[str] = ..., user_id: _Optional[str] = ..., user_group: _Optional[str] = ..., end_user_id: _Optional[str] = ..., team: _Optional[str] = ..., tenant: _Optional[str] = ..., session_id: _Optional[str] = ..., model: _Optional[str] = ..., tool: _Optional[str] = ..., parent_run_id: _Optional[str] = ..., metadata_json: _Optional[str] = ...) -> None: ...
+    owner: str
+    token_id: str
+    clearance: str
+    def __init__(self, run_id: _Optional[str] = ..., agent_name: _Optional[str] = ..., workflow_name: _Optional[str] = ..., agent_id: _Optional[str] = ..., agent_type: _Optional[str] = ..., agent_group: _Optional[str] = ..., user_id: _Optional[str] = ..., user_group: _Optional[str] = ..., end_user_id: _Optional[str] = ..., team: _Optional[str] = ..., tenant: _Optional[str] = ..., session_id: _Optional[str] = ..., model: _Optional[str] = ..., tool: _Optional[str] = ..., parent_run_id: _Optional[str] = ..., metadata_json: _Optional[str] = ..., owner: _Optional[str] = ..., token_id: _Optional[str] = ..., clearance: _Optional[str] = ...) -> None: ...
 
 class RunPage(_message.Message):
     __slots__ = ("runs", "next_cursor")
@@ -2602,7 +2633,7 @@ class RunSpan(_message.Message):
     def __init__(self, span_id: _Optional[str] = ..., parent: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[str] = ..., start_us: _Optional[int] = ..., duration_us: _Optional[int] = ..., attributes_json: _Optional[str] = ..., decisions: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class RunSummary(_message.Message):
-    __slots__ = ("facts", "status", "started_at", "ended_at", "calls", "documents", "warnings", "blocks", "bypasses", "policies")
+    __slots__ = ("facts", "status", "started_at", "ended_at", "calls", "documents", "warnings", "blocks", "bypasses", "policies", "not_enforced")
     FACTS_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_FIELD_NUMBER: _ClassVar[int]
@@ -2613,6 +2644,7 @@ class RunSummary(_message.Message):
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
     BYPASSES_FIELD_NUMBER: _ClassVar[int]
     POLICIES_FIELD_NUMBER: _ClassVar[int]
+    NOT_ENFORCED_FIELD_NUMBER: _ClassVar[int]
     facts: RunFacts
     status: RunStatus
     started_at: str
@@ -2623,7 +2655,8 @@ class RunSummary(_message.Message):
     blocks: int
     bypasses: int
     policies: str
-    def __init__(self, facts: _Optional[_Union[RunFacts, _Mapping[str, object]]] = ..., status: _Optional[_Union[RunStatus, str]] = ..., started_at: _Optional[str] = ..., ended_at: _Optional[str] = ..., calls: _Optional[int] = ..., documents: _Optional[int] = ..., warnings: _Optional[int] = ..., blocks: _Optional[int] = ..., bypasses: _Optional[int] = ..., policies: _Optional[str] = ...) -> None: ...
+    not_enforced: int
+    def __init__(self, facts: _Optional[_Union[RunFacts, _Mapping[str, object]]] = ..., status: _Optional[_Union[RunStatus, str]] = ..., started_at: _Optional[str] = ..., ended_at: _Optional[str] = ..., calls: _Optional[int] = ..., documents: _Optional[int] = ..., warnings: _Optional[int] = ..., blocks: _Optional[int] = ..., bypasses: _Optional[int] = ..., policies: _Optional[str] = ..., not_enforced: _Optional[int] = ...) -> None: ...
 
 class RunTrace(_message.Message):
     __slots__ = ("summary", "spans")
@@ -3303,7 +3336,7 @@ class TimeWindow(_message.Message):
     def __init__(self, start: _Optional[str] = ..., end: _Optional[str] = ...) -> None: ...
 
 class TokenFacts(_message.Message):
-    __slots__ = ("clearance", "groups", "attributes", "is_delegate", "limits")
+    __slots__ = ("clearance", "groups", "attributes", "is_delegate", "limits", "floor", "agents")
     class AttributesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -3316,12 +3349,16 @@ class TokenFacts(_message.Message):
     ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     IS_DELEGATE_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    FLOOR_FIELD_NUMBER: _ClassVar[int]
+    AGENTS_FIELD_NUMBER: _ClassVar[int]
     clearance: Classification
     groups: _containers.RepeatedScalarFieldContainer[str]
     attributes: _containers.ScalarMap[str, str]
     is_delegate: bool
     limits: TokenLimits
-    def __init__(self, clearance: _Optional[_Union[Classification, str]] = ..., groups: _Optional[_Iterable[str]] = ..., attributes: _Optional[_Mapping[str, str]] = ..., is_delegate: bool = ..., limits: _Optional[_Union[TokenLimits, _Mapping[str, object]]] = ...) -> None: ...
+    floor: GovernanceMode
+    agents: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, clearance: _Optional[_Union[Classification, str]] = ..., groups: _Optional[_Iterable[str]] = ..., attributes: _Optional[_Mapping[str, str]] = ..., is_delegate: bool = ..., limits: _Optional[_Union[TokenLimits, _Mapping[str, object]]] = ..., floor: _Optional[_Union[GovernanceMode, str]] = ..., agents: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TokenInfo(_message.Message):
     __slots__ = ("token_id", "name", "roles", "tenant", "created_at", "created_by", "expires_at", "revoked_at", "facts")
@@ -3346,12 +3383,14 @@ class TokenInfo(_message.Message):
     def __init__(self, token_id: _Optional[str] = ..., name: _Optional[str] = ..., roles: _Optional[_Iterable[_Union[Role, str]]] = ..., tenant: _Optional[str] = ..., created_at: _Optional[str] = ..., created_by: _Optional[str] = ..., expires_at: _Optional[str] = ..., revoked_at: _Optional[str] = ..., facts: _Optional[_Union[TokenFacts, _Mapping[str, object]]] = ...) -> None: ...
 
 class TokenLimits(_message.Message):
-    __slots__ = ("requests_per_minute", "requests_per_day")
+    __slots__ = ("requests_per_minute", "requests_per_day", "request_mb")
     REQUESTS_PER_MINUTE_FIELD_NUMBER: _ClassVar[int]
     REQUESTS_PER_DAY_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_MB_FIELD_NUMBER: _ClassVar[int]
     requests_per_minute: int
     requests_per_day: int
-    def __init__(self, requests_per_minute: _Optional[int] = ..., requests_per_day: _Optional[int] = ...) -> None: ...
+    request_mb: int
+    def __init__(self, requests_per_minute: _Optional[int] = ..., requests_per_day: _Optional[int] = ..., request_mb: _Optional[int] = ...) -> None: ...
 
 class TokenList(_message.Message):
     __slots__ = ("tokens",)
