@@ -56,15 +56,29 @@ def begin(policies: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], *, is
 def decide(
     policies: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], trace: Sequence[Fields], *, is_enforced: bool = True
 ) -> list[Fields]:
-    """Return what every category says of the last call of a trace, passes included; empty where none has a say."""
+    """Return what every category says of the last call of a trace, passes included; empty where none has a say.
+
+    After a block nothing is told as within policy, whether the run is enforced or not.
+    """
+    is_late = was_stopped(policies, facts, trace[:-1], is_enforced=True)
+    return _decided(policies, facts, trace, is_enforced=is_enforced, is_late=is_late)
+
+
+def _decided(
+    policies: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], trace: Sequence[Fields], *, is_enforced: bool, is_late: bool
+) -> list[Fields]:
     is_end = trace[-1]["kind"] == "end"
-    is_over = is_end and (trace[-1]["status"] == "error" or was_stopped(policies, facts, trace[:-1], is_enforced=is_enforced))
+    is_over = is_end and (trace[-1]["status"] == "error" or (is_late and is_enforced))
     verdicts = []
     for category, kept in _by_category(in_force(policies, facts)):
         found = [(policy, _said(policy, trace)) for policy in kept]
         if all(said is None for _, said in found):
             continue
-        evaluations = [{"policy": policy["name"], **each} for policy, said in found for each in _with_pass(policy, said or [], trace)]
+        evaluations = [
+            {"policy": policy["name"], **(_after_block(each) if is_late else each)}
+            for policy, said in found
+            for each in _with_pass(policy, said or [], trace)
+        ]
         phase = "after_workflow" if is_end else "mid_execution"
         verdicts.append(_verdict(category, kept, evaluations, trace, phase=phase, is_enforced=is_enforced, is_over=is_over))
     return verdicts
@@ -73,7 +87,13 @@ def decide(
 def was_stopped(policies: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], trace: Sequence[Fields], *, is_enforced: bool) -> bool:
     """Tell whether one of the calls was stopped."""
     prefixes = (trace[: length + 1] for length in range(len(trace)))
-    return any(stops(verdict) for prefix in prefixes for verdict in decide(policies, facts, prefix, is_enforced=is_enforced))
+    return any(
+        stops(verdict) for prefix in prefixes for verdict in _decided(policies, facts, prefix, is_enforced=is_enforced, is_late=False)
+    )
+
+
+def _after_block(evaluation: Fields) -> Fields:
+    return {**evaluation, "reason": evaluation["reason"].replace("within policy", "recorded after a block")}
 
 
 def stops(verdict: Mapping[str, Any]) -> bool:
@@ -117,8 +137,8 @@ def _with_pass(policy: Fields, said: list[Fields], trace: Sequence[Fields]) -> l
 
 def _passed(policy: Fields, trace: Sequence[Fields]) -> Fields:
     if policy["category"] == "retrieval":
-        return retrieval_oracle.passed(trace)
-    return grounding_oracle.passed(rules_of(policy), trace)
+        return retrieval_oracle.passed(rules_of(policy), trace)
+    return grounding_oracle.passed(rules_of(policy), trace, judgement=trace[-1].get("judgements", {}).get(policy["name"]))
 
 
 def _verdict(

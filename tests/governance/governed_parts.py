@@ -17,6 +17,7 @@ from memory_policies import MemoryPolicies
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evidentia.contracts.access import Principal
     from evidentia.contracts.decisions import LogEntry, LogRecord
     from evidentia.contracts.judging import JudgeRequest
 
@@ -88,8 +89,9 @@ class KnownTexts:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
 
-    def text_of(self, citation: str) -> str | None:
-        """Return the text."""
+    def text_of(self, citation: str, *, principal: Principal) -> str | None:
+        """Return the text, whoever asks."""
+        assert principal.principal_id
         return self._texts.get(citation)
 
 

@@ -56,14 +56,20 @@ def asks(rules: Fields, call: Fields) -> bool:
     return rules["llm_grounding_check"] and rules["llm_grounding_phase"] in phases
 
 
-def passed(rules: Fields, trace: Sequence[Fields]) -> Fields:
-    """Return how a pass is told: with the scores of the call, at the end with the citations of the run."""
+def passed(rules: Fields, trace: Sequence[Fields], *, judgement: Fields | None) -> Fields:
+    """Return how a pass is told: with the scores of the call, at the end with the citations of the run, and with a judge's score."""
     call = trace[-1]
     if call["kind"] == "end":
-        count = _citation_count(rules, trace)
-        return _finding("", "allow", f"Grounding audit passed ({count} citations)", _citation_metadata(rules, trace))
-    count = len(call["scores"])
-    return _finding("", "allow", f"Grounding scores within policy ({count} scores)", {"score_count": count})
+        reason, metadata = f"Grounding audit passed ({_citation_count(rules, trace)} citations)", _citation_metadata(rules, trace)
+    else:
+        count = len(call["scores"])
+        reason, metadata = f"Grounding scores within policy ({count} scores)", {"score_count": count}
+    score = (judgement or {}).get("score")
+    if asks(rules, call) and judgement is not None and judgement["status"] == "judged" and score is not None and 0 <= score <= 1:
+        least = rules["llm_grounding_threshold"]
+        reason += f"; LLM grounding score ({score!r}) meets threshold ({least!r})"
+        metadata |= {"llm_score": score, "threshold": least, "model": rules["llm_grounding_model"]}
+    return _finding("", "allow", reason, metadata)
 
 
 def _finding(rule: str, action: str, reason: str, metadata: Fields, status: str = "evaluated") -> Fields:

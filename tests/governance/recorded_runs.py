@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from evidentia.contracts.decisions import LogEntry
 from evidentia.contracts.policies import PolicyBody
 from evidentia.contracts.runs import PoliciesRecorded, RetrievedDocument, RunEnded, RunFacts, RunId, RunStarted
-from evidentia.policy.evaluator import PolicySet, RunEvaluator
+from evidentia.policy.evaluator import EDITION, PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class RecordedRun:
         self._at_us = at_s * 1_000_000
         self._append(PoliciesRecorded(policies=policies.policies))
         facts = RunFacts(run_id=self._run_id, agent_name=agent)
-        self._append(RunStarted(facts=facts, **how), self._evaluator.begin())
+        self._append(RunStarted(facts=facts, **{"edition": EDITION, **how}), self._evaluator.begin())
 
     def record(self, *calls: AnyCall) -> Sequence[Verdict]:
         """Record calls, and return what was decided about the last."""

@@ -40,25 +40,37 @@ def said(rules: Fields, trace: Sequence[Fields], *, is_literal: bool) -> list[Fi
     return settled or None
 
 
-def passed(trace: Sequence[Fields]) -> Fields:
-    """Return how a pass is told: with the count of the call's batch, at the end with that of the run."""
+def passed(rules: Fields, trace: Sequence[Fields]) -> Fields:
+    """Return how a pass is told: with the count of the call's batch, at the end with that of the run; over the maximum, as that."""
     call = trace[-1]
-    count = _told_count(trace)
+    count, largest, most = _told_count(trace), _largest_count(trace), rules["max_chunks"]
     metadata: Fields = {"chunk_count": count}
+    reason = f"Retrieval quality within policy ({count} chunks)"
+    if largest > most:
+        reason, metadata = f"Retrieved chunks ({largest}) exceeds max ({most})", {"chunk_count": largest, "limit": most}
     if call["kind"] == "retrieval" and call["age"] is None:
         metadata |= {"age_days": None, "unknown_age": True}
     if call["kind"] == "retrieval" and not 0 <= call["score"] <= 1:
         metadata["score_out_of_range"] = True
-    return _finding("", "allow", f"Retrieval quality within policy ({count} chunks)", metadata)
+    return _finding("", "allow", reason, metadata)
 
 
 def _told_count(trace: Sequence[Fields]) -> int:
     """Return what a pass tells: the count of the call's batch, of all that the call settles, or at the end of the run."""
+    return sum(_batch_counts(trace))
+
+
+def _largest_count(trace: Sequence[Fields]) -> int:
+    """Return the largest count among the batches that a pass is about."""
+    return max(_batch_counts(trace), default=0)
+
+
+def _batch_counts(trace: Sequence[Fields]) -> list[int]:
     call, documents = trace[-1], _documents(trace)
-    if call["kind"] == "end":
-        return len(documents)
-    batches = [call["batch"]] if call["kind"] in {"retrieval", "batch"} else _settles(call, trace[:-1])
-    return sum(len(_of_batch(documents, batch)) for batch in batches)
+    batches = list(dict.fromkeys(each["batch"] for each in documents))
+    if call["kind"] != "end":
+        batches = [call["batch"]] if call["kind"] in {"retrieval", "batch"} else _settles(call, trace[:-1])
+    return [len(_of_batch(documents, batch)) for batch in batches]
 
 
 def _finding(rule: str, action: str, reason: str, metadata: Fields, status: str = "evaluated") -> Fields:

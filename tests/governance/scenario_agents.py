@@ -47,9 +47,11 @@ def play_sync(case: Case, *, base: AnyBase | None = None, judge: ScriptedJudge |
     return agent.played()
 
 
-def play_async(case: Case, *, base: AnyBase | None = None, judge: ScriptedJudge | None = None) -> Played:
+def play_async(
+    case: Case, *, base: AnyBase | None = None, judge: ScriptedJudge | None = None, keeper: PolicyKeeper | None = None
+) -> Played:
     """Return what comes of a case in an `async with`."""
-    return asyncio.run(_played_async(_Agent(case, base=base, judge=judge, keeper=None)))
+    return asyncio.run(_played_async(_Agent(case, base=base, judge=judge, keeper=keeper)))
 
 
 async def _played_async(agent: _Agent) -> Played:

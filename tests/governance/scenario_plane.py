@@ -71,12 +71,14 @@ class ServedPlane:
         return play_sync(case, base=url or self.url, judge=self.judge, keeper=self)
 
     def play_with_given(self, case: Case, *, url: str = "") -> Played:
-        """Return what comes of a case whose policies come with the run; `url` as with `play`."""
-        return play_sync(case, base=url or self.url, judge=self.judge)
+        """Return what comes of a case whose policies come with the run, unless they ask a judge; `url` as with `play`."""
+        self.remove_all()
+        return play_sync(case, base=url or self.url, judge=self.judge, keeper=self if _asks_judge(case) else None)
 
     def play_async_with_given(self, case: Case) -> Played:
         """Return the same from within an event loop."""
-        return play_async(case, base=self.url, judge=self.judge)
+        self.remove_all()
+        return play_async(case, base=self.url, judge=self.judge, keeper=self if _asks_judge(case) else None)
 
 
 @contextmanager
@@ -96,6 +98,13 @@ def served_plane(directory: Path) -> Iterator[ServedPlane]:
             with pytest.MonkeyPatch.context() as environment:
                 environment.setenv(TOKEN_VARIABLE, _token(control, Role.AGENT))
                 yield ServedPlane(url, control, admin, grpc_address=f"127.0.0.1:{ports[0]}")
+
+
+def _asks_judge(case: Case) -> bool:
+    """Tell whether only a stored policy can ask for what the case wants."""
+    return any(
+        body.get("rules", {}).get("llm_grounding_check") or body.get("rules", {}).get("llm_grounding_criteria") for body in case.policies
+    )
 
 
 def _token(control: GovernanceRuntime, role: Role) -> str:

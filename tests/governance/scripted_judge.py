@@ -15,6 +15,7 @@ from evidentia.wiring.system import SystemClock, SystemEntropy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from evidentia.contracts.access import Principal
     from evidentia.contracts.judging import JudgeRequest
     from evidentia.contracts.ports import Governor
 
@@ -33,8 +34,9 @@ class ScriptedJudge:
         missing = Judgement(status=JudgeStatus.NOT_CONFIGURED, model=request.model)
         return self.script.get(request.model, missing)
 
-    def text_of(self, citation: str) -> str | None:
+    def text_of(self, citation: str, *, principal: Principal) -> str | None:
         """Return a text for the citation."""
+        assert principal.principal_id
         return None if citation == "gone" else f"the text of {citation}"
 
 

@@ -75,7 +75,7 @@ def test_failed_blocked_and_open_runs_are_traffic_but_not_good() -> None:
 
 
 def test_only_blocks_that_took_effect_make_a_run_bad() -> None:
-    strict = body(action_on_low_relevance="block", min_relevance_score=2)
+    strict = body(action_on_low_relevance="block", min_relevance_score=1)
 
     assert 100 == calibrate(hundred(policies=[strict], is_enforced=False).records(), "min_relevance_score").good_runs
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from governed_parts import KnownTexts, SayingJudge
 
+from evidentia.contracts.access import local_owner
 from evidentia.contracts.decisions import JudgeAsk
 from evidentia.contracts.errors import ServiceUnavailableError
 from evidentia.contracts.policies import PolicyId
 from evidentia.governance.governed_runs import ConfiguredJudge
 
 if TYPE_CHECKING:
+    from evidentia.contracts.access import Principal
     from evidentia.contracts.judging import Judgement, JudgeRequest
 
 
@@ -36,8 +38,9 @@ class FailingJudge:
 class FailingTexts:
     """Texts that cannot be read."""
 
-    def text_of(self, citation: str) -> str | None:
+    def text_of(self, citation: str, *, principal: Principal) -> str | None:
         """Raise."""
+        assert principal.principal_id
         raise OSError(citation)
 
 
@@ -45,7 +48,9 @@ def test_policies_that_ask_the_same_share_an_answer() -> None:
     judge = SayingJudge()
     asks = [_ask("p-1"), _ask("p-2"), _ask("p-3", criteria="Be strict.")]
 
-    judgements = ConfiguredJudge(judge, KnownTexts({"a": "A."})).judgements(asks, output="said", citations=["a", "a"])
+    judgements = ConfiguredJudge(judge, KnownTexts({"a": "A."})).judgements(
+        asks, output="said", citations=["a", "a"], principal=local_owner()
+    )
 
     assert ["p-1", "p-2", "p-3"] == list(judgements)
     assert ["", "Be strict."] == [request.criteria for request in judge.asked]
@@ -56,7 +61,7 @@ def test_policies_that_ask_the_same_share_an_answer() -> None:
 def test_a_judge_that_raises_is_unavailable(error: Exception) -> None:
     judging = ConfiguredJudge(FailingJudge(error), KnownTexts({}))
 
-    (judgement,) = judging.judgements([_ask("p-1")], output="said", citations=()).values()
+    (judgement,) = judging.judgements([_ask("p-1")], output="said", citations=(), principal=local_owner()).values()
 
     assert ("unavailable", type(error).__name__) == (judgement.status.value, judgement.problem)
 
@@ -64,7 +69,8 @@ def test_a_judge_that_raises_is_unavailable(error: Exception) -> None:
 def test_texts_that_cannot_be_read_are_missing_and_named() -> None:
     judge = SayingJudge()
 
-    (judgement,) = ConfiguredJudge(judge, FailingTexts()).judgements([_ask("p-1")], output="said", citations=list("abcde")).values()
+    judging = ConfiguredJudge(judge, FailingTexts())
+    (judgement,) = judging.judgements([_ask("p-1")], output="said", citations=list("abcde"), principal=local_owner()).values()
 
     assert "source_unavailable" == judgement.status.value
     assert "no text is at hand for 'a', 'b', 'c' and 2 more" == judgement.problem

@@ -25,7 +25,7 @@ from evidentia.contracts.runs import PoliciesRecorded, RetrievedDocument, RunEnd
 from evidentia.governance.decision_replay import replay
 from evidentia.governance.memory_log import MemoryLog
 from evidentia.governance.shadow import shadow
-from evidentia.policy.evaluator import PolicySet, RunEvaluator
+from evidentia.policy.evaluator import EDITION, PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
 from evidentia.testing.determinism import RepeatableEntropy
 
@@ -78,7 +78,7 @@ def recorded(policies: PolicySet, *, is_enforced: bool = True) -> MemoryLog:
         log.append([LogEntry(at_us=0, run_id=facts.run_id, policies=policies.digest, call=call, verdicts=verdicts, count=count)])
 
     add(PoliciesRecorded(policies=policies.policies))
-    add(RunStarted(facts=facts, is_enforced=is_enforced), run.begin())
+    add(RunStarted(facts=facts, is_enforced=is_enforced, edition=EDITION), run.begin())
     for call in TRACE:
         add(call, run.record(call), run.count)
     add(RunEnded(), run.finish(RunEnded()))

@@ -28,6 +28,7 @@ from evidentia.contracts.runs import (
 from evidentia.governance.decision_replay import first_difference, replay
 from evidentia.governance.log_maintenance import redact, retire
 from evidentia.governance.memory_log import MemoryLog
+from evidentia.policy.evaluator import EDITION
 from evidentia.testing.determinism import START, RepeatableEntropy, SteppingClock
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def test_a_call_that_was_let_go_on_lifts_its_stop() -> None:
 def test_a_number_that_was_whole_is_the_same_number() -> None:
     """A score given as a whole number is read back as a float; nothing that was decided changes."""
     log = _memory()
-    run = RecordedRun(log, policy_set(PolicyBody(name="All", category="retrieval", rules={"min_relevance_score": 2})))
+    run = RecordedRun(log, policy_set(PolicyBody(name="All", category="retrieval", rules={"min_relevance_score": 1.0})))
     run.record(document(relevance_score=1))
 
     assert replay(log).ok
@@ -281,3 +282,25 @@ def test_an_unknown_policy_id_in_judgements_changes_nothing() -> None:
 )
 def test_the_first_difference_is_found(before: object, after: object, expected: tuple[str, str, str]) -> None:
     assert expected == first_difference(before, after, "v")
+
+
+@pytest.mark.parametrize("edition", [0, EDITION])
+def test_a_run_is_replayed_in_the_words_of_its_time(edition: int) -> None:
+    """Since edition 1 nothing is within policy after a block or over the maximum, and a judge that lets pass is told with its score."""
+    rules = {"llm_grounding_check": True, "llm_grounding_model": "local:words", "min_citations": 0}
+    bodies = [
+        PolicyBody(name="Few", category="retrieval", rules={"max_chunks": 1, "blocked_sources": ["bad"]}),
+        PolicyBody(name="Judged", category="grounding", rules=rules),
+    ]
+    policies = policy_set(*bodies)
+    (asking,) = (each.policy_id for each in policies.policies if each.body.name == "Judged")
+    log = _memory()
+    run = RecordedRun(log, policies, edition=edition)
+    run.record(GroundingEntry(judgements={asking: Judgement(status=JudgeStatus.JUDGED, score=0.9, model="local:words")}))
+    run.record(document(), document(), document(), document(source="bad"), document())
+    run.finish()
+    report = replay(log)
+    said = {verdict.decisive.reason for record in log.records() for verdict in record.entry.verdicts}
+
+    assert report.ok, report.mismatches
+    assert ("Retrieval quality within policy (5 chunks)" in said) is (edition == 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.policies import Policy, PolicyAction
@@ -105,7 +106,10 @@ def test_counts_that_only_warn_do_not_contradict() -> None:
 
 
 def test_relevance_that_no_score_reaches_blocks_everything_on_the_usual_scale() -> None:
-    found = only(checked(retrieval("never", min_relevance_score=1.2, action_on_low_relevance="block")), FindingKind.BLOCKS_EVERYTHING)
+    # Refused today, and still in force where it was stored before.
+    stored = retrieval("never", action_on_low_relevance="block")
+    stored = replace(stored, body=replace(stored.body, rules={**stored.body.rules, "min_relevance_score": 1.2}))
+    found = only(checked(stored), FindingKind.BLOCKS_EVERYTHING)
 
     assert "relevance scores lie between 0 and 1" == found.assumes
     assert ("min_relevance_score",) == found.rules
@@ -266,7 +270,10 @@ def test_two_policies_of_one_name_are_refused() -> None:
 
 
 def test_the_gravest_finding_stands_first_whatever_the_order_of_the_policies() -> None:
-    policies = [retrieval("a", min_chunks=0, agents=["x"]), retrieval("b", min_relevance_score=2, action_on_low_relevance="block")]
+    policies = [
+        retrieval("a", min_chunks=0, agents=["x"]),
+        retrieval("b", min_chunks=2, action_on_chunk_violation="block", compat="literal"),
+    ]
 
     assert analyze(policies) == analyze(policies[::-1])
     assert Severity.ERROR is analyze(policies).worst

@@ -28,7 +28,7 @@ NAMES = st.lists(st.sampled_from(["x", "y"]), unique=True, max_size=2)
 RETRIEVAL = st.fixed_dictionaries(
     {},
     optional={
-        "min_relevance_score": st.sampled_from([0, 0.5, 0.7, 1.2]),
+        "min_relevance_score": st.sampled_from([0, 0.5, 0.7, 1.0]),
         "max_source_age_days": st.sampled_from([0, 30, 90]),
         "min_chunks": st.sampled_from([0, 1, 2]),
         "max_chunks": st.sampled_from([2, 3]),

@@ -132,7 +132,7 @@ def test_each_document_is_decided_by_itself() -> None:
 
     assert () == evaluator.record(document())
     assert only(evaluator.record(document(collection="internal-hr"))).stops
-    assert () == evaluator.record(document())
+    assert ("allow", "Retrieval quality recorded after a block (3 chunks)", {"chunk_count": 3}) == said(evaluator.record(document()))
 
 
 # --- what cannot be compared ---
@@ -161,9 +161,9 @@ def test_bad_numbers_are_refused_without_any_policy_too() -> None:
         RunEvaluator(PolicySet.of([])).record(document(math.nan))
 
 
-@pytest.mark.parametrize("score", [1.7, -0.2])
+@pytest.mark.parametrize("score", [1.7, 12.5])
 def test_a_score_outside_its_range_is_compared_and_flagged(score: float) -> None:
-    evaluator = run({"min_relevance_score": -1.0})
+    evaluator = run({"min_relevance_score": 0.0})
     call = document(score)
 
     assert () == evaluator.record(call)
@@ -330,7 +330,7 @@ def test_read_literally_too_few_documents_stop_the_first_call() -> None:
     evaluator = run({"min_chunks": 2, "action_on_chunk_violation": "block"}, compat="literal")
 
     assert only(evaluator.record(document())).stops
-    assert () == evaluator.record(document())
+    assert "Retrieval quality recorded after a block (2 chunks)" == only(evaluator.record(document())).decisive.reason
     assert () == evaluator.record(LlmCall())
 
 

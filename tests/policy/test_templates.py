@@ -84,6 +84,7 @@ def test_strict_compliance_blocks_and_still_only_warns_about_a_source_that_domin
     assert [
         ("warn", "Retrieved chunks (1) below minimum (2)"),
         ("block", "Retrieval relevance (0.79) below threshold (0.80)"),
+        ("allow", "Retrieval quality recorded after a block (3 chunks)"),
         ("warn", "Source 'a' dominates at 67% (max 50%)"),
     ] == trace("Strict Compliance Retrieval", *calls)
 
@@ -149,5 +150,6 @@ def test_the_judge_at_the_end() -> None:
     entry = GroundingEntry(grounding_scores=(0.9,), citations=("a", "b"), output_confidence=0.9)
 
     assert [("block", "LLM grounding score (0.42) below threshold (0.7)")] == trace("LLM Grounding Judge", entry, judge_score=0.42)
-    assert [("allow", "Grounding audit passed (2 citations)")] == trace("LLM Grounding Judge", entry, judge_score=0.7)
+    passed = "Grounding audit passed (2 citations); LLM grounding score (0.7) meets threshold (0.7)"
+    assert [("allow", passed)] == trace("LLM Grounding Judge", entry, judge_score=0.7)
     assert [("allow", "LLM grounding check skipped (not_configured)")] == trace("LLM Grounding Judge", entry)

@@ -152,6 +152,8 @@ class StoppedFault(Fault, frozen=True, kw_only=True):
     """Why a policy stopped something, with the whole decision."""
 
     decision: PolicyDecision
+    decisions: tuple[PolicyDecision, ...] = ()
+    """Every decision that stopped it, of all categories, the one that gives the reason first."""
 
 
 class FaultReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -257,6 +259,8 @@ class NumberedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     call: RecordableCall
     text: str = ""
     """What a model or the agent said, for a judge to read; it is not kept."""
+    texts: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """What sources say, by the names they are cited by, for a judge to read; they are kept in memory until the run ends."""
 
 
 class CallsRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -363,11 +363,14 @@ class PolicyViolationError(EvidentiaError):
     hint = "read the decision: its rule, metadata and evaluations say what was violated"
     exit_code = 1
 
-    def __init__(self, reason: str, decision: PolicyDecision) -> None:
+    def __init__(self, reason: str, decision: PolicyDecision, decisions: Sequence[PolicyDecision] = ()) -> None:
         super().__init__(reason)
         self.decision = decision
+        """The one that gives the reason."""
+        self.decisions = tuple(decisions) or (decision,)
+        """Every decision that stopped the call, of all categories, the one that gives the reason first."""
 
     @property
     def abstention_response(self) -> str | None:
-        """Return what the policy wants said instead of an answer; None when it does not say."""
-        return self.decision.abstention_response
+        """Return what a policy wants said instead of an answer; None when none does."""
+        return next((each.abstention_response for each in self.decisions if each.abstention_response is not None), None)

@@ -16,6 +16,8 @@ from evidentia.contracts.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+NO_TEXTS: Final[Mapping[str, str]] = MappingProxyType({})
+"""No source comes with its text."""
 NEUTRAL_SCORE = 0.5
 """What is written down for a reply that holds no score; it never decides more than a warning."""
 
@@ -85,7 +87,7 @@ class JudgeStatus(Vocabulary):
     """Refused, unreachable, or an error on its side."""
     TIMED_OUT = "timed_out"
     SOURCE_UNAVAILABLE = "source_unavailable"
-    """The text of a cited source is not at hand, so nothing was asked."""
+    """The text of no cited source is at hand, so nothing was asked."""
     NOTHING_TO_JUDGE = "nothing_to_judge"
     """The output says nothing, so there is no claim that could lack a source; nothing failed, and nothing was asked."""
     NOT_CONFIGURED = "not_configured"
@@ -93,7 +95,7 @@ class JudgeStatus(Vocabulary):
 
 
 class JudgedSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A cited source and the text that was found for it; None when it is not at hand."""
+    """A cited source and the text that was found for it; None when it names nothing that can be read: beside others, that is fabricated."""
 
     citation: str
     text: str | None = None

@@ -66,6 +66,8 @@ class RunStarted(RunCall, frozen=True, kw_only=True, tag="run"):
 
     facts: RunFacts
     is_enforced: bool = True
+    edition: int = 0
+    """By which edition of the evaluator the run is decided; what it says in words may differ, so that replay has to know."""
 
 
 class PoliciesRecorded(RunCall, frozen=True, kw_only=True, tag="policies"):

@@ -375,8 +375,9 @@ class Engine:
         facts = msgspec.structs.replace(facts_of(question.request, question.scope.principal), run_id=RunId(answered.response.request_id))
         decisions = self._governing.log().write(facts, question.policies.policies, governed.calls, is_enforced=governed.is_enforced)
         if stop is not None:
-            decision = next(each for each in decisions if each.action.stops and each.is_enforced and each.reason == stop.decisive.reason)
-            raise PolicyViolationError(decision.reason, decision)
+            stopping = [each for each in decisions if each.action.stops and each.is_enforced]
+            decision = next(each for each in stopping if each.reason == stop.decisive.reason)
+            raise PolicyViolationError(decision.reason, decision, [decision, *(each for each in stopping if each is not decision)])
 
     def write_receipt(self, answered: Answered, log: StageLog) -> EvidenceResponse:
         """Return the answer with its receipt, if it is to have one, and with the time that all of it took."""

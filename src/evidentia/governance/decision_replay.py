@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import EvidentiaError
-from evidentia.contracts.runs import AnyCall, CheckBypassed, PoliciesRecorded, RunEnded, RunId, RunStarted
+from evidentia.contracts.runs import AnyCall, CheckBypassed, PoliciesRecorded, RunEnded, RunId, RunStarted, RunStatus
 from evidentia.governance.log_scan import KeptLogs, lines_of, logs_with_parts, readable
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.provenance.decision_chain import CHECKPOINT, decode_checkpoint
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.ids import Sha256
     from evidentia.contracts.policies import Policy
     from evidentia.contracts.protocol import RunCall
-    from evidentia.provenance.decision_lines import LineHeader
+    from evidentia.provenance.decision_lines import LineHeader, VerdictSummary
 
 
 APPROVAL: Final = "approval"
@@ -181,7 +182,7 @@ class DecisionReplayer:
         if isinstance(call, CheckBypassed) and call.what == APPROVAL:
             run.lift_stop()
         try:
-            verdicts = run.evaluator.finish(call) if isinstance(call, RunEnded) else run.record(call)
+            verdicts = run.evaluator.finish(as_asked(call, header.outcomes)) if isinstance(call, RunEnded) else run.record(call)
         except EvidentiaError as error:
             self._miss(header, "refused", recorded="decided", derived=str(error))
             return
@@ -201,7 +202,9 @@ class DecisionReplayer:
             del self._open[next(iter(self._open))]
         self._runs += 1
         self._decisions += 1
-        run = self._open[header.run_id] = _ReplayedRun(RunEvaluator(policies, is_enforced=call.is_enforced), header.policies)
+        run = self._open[header.run_id] = _ReplayedRun(
+            RunEvaluator(policies, is_enforced=call.is_enforced, edition=call.edition), header.policies
+        )
         self._compare(header, recorded, run.evaluator.begin())
 
     def _learn(self, header: LineHeader, policies: tuple[Policy, ...]) -> None:
@@ -246,6 +249,16 @@ class DecisionReplayer:
             self._mismatches.append(
                 ReplayMismatch(log=self._log, seq=header.seq, run_id=header.run_id, what=what, recorded=recorded, derived=derived)
             )
+
+
+def as_asked(end: RunEnded, outcomes: Iterable[VerdictSummary]) -> RunEnded:
+    """Return an end as it was decided about: one that its own verdicts stopped had ended well until then."""
+    return msgspec.structs.replace(end, status=RunStatus.SUCCESS) if any(map(has_stopped, outcomes)) else end
+
+
+def has_stopped(outcome: VerdictSummary) -> bool:
+    """Tell whether a verdict stopped its call."""
+    return outcome.is_enforced and outcome.action.stops and outcome.status is not DecisionStatus.PROVISIONAL
 
 
 # --- differences ---

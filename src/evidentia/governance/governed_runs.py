@@ -11,15 +11,26 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.access import Principal
 from evidentia.contracts.decisions import JudgeAsk, LogEntry, LogRecord, PolicyDecision, Verdict
 from evidentia.contracts.errors import BaseStateError, EvidentiaError, InvalidFieldError
-from evidentia.contracts.judging import JudgedSource, Judgement, JudgeRequest, JudgeStatus
+from evidentia.contracts.judging import NO_TEXTS, JudgedSource, Judgement, JudgeRequest, JudgeStatus
 from evidentia.contracts.policies import PolicyId, Posture
 from evidentia.contracts.ports import Clock, DecisionLog, GovernedRun, GroundingJudge, SourceTexts
-from evidentia.contracts.runs import CheckBypassed, GroundingEntry, LlmCall, PoliciesRecorded, RetrievedDocument, RunFacts, RunStarted
+from evidentia.contracts.runs import (
+    CheckBypassed,
+    GroundingEntry,
+    LlmCall,
+    PoliciesRecorded,
+    RetrievedDocument,
+    RunFacts,
+    RunStarted,
+    RunStatus,
+)
 from evidentia.governance.decision_expansion import Expander
 from evidentia.governance.run_journal import RunJournal, unsealed
-from evidentia.policy.evaluator import PolicySet, RunEvaluator
+from evidentia.policy.evaluator import EDITION, PolicySet, RunEvaluator
+from evidentia.policy.handlers import check_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +48,8 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is held to from beginning to end."""
 
     facts: RunFacts
+    principal: Principal
+    """Whoever opened it: citations name what this principal may read."""
     policies: PolicySet
     is_enforced: bool
     log_posture: Posture
@@ -80,6 +93,7 @@ class LocalRun(GovernedRun):
         """Faults that were met at the beginning."""
         self._stopped_calls = 0
         self._citations: list[str] = []
+        self._given = GivenTexts() if pinned.policies.asks_judge else None
         self._latest_text = ""
         self._is_over = False
 
@@ -103,9 +117,10 @@ class LocalRun(GovernedRun):
             self.alerts = self._journal.take_alerts()
         return verdicts
 
-    def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
-        """Decide about a call; empty when everything passed. `text` is what a model or the agent said, for a judge to read.
+    def record(self, call: AnyCall, *, text: str = "", texts: Mapping[str, str] = NO_TEXTS) -> Sequence[Verdict]:
+        """Decide about a call; empty when everything passed.
 
+        For a judge to read: `text` is what a model or the agent said, `texts` what sources say, by the names they are cited by.
         After the end only a bypass is taken: the approval of a run that was stopped at its end. Raises BaseStateError when the
         decision cannot be written down and the posture of the log is closed.
         """
@@ -114,8 +129,14 @@ class LocalRun(GovernedRun):
             if self._is_over and type(call) is not CheckBypassed:
                 raise InvalidFieldError("run", _ENDED)
             began = elapsed_ns()
+            if texts and self._given is not None:
+                self._given.add(texts)
+            waited = 0
             if type(call) is not RetrievedDocument:
+                # What a judge takes is not the evaluation's, and how long texts are looked for would tell what is hidden.
+                asked = elapsed_ns()
                 call = self._prepared(call, text)
+                waited = elapsed_ns() - asked
             verdicts = self._evaluate(call)
             if verdicts:
                 self._stopped_calls += not call.is_announced and any(verdict.stops for verdict in verdicts)
@@ -127,7 +148,7 @@ class LocalRun(GovernedRun):
                     call=call,
                     verdicts=verdicts,
                     count=self._evaluator.count,
-                    overhead_us=(elapsed_ns() - began) / 1_000,
+                    overhead_us=(elapsed_ns() - began - waited) / 1_000,
                 )
             )
             if self._journal.alerts:
@@ -139,13 +160,14 @@ class LocalRun(GovernedRun):
         with self._lock:
             if self._is_over:
                 return ()
-            began = self._elapsed_ns()
             asks = self._evaluator.asks(end)
             if asks:
-                judgements = self._judging.judgements(asks, output=text or self._latest_text, citations=self._citations)
-                end = msgspec.structs.replace(end, judgements=judgements)
+                end = msgspec.structs.replace(end, judgements=self._judgements(asks, text, self._citations))
+            began = self._elapsed_ns()
             verdicts = self._evaluator.finish(end)
-            self._stopped_calls += any(verdict.stops for verdict in verdicts)
+            if any(verdict.stops for verdict in verdicts):
+                self._stopped_calls += 1
+                end = msgspec.structs.replace(end, status=RunStatus.BLOCKED)
             self._is_over = True
             try:
                 self._journal.extend((self._entry(end, verdicts, began_ns=began),))
@@ -189,12 +211,18 @@ class LocalRun(GovernedRun):
             self._lift_stop()
         if type(call) is not GroundingEntry:
             return call
+        check_ranges(call)
+        if self._given is None:
+            return call
         self._citations.extend(call.citations)
         asks = self._evaluator.asks(call)
-        if not asks:
-            return call
-        judgements = self._judging.judgements(asks, output=text or self._latest_text, citations=call.citations)
-        return msgspec.structs.replace(call, judgements=judgements)
+        return msgspec.structs.replace(call, judgements=self._judgements(asks, text, call.citations)) if asks else call
+
+    def _judgements(self, asks: Sequence[JudgeAsk], text: str, citations: Sequence[str]) -> Mapping[PolicyId, Judgement]:
+        given = NO_TEXTS if self._given is None else self._given.texts
+        return self._judging.judgements(
+            asks, output=text or self._latest_text, citations=citations, given=given, principal=self._pinned.principal
+        )
 
     def _lift_stop(self) -> None:
         """Take one stop back; once all are, what comes is enforced as if nothing had stopped the run."""
@@ -218,7 +246,7 @@ class LocalRun(GovernedRun):
         return PoliciesRecorded(policies=self._pinned.policies.policies)
 
     def _started(self) -> RunStarted:
-        return RunStarted(facts=self._pinned.facts, is_enforced=self._pinned.is_enforced)
+        return RunStarted(facts=self._pinned.facts, is_enforced=self._pinned.is_enforced, edition=EDITION)
 
     def _expanded(self, records: Iterable[LogRecord]) -> Sequence[PolicyDecision]:
         """Expand records under this run's policies, which may stand in the log under an earlier run."""
@@ -234,9 +262,31 @@ class LocalRun(GovernedRun):
 JUDGE_BUDGET_MS: Final = 20_000
 """How long one judgement may take by default."""
 
+MAX_GIVEN_CHARS: Final = 400_000
+"""How much text of sources a run keeps for its judge: more than a model is ever shown; beyond that the oldest is dropped."""
+
 _NO_OUTPUT: Final = "the text of the output is not at hand: give it to record_llm_call, set_output_text or set_result"
 _NO_JUDGE: Final = "no judge is configured"
 _NAMED_MISSING: Final = 3
+
+
+class GivenTexts:
+    """The texts of sources that came with a run's calls, by name; texts of one name add up. Not thread safe."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self._chars = 0
+
+    def add(self, texts: Mapping[str, str]) -> None:
+        """Keep texts, and drop the oldest beyond the limit."""
+        for name, text in texts.items():
+            known = self.texts.pop(name, "")
+            self._chars -= len(known)
+            joined = (known if text in known else f"{known}\n{text}" if known else text)[:MAX_GIVEN_CHARS]
+            self.texts[name] = joined
+            self._chars += len(joined)
+        while self._chars > MAX_GIVEN_CHARS:
+            self._chars -= len(self.texts.pop(next(iter(self.texts))))
 
 
 class ConfiguredJudge:
@@ -247,15 +297,23 @@ class ConfiguredJudge:
         self._texts = texts
         self._budget_ms = budget_ms
 
-    def judgements(self, asks: Sequence[JudgeAsk], *, output: str, citations: Sequence[str]) -> Mapping[PolicyId, Judgement]:
-        """Return a judgement for each policy that asks; policies that ask the same are answered by one."""
-        sources = tuple(JudgedSource(citation=citation, text=self._text_of(citation)) for citation in dict.fromkeys(citations))
+    def judgements(
+        self, asks: Sequence[JudgeAsk], *, output: str, citations: Sequence[str], principal: Principal, given: Mapping[str, str] = NO_TEXTS
+    ) -> Mapping[PolicyId, Judgement]:
+        """Return a judgement for each policy that asks; policies that ask the same are answered by one.
+
+        A citation is what the base shows to the principal, else a text that was given; what is neither has no text, whatever the reason.
+        """
+        stored = {each: self._stored_text(each, principal) for each in citations}
+        sources = tuple(JudgedSource(citation=each, text=given.get(each) if text is None else text) for each, text in stored.items())
+        notes = _source_notes(sources, given=sum(text is None and each in given for each, text in stored.items()))
         said: dict[tuple[str, str], Judgement] = {}
         for ask in asks:
             question = (ask.model, ask.criteria)
             if question not in said:
                 request = JudgeRequest(output=output, sources=sources, model=ask.model, criteria=ask.criteria)
-                said[question] = self._judged(request)
+                judged = self._judged(request)
+                said[question] = msgspec.structs.replace(judged, notes=(*notes, *judged.notes))
         return {ask.policy_id: said[ask.model, ask.criteria] for ask in asks}
 
     def _judged(self, request: JudgeRequest) -> Judgement:
@@ -263,22 +321,26 @@ class ConfiguredJudge:
             return _without(request, JudgeStatus.NOT_CONFIGURED, _NO_JUDGE)
         if not request.output:
             return _without(request, JudgeStatus.SOURCE_UNAVAILABLE, _NO_OUTPUT)
-        missing = [source.citation for source in request.sources if source.text is None]
-        if missing:
-            return _without(request, JudgeStatus.SOURCE_UNAVAILABLE, _missing_texts(missing))
+        if request.sources and all(source.text is None for source in request.sources):
+            return _without(request, JudgeStatus.SOURCE_UNAVAILABLE, _missing_texts([source.citation for source in request.sources]))
         try:
             return self._judge.judge(request, budget_ms=self._budget_ms)
         except (EvidentiaError, OSError) as error:
             return _without(request, JudgeStatus.UNAVAILABLE, type(error).__name__)
 
-    def _text_of(self, citation: str) -> str | None:
-        if self._texts is None:
-            return None
+    def _stored_text(self, citation: str, principal: Principal) -> str | None:
         try:
-            return self._texts.text_of(citation)
+            return None if self._texts is None else self._texts.text_of(citation, principal=principal)
         except (EvidentiaError, OSError):
-            # A store that cannot be read is as good as one that does not hold the text: both are recorded as a bypass.
+            # A store that cannot be read is as good as one that does not hold the text.
             return None
+
+
+def _source_notes(sources: Sequence[JudgedSource], *, given: int) -> tuple[str, ...]:
+    """Return what a reader of the score should know of the sources; what is hidden and what does not exist are one."""
+    missing = sum(source.text is None for source in sources)
+    counts = ((given, "texts came with the run"), (missing, "citations name nothing that can be read"))
+    return tuple(f"{count} of {len(sources)} {what}" for count, what in counts if count)
 
 
 def _without(request: JudgeRequest, status: JudgeStatus, problem: str) -> Judgement:

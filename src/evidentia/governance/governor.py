@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
+from evidentia.contracts.access import local_owner
 from evidentia.contracts.decisions import LogEntry, PolicyDecision, Verdict
 from evidentia.contracts.errors import FieldProblem, PolicyInvalidError
+from evidentia.contracts.ids import TenantId
 from evidentia.contracts.policies import Policy, PolicyBody, PolicyId, Posture, StoredPolicy
 from evidentia.contracts.ports import AnswerLog, Clock, DecisionLog, Entropy, Governor, GroundingJudge, SourceTexts
 from evidentia.contracts.runs import AnyCall, PoliciesRecorded, RunFacts, RunId, RunStarted
@@ -17,13 +19,14 @@ from evidentia.foundation.lru import LruCache, SharedLruCache
 from evidentia.governance.decision_expansion import expand, micros
 from evidentia.governance.governed_runs import JUDGE_BUDGET_MS, ConfiguredJudge, LocalRun, Pinned
 from evidentia.governance.run_journal import unsealed
-from evidentia.policy.evaluator import PolicySet, RunEvaluator
+from evidentia.policy.evaluator import EDITION, PolicySet, RunEvaluator
 from evidentia.policy.posture import DECISION_LOG, DECISION_LOG_BUFFERED, strictest
 from evidentia.policy.rules import check_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from evidentia.contracts.access import Principal
     from evidentia.contracts.ids import Sha256
 
 
@@ -128,8 +131,12 @@ class LocalGovernor(Governor):
         """Return the log that this governor writes."""
         return self._log
 
-    def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> LocalRun:
+    def start(
+        self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True, principal: Principal | None = None
+    ) -> LocalRun:
         """Pin the policies in scope, those of the store and those given, and decide about the beginning.
+
+        What the run cites is read as `principal` may; without one, as the owner of the tenant may.
 
         1. Take the live policies of the tenant, and check those given; one with the name of a stored policy stands beside it.
         2. Compile them, unless this very set is compiled already, and leave out what is not in scope.
@@ -140,6 +147,7 @@ class LocalGovernor(Governor):
         in_scope = self._compiled.compiled(self._in_force(facts, policies)).for_run(facts)
         pinned = Pinned(
             facts=facts,
+            principal=_reader_of(facts, principal),
             policies=in_scope,
             is_enforced=is_enforced,
             log_posture=self._log_posture(in_scope.policies),
@@ -190,6 +198,12 @@ class LocalGovernor(Governor):
         run.begin(is_known=True)
 
 
+def _reader_of(facts: RunFacts, principal: Principal | None) -> Principal:
+    """Return as whom a run reads: the owner of a local base owns every tenant, anybody else stays in their own."""
+    reader = principal or local_owner()
+    return msgspec.structs.replace(reader, tenant=TenantId(facts.tenant)) if reader.is_owner else reader
+
+
 def _beside(policy: Policy) -> Policy:
     """Return a policy given with a run under an id of its own, since the store has one of its name: both are evaluated."""
     policy_id = PolicyId(f"{policy.policy_id}-given")
@@ -229,7 +243,7 @@ class LoggedAnswers(AnswerLog):
         in_scope = self._compiled.compiled(policies)
         at_us = micros(self._clock.now(), field="now")
         begun = RunEvaluator(in_scope, is_enforced=is_enforced).begin()
-        told = [(RunStarted(facts=facts, is_enforced=is_enforced), begun, 0), *calls]
+        told = [(RunStarted(facts=facts, is_enforced=is_enforced, edition=EDITION), begun, 0), *calls]
         entries = [
             LogEntry(at_us=at_us, run_id=facts.run_id, policies=in_scope.digest, call=call, verdicts=verdicts, count=count)
             for call, verdicts, count in told

@@ -9,8 +9,9 @@ import msgspec
 
 from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.policies import PolicyAction
-from evidentia.contracts.runs import RecordableCall, RunEnded, RunFacts, RunId, RunStarted, RunStatus, RunSummary
+from evidentia.contracts.runs import CheckBypassed, RecordableCall, RunEnded, RunFacts, RunId, RunStarted, RunStatus, RunSummary
 from evidentia.governance.decision_expansion import Expander, micros, moment
+from evidentia.governance.decision_replay import APPROVAL, has_stopped
 from evidentia.governance.log_scan import KeptLogs, ScannedRecord, run_needle, runs_holding, runs_of
 from evidentia.governance.reverse_reader import LogPosition, NewestFirst, RecordFilter
 from evidentia.provenance.decision_lines import ADMIN_RUN, LineHeader, VerdictSummary
@@ -42,12 +43,13 @@ def summaries(found: Iterable[ScannedRecord | Checkpoint]) -> tuple[RunSummary, 
 class _SummaryBuilder:
     """A run as its records go by."""
 
-    __slots__ = ("blocks", "bypasses", "calls", "documents", "end_us", "facts", "first", "status", "warnings")
+    __slots__ = ("blocks", "bypasses", "calls", "documents", "end_us", "facts", "first", "is_stopped_at_end", "status", "warnings")
 
     def __init__(self, first: LineHeader) -> None:
         self.first = first
         self.facts = RunFacts(run_id=first.run_id, agent_name="")
         self.end_us: int | None = None
+        self.is_stopped_at_end = False
         self.status = RunStatus.RUNNING
         self.calls = self.documents = self.warnings = self.blocks = self.bypasses = 0
 
@@ -61,6 +63,12 @@ class _SummaryBuilder:
             call = found.record().entry.call
             self.end_us = found.header.at_us
             self.status = call.status if isinstance(call, RunEnded) else self.status
+            self.is_stopped_at_end = any(map(has_stopped, found.header.outcomes))
+            self.status = RunStatus.BLOCKED if self.is_stopped_at_end else self.status
+        elif kind == "bypass" and self.is_stopped_at_end:
+            call = found.record().entry.call
+            is_approved = isinstance(call, CheckBypassed) and call.what == APPROVAL
+            self.status = RunStatus.SUCCESS if is_approved else self.status
         self.calls += kind not in _NO_CALLS
         self.documents += kind == "retrieval"
         self.bypasses += kind == "bypass"

@@ -13,12 +13,21 @@ from evidentia.contracts.decisions import DecisionStatus, LogRecord, Verdict
 from evidentia.contracts.policies import Enforcement, Policy, PolicyId
 from evidentia.contracts.policy_trials import ShadowReport
 from evidentia.contracts.runs import GroundingEntry, PoliciesRecorded, RetrievedDocument, RunEnded, RunId, RunStarted
+from evidentia.governance.decision_replay import as_asked
 from evidentia.governance.log_scan import KeptLogs, ScannedRecord, kept_policies, lines_of, logs_with_parts, readable
 from evidentia.governance.shadow_tally import NOTHING, Decided, RecordPlace, ShadowOutcome, ShadowTally, decided, outcome_of
 from evidentia.policy.evaluator import PolicySet, RunEvaluator
 from evidentia.policy.rules import check_policy
 from evidentia.provenance.decision_chain import CHECKPOINT, GENESIS, decode_checkpoint
-from evidentia.provenance.decision_lines import ADMIN_RUN, DOCUMENT, REDACTED_MARK, decode_details, decode_document, decode_header
+from evidentia.provenance.decision_lines import (
+    ADMIN_RUN,
+    DOCUMENT,
+    REDACTED_MARK,
+    decode_details,
+    decode_document,
+    decode_header,
+    outcomes_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -240,7 +249,7 @@ class _Shadow:
         elif record.is_redacted:
             self._counts["redacted"] += 1
         else:
-            self._compare(run, run.evaluator.finish(call), record)
+            self._compare(run, run.evaluator.finish(as_asked(call, outcomes_of(record.entry.verdicts))), record)
         self._counts["runs_newly_blocked"] += run.is_stopped and not run.was_stopped
         self._counts["runs_newly_allowed"] += run.was_stopped and not run.is_stopped
 

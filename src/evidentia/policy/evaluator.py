@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evidentia.contracts.ids import Sha256
+    from evidentia.contracts.policies import PolicyId
 
 
+EDITION: Final = 1
+"""What runs that begin now are decided by. Since 1 a count over its maximum and a call after a block are not told as within policy, and a
+judge that let an entry pass is told with its score; earlier runs are replayed in the words of their time."""
 _MAX_SELECTIONS: Final = 1_024
 """How many selections of policies stay compiled; agents come in kinds, so there are few."""
 _COUNTING: Final[Mapping[type[RunCall], str]] = {RetrievedDocument: "retrieval", GroundingEntry: "grounding"}
@@ -64,6 +68,16 @@ class PolicySet:
         """Return what stands for these policies in their order."""
         return set_digest(self.policies)
 
+    @cached_property
+    def enforceable(self) -> frozenset[PolicyId]:
+        """Return those whose actions take effect where a run is enforced."""
+        return frozenset(each.policy_id for each in self.policies if each.body.enforcement is Enforcement.ENFORCE)
+
+    @cached_property
+    def asks_judge(self) -> bool:
+        """Tell whether a policy may ask a judge about a run."""
+        return any(group.compiled.asks(call) for group in self.groups for call in (GroundingEntry(), RunEnded()))
+
     def for_run(self, facts: RunFacts) -> PolicySet:
         """Return the policies in scope for a run; each selection is compiled once."""
         places = tuple(place for place, each in enumerate(self.policies) if in_scope(each, facts))
@@ -81,10 +95,26 @@ class PolicySet:
 class RunEvaluator:
     """Decides about one run. Not thread safe; the cost of a call does not grow with the run."""
 
-    __slots__ = ("_counters", "_groups", "_is_enforced", "_last", "_listeners", "_runs", "_seats", "is_stopped")
+    __slots__ = (
+        "_counters",
+        "_edition",
+        "_enforceable",
+        "_groups",
+        "_has_blocked",
+        "_is_enforced",
+        "_last",
+        "_listeners",
+        "_runs",
+        "_seats",
+        "is_stopped",
+    )
 
-    def __init__(self, policy_set: PolicySet, *, is_enforced: bool = True) -> None:
+    def __init__(self, policy_set: PolicySet, *, is_enforced: bool = True, edition: int = EDITION) -> None:
         self._is_enforced = is_enforced
+        self._edition = edition
+        self._enforceable = policy_set.enforceable
+        self._has_blocked = False
+        """Whether a policy has said block, also where the run is not enforced or somebody approved; nothing is within policy then."""
         self._groups = policy_set.groups
         self._seats = [[SeatedPolicy(policy, is_enforced=is_enforced) for policy in group.policies] for group in self._groups]
         self._runs: list[CategoryRun] = [group.compiled.start() for group in self._groups]
@@ -118,7 +148,10 @@ class RunEvaluator:
             outcome = listen(call)
             if outcome is not None:
                 outcomes = {place: outcome} if outcomes is None else {**outcomes, place: outcome}
-        return () if outcomes is None else self._conclude(call, outcomes)
+        if outcomes is None:
+            # What passes is told by its place in the log alone, except after a block: there the words differ.
+            return () if not (self._has_blocked and self._edition) else self._conclude(call, {})
+        return self._conclude(call, outcomes)
 
     def finish(self, end: RunEnded) -> tuple[Verdict, ...]:
         """Decide about the whole run, one verdict for each category; nothing is enforced on a run that is stopped or failed."""
@@ -130,10 +163,12 @@ class RunEvaluator:
     def passed(self, call: RunCall, *, count: int) -> tuple[Verdict, ...]:
         """Return what a call stands for that passed with this count; what was recorded before does not matter."""
         outcomes = ((place, group.compiled.passed(call, count=count)) for place, group in enumerate(self._groups))
-        return tuple(self._verdict(place, outcome, is_enforced=True) for place, outcome in outcomes if outcome is not None)
+        return tuple(
+            self._verdict(place, outcome, is_enforced=True, after_block=False) for place, outcome in outcomes if outcome is not None
+        )
 
     def _conclude(self, call: RunCall, outcomes: dict[int, CategoryOutcome]) -> tuple[Verdict, ...]:
-        """Return the verdicts of all categories about a call that did not pass in one of them."""
+        """Return the verdicts of all categories about a call that did not pass in one of them, or came after a block."""
         for place, group in enumerate(self._groups):
             if place not in outcomes:
                 passed = group.compiled.passed(call, count=self._runs[place].count)
@@ -142,12 +177,21 @@ class RunEvaluator:
         verdicts = [self._verdict(place, outcomes[place], is_enforced=True) for place in sorted(outcomes)]
         return tuple(verdicts) if call.is_announced else self._noted(verdicts)
 
-    def _verdict(self, place: int, outcome: CategoryOutcome, *, is_enforced: bool) -> Verdict:
+    def _verdict(self, place: int, outcome: CategoryOutcome, *, is_enforced: bool, after_block: bool | None = None) -> Verdict:
+        if self._edition:
+            outcome = outcome.in_full(after_block=self._has_blocked if after_block is None else after_block)
         return conclude(self._seats[place], outcome, is_enforced=is_enforced and self._is_enforced)
 
     def _noted(self, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
         self.is_stopped = self.is_stopped or any(verdict.stops for verdict in verdicts)
+        self._has_blocked = self._has_blocked or self.is_stopped or (not self._is_enforced and any(map(self._would_stop, verdicts)))
         return tuple(verdicts)
+
+    def _would_stop(self, verdict: Verdict) -> bool:
+        """Tell whether a verdict would have stopped the run if that were enforced; a policy in shadow stops none either way."""
+        return verdict.decisive.action.stops and any(
+            each.action.stops and each.status is not _PROVISIONAL and each.policy_id in self._enforceable for each in verdict.evaluations
+        )
 
 
 _Listeners = dict[type[RunCall], tuple[tuple[int, "Callable[[RunCall], CategoryOutcome | None]"], ...]]

@@ -21,7 +21,7 @@ from evidentia.policy.posture import action_of, posture_of
 from evidentia.policy.rule_checks import shortest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evidentia.contracts.policies import Policy, PolicyId
     from evidentia.contracts.protocol import Metadata, RunCall
@@ -240,7 +240,16 @@ class CompiledGrounding:
 
     def passed(self, call: RunCall, *, count: int) -> CategoryOutcome | None:
         """Return what an entry that passed stands for."""
-        return _entry_outcome(call, {}, count=count) if isinstance(call, GroundingEntry) else None
+        return self.entry_outcome(call, {}, count=count) if isinstance(call, GroundingEntry) else None
+
+    def entry_outcome(self, entry: GroundingEntry, found: Mapping[int, Sequence[Violation]], *, count: int) -> CategoryOutcome:
+        """Return what is said of an entry, with the scores of judges that let it pass."""
+        metadata: dict[str, object] = {"score_count": count}
+        if any(is_out_of_range(score) for score in entry.grounding_scores):
+            metadata["score_out_of_range"] = True
+        reason = f"Grounding scores within policy ({count} scores)"
+        since = {place: (f"{reason}; {said}", {**metadata, **told}) for place, said, told in self._met(self.mid_judged, entry.judgements)}
+        return CategoryOutcome(phase=Phase.MID_EXECUTION, found=found, reason=reason, metadata=metadata, since=since)
 
     def judge_entry(self, entry: GroundingEntry, *, scores_pass: bool) -> dict[int, Sequence[Violation]]:
         """Return what each policy says of an entry, by its position."""
@@ -277,6 +286,11 @@ class CompiledGrounding:
             metadata=citation_notes(self.policies[0].rules, totals),
             joined=joined,
             own=self._own_counts(totals),
+            since={
+                place: (f"{_audit_passed(rules, totals)}; {said}", {**citation_notes(rules, totals), **told})
+                for place, said, told in self._met(self.end_judged, end.judgements)
+                for rules in (self.policies[place].rules,)
+            },
         )
 
     def _own_counts(self, totals: Totals) -> dict[int, tuple[str, Metadata]]:
@@ -292,6 +306,16 @@ class CompiledGrounding:
             if (judged := judge_judgement(policy, rules, judgements.get(policy.policy_id))) is not None:
                 found[place] = judged
         return found
+
+    def _met(self, places: Sequence[int], judgements: Mapping[PolicyId, Judgement]) -> Iterator[tuple[int, str, Metadata]]:
+        """Yield what is told of each judge whose score is high enough."""
+        for place in places:
+            policy, rules = self.policies[place]
+            judgement = judgements.get(policy.policy_id)
+            if judgement is not None and judge_judgement(policy, rules, judgement) is None:
+                score, threshold = judgement.score or 0.0, rules.llm_grounding_threshold
+                said = f"LLM grounding score ({shortest(score)}) meets threshold ({shortest(threshold)})"
+                yield place, said, {"llm_score": judgement.score, "threshold": threshold, "model": rules.llm_grounding_model}
 
     def _asks_of(self, phase: JudgePhase) -> tuple[JudgeAsk, ...]:
         return tuple(
@@ -343,7 +367,7 @@ class GroundingRun:
         if scores_pass and not compiled.mid_judged:
             return None
         found = compiled.judge_entry(call, scores_pass=scores_pass)
-        return _entry_outcome(call, found, count=self.count) if found else None
+        return compiled.entry_outcome(call, found, count=self.count) if found else None
 
     def finish(self, end: RunEnded) -> CategoryOutcome:
         """Decide about everything that was recorded."""
@@ -379,15 +403,6 @@ def _by_rules(policies: Sequence[TypedPolicy]) -> Mapping[GroundingRules, Sequen
 
 def _audit_passed(rules: GroundingRules, totals: Totals) -> str:
     return f"Grounding audit passed ({counted_citations(rules, totals)} citations)"
-
-
-def _entry_outcome(entry: GroundingEntry, found: Mapping[int, Sequence[Violation]], *, count: int) -> CategoryOutcome:
-    metadata: dict[str, object] = {"score_count": count}
-    if any(is_out_of_range(score) for score in entry.grounding_scores):
-        metadata["score_out_of_range"] = True
-    return CategoryOutcome(
-        phase=Phase.MID_EXECUTION, found=found, reason=f"Grounding scores within policy ({count} scores)", metadata=metadata
-    )
 
 
 GROUNDING: Final = Category(name="grounding", title=_TITLE, rules=GroundingRules, compile=CompiledGrounding, check=check_grounding)

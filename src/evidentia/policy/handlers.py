@@ -6,7 +6,7 @@ A category is data and functions; nothing here knows the rules of any.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 _NO_METADATA: Metadata = {}
+_WITHIN: Final = " within policy"
+_AFTER_BLOCK: Final = " recorded after a block"
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -56,6 +58,16 @@ class CategoryOutcome(NamedTuple):
     """What stands for all violations of a policy when it decides."""
     own: Mapping[int, tuple[str, Metadata]] = {}
     """The reason and metadata of policies that, without a violation, say something else than `reason`."""
+    since: Mapping[int, tuple[str, Metadata]] = {}
+    """The same for what is told since edition 1 of the evaluator."""
+
+    def in_full(self, *, after_block: bool) -> CategoryOutcome:
+        """Return it with everything that is told since edition 1; after a block nothing is within policy any more."""
+        own = {**self.own, **self.since} if self.since else self.own
+        if not after_block:
+            return self._replace(own=own) if self.since else self
+        late = {place: (reason.replace(_WITHIN, _AFTER_BLOCK), metadata) for place, (reason, metadata) in own.items()}
+        return self._replace(reason=self.reason.replace(_WITHIN, _AFTER_BLOCK), own=late)
 
 
 class CategoryRun(Protocol):
@@ -134,6 +146,9 @@ def check_call(call: RunCall) -> None:
         _check_entry(call)
 
 
+OUT_OF_RANGE: Final = "is not between 0 and 1"
+
+
 def is_out_of_range(score: float) -> bool:
     """Tell whether a score lies outside 0 to 1; such a score is compared as it is, and flagged."""
     return not 0 <= score <= 1
@@ -158,6 +173,14 @@ def _check_entry(entry: GroundingEntry) -> None:
         _check_text(f"unsupported_claims[{number}]", claim)
     if entry.output_confidence is not None:
         _check_number("output_confidence", entry.output_confidence)
+
+
+def check_ranges(call: RunCall) -> None:
+    """Raise InvalidFieldError for a number outside its range, where it enters; calls in the log are decided about as they stand."""
+    if isinstance(call, GroundingEntry) and call.output_confidence is not None:
+        check_call(call)
+        if is_out_of_range(call.output_confidence):
+            raise InvalidFieldError("output_confidence", f"{call.output_confidence} {OUT_OF_RANGE}")
 
 
 def _check_number(field: str, value: object) -> None:

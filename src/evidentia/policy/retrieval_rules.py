@@ -14,9 +14,19 @@ from evidentia.contracts.decisions import DecisionStatus
 from evidentia.contracts.errors import FieldProblem
 from evidentia.contracts.policies import Compat, Policy, PolicyAction, RetrievalRules
 from evidentia.contracts.runs import BatchClosed, BatchId, GroundingEntry, LlmCall, Phase, RetrievedDocument, RunEnded, StepCall, ToolCall
-from evidentia.policy.handlers import Category, CategoryOutcome, TypedPolicy, Unjudged, Violation, check_call, is_out_of_range, set_digest
+from evidentia.policy.handlers import (
+    OUT_OF_RANGE,
+    Category,
+    CategoryOutcome,
+    TypedPolicy,
+    Unjudged,
+    Violation,
+    check_call,
+    is_out_of_range,
+    set_digest,
+)
 from evidentia.policy.posture import action_of, posture_of
-from evidentia.policy.rule_checks import days, percent, percent_of, shown, two_decimals
+from evidentia.policy.rule_checks import days, percent, percent_of, shortest, shown, two_decimals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -99,6 +109,9 @@ def check_retrieval(rules: RetrievalRules) -> Iterable[FieldProblem]:
     """Yield what the types of the rules cannot say."""
     if rules.min_chunks > rules.max_chunks:
         yield FieldProblem("min_chunks", f"{rules.min_chunks} is more than max_chunks, which is {rules.max_chunks}")
+    # Not in the type: policies that were stored before it was asked stay readable.
+    if is_out_of_range(rules.min_relevance_score):
+        yield FieldProblem("min_relevance_score", f"{shortest(rules.min_relevance_score)} {OUT_OF_RANGE}; write 0.75 for 75 percent")
 
 
 class CheckedDocument(NamedTuple):
@@ -180,12 +193,13 @@ def _judge_count(limits: RetrievalLimits, count: int) -> Violation | None:
         return _too_few(limits, count, is_provisional=not limits.is_literal)
     if count <= limits.max_chunks or not (limits.repeats_count or count == limits.max_chunks + 1):
         return None
-    return Violation(
-        rule="max_chunks",
-        action=limits.on_count,
-        reason=f"Retrieved chunks ({count}) exceeds max ({limits.max_chunks})",
-        metadata={"chunk_count": count, "limit": limits.max_chunks},
-    )
+    reason, metadata = too_many(limits, count)
+    return Violation(rule="max_chunks", action=limits.on_count, reason=reason, metadata=metadata)
+
+
+def too_many(limits: RetrievalLimits, count: int) -> tuple[str, Metadata]:
+    """Return how a count over the maximum is told: as a violation where it is crossed, and not as within policy afterwards."""
+    return f"Retrieved chunks ({count}) exceeds max ({limits.max_chunks})", {"chunk_count": count, "limit": limits.max_chunks}
 
 
 def judge_settled(limits: RetrievalLimits, count: int) -> Violation | None:
@@ -279,7 +293,26 @@ class CompiledRetrieval(Unjudged):
         """Return what a document that passed stands for; a count that settles in silence stands for nothing, nor what was judged before."""
         if not isinstance(call, RetrievedDocument) or call.judged_by == self.digest:
             return None
-        return _outcome(Phase.MID_EXECUTION, {}, count=count, notes=document_notes(call))
+        return self.outcome(Phase.MID_EXECUTION, {}, count=count, notes=document_notes(call))
+
+    def outcome(
+        self,
+        phase: Phase,
+        found: Mapping[int, Sequence[Violation]],
+        *,
+        count: int,
+        most: int | None = None,
+        notes: Mapping[str, object] | None = None,
+    ) -> CategoryOutcome:
+        """Return an outcome; `most` is the largest count that was reached where that is not `count`."""
+        reached = count if most is None else most
+        since: dict[int, tuple[str, Metadata]] = {}
+        for limits, places in self.places.items() if reached > self.max_chunks else ():
+            if reached > limits.max_chunks:
+                reason, metadata = too_many(limits, reached)
+                since.update(dict.fromkeys(places, (reason, {**metadata, **(notes or {})})))
+        reason = f"Retrieval quality within policy ({count} chunks)"
+        return CategoryOutcome(phase=phase, found=found, reason=reason, metadata={"chunk_count": count, **(notes or {})}, since=since)
 
     def judge(self, document: RetrievedDocument, *, count: int) -> dict[int, Sequence[Violation]]:
         """Return what each policy says of a document, by its position; empty when it passes all."""
@@ -363,7 +396,7 @@ class RetrievalRun:
                 for place in places:
                     found[place] = [*found.get(place, ()), violation]
         self.count = sum(self._counts.values())
-        return _outcome(Phase.AFTER_WORKFLOW, found, count=self.count)
+        return self._compiled.outcome(Phase.AFTER_WORKFLOW, found, count=self.count, most=max(self._counts.values(), default=0))
 
     def _document(self, call: RetrievedDocument) -> CategoryOutcome | None:
         count = self._counts.get(call.batch, 0) + 1
@@ -388,7 +421,7 @@ class RetrievalRun:
         if is_fine:
             return None
         found = self._compiled.judge(call, count=count)
-        return _outcome(Phase.MID_EXECUTION, found, count=count, notes=document_notes(call)) if found else None
+        return self._compiled.outcome(Phase.MID_EXECUTION, found, count=count, notes=document_notes(call)) if found else None
 
     def _known(self, call: RetrievedDocument) -> None:
         """Count a document that these very policies have judged already, in the answer it came with."""
@@ -408,19 +441,12 @@ class RetrievalRun:
         counts = [self._counts.get(batch, 0) for batch in batches]
         found = self._compiled.settle(counts)
         self._close(batches)
-        return _outcome(Phase.MID_EXECUTION, found, count=sum(counts)) if found else None
+        return self._compiled.outcome(Phase.MID_EXECUTION, found, count=sum(counts), most=max(counts)) if found else None
 
     def _close(self, batches: Iterable[BatchId | None]) -> None:
         for batch in batches:
             self._open.pop(batch, None)
             self._settled.add(batch)
-
-
-def _outcome(
-    phase: Phase, found: Mapping[int, Sequence[Violation]], *, count: int, notes: Mapping[str, object] | None = None
-) -> CategoryOutcome:
-    metadata: Metadata = {"chunk_count": count, **notes} if notes else {"chunk_count": count}
-    return CategoryOutcome(phase=phase, found=found, reason=f"Retrieval quality within policy ({count} chunks)", metadata=metadata)
 
 
 def _by_limits(limits: Iterable[RetrievalLimits]) -> Mapping[RetrievalLimits, Sequence[int]]:

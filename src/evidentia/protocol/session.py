@@ -351,12 +351,13 @@ class Ledger:
             self._evaluator.record(call)
 
     def _raise(self, call: AnyCall, verdicts: Sequence[Verdict]) -> None:
-        stopping = next((verdict for verdict in verdicts if verdict.stops), None)
-        if stopping is None:
+        stopping = tuple(verdict for verdict in verdicts if verdict.stops)
+        if not stopping:
             return
         at_us = micros(SystemClock().now(), field="at")
-        entry = LogEntry(at_us=at_us, run_id=_RUN, policies=self._policies.digest, call=call, verdicts=(stopping,))
-        raise PolicyViolationError(stopping.decisive.reason, next(expand([unsealed(entry)])))
+        entry = LogEntry(at_us=at_us, run_id=_RUN, policies=self._policies.digest, call=call, verdicts=stopping)
+        decisions = tuple(expand([unsealed(entry)]))
+        raise PolicyViolationError(decisions[0].reason, decisions[0], decisions)
 
 
 def findings_of(verdicts: Sequence[Verdict]) -> tuple[TraceFinding, ...]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from evidentia.contracts.judging import NO_TEXTS
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from evidentia.contracts.access import Principal
     from evidentia.contracts.decisions import LogEntry, LogHead, LogRecord, PolicyDecision, Verdict
     from evidentia.contracts.policies import Policy, PolicyBody, PolicyChange, PolicyId, StoredPolicy
     from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts, RunId
@@ -15,8 +18,8 @@ if TYPE_CHECKING:
 class SourceTexts(Protocol):
     """Finds the text that a citation names."""
 
-    def text_of(self, citation: str) -> str | None:
-        """Return the text; None when it is not at hand."""
+    def text_of(self, citation: str, *, principal: Principal) -> str | None:
+        """Return the text; None when it is not at hand, or not for this principal: the two are not told apart."""
         ...
 
 
@@ -89,8 +92,11 @@ class GovernedRun(Protocol):
         """Return who runs."""
         ...
 
-    def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
-        """Decide about a call; empty when everything passed. `text` is what a model or the agent said, for a judge to read."""
+    def record(self, call: AnyCall, *, text: str = "", texts: Mapping[str, str] = NO_TEXTS) -> Sequence[Verdict]:
+        """Decide about a call; empty when everything passed.
+
+        For a judge to read: `text` is what a model or the agent said, `texts` what sources say, by the names they are cited by.
+        """
         ...
 
     def finish(self, end: RunEnded, *, text: str = "") -> Sequence[Verdict]:
