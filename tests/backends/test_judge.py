@@ -168,12 +168,19 @@ def test_a_fabricated_output_gets_less_than_a_grounded_one() -> None:
 # --- nothing is asked ---
 
 
-def test_a_source_without_text_is_told_and_nothing_is_sent() -> None:
-    found, models = judged(request=asking(sources=(*SOURCES, JudgedSource(citation="gone"))))
+def test_without_the_text_of_any_source_nothing_is_sent() -> None:
+    found, models = judged(request=asking(sources=(JudgedSource(citation="gone"), JudgedSource(citation="away"))))
 
-    assert (JudgeStatus.SOURCE_UNAVAILABLE, None, "1 of 3 sources have no text at hand") == (found.status, found.score, found.problem)
+    assert (JudgeStatus.SOURCE_UNAVAILABLE, None, "no cited source has a text at hand") == (found.status, found.score, found.problem)
     assert (0, 0, 0) == (found.input_tokens, found.output_tokens, found.cost_micro)
     assert [] == models.asked
+
+
+def test_a_source_without_a_text_beside_others_is_shown_as_fabricated() -> None:
+    found, models = judged(request=asking(sources=(*SOURCES, JudgedSource(citation="gone"))))
+
+    assert JudgeStatus.JUDGED is found.status
+    assert '"gone" (not found: this citation is fabricated)' in models.asked[0].material
 
 
 def test_an_empty_source_is_at_hand() -> None:

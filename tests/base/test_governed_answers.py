@@ -69,6 +69,15 @@ def test_a_stale_fragment_is_flagged_withheld_or_fatal_as_the_mode_says(base: Ba
         raised.value.decision.rule,
         raised.value.decision.action,
     )
+    assert raised.value.decision == raised.value.decisions[0]
+
+
+def test_the_error_of_an_answer_carries_every_decision_that_stopped_it(base: Base) -> None:
+    base.add_policy(policy(blocked_sources=["archive:old.md", "handbook:keys.md"]))
+    with pytest.raises(PolicyViolationError) as raised:
+        base.retrieve("signing keys", mode="lexical", governance="enforce")
+
+    assert {"archive:old.md", "handbook:keys.md"} == {each.metadata["blocked_source"] for each in raised.value.decisions}
 
 
 def test_what_is_withheld_is_declared_with_the_policy_and_its_reason(base: Base) -> None:

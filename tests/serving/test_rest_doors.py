@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evidentia.contracts.control import Role
+from evidentia.contracts.policies import DEFAULT_TENANT
 from evidentia.serving.operations.registry import ENDPOINTS
 from evidentia.wiring.embedded import create
 from serving.rest_planes import SEED_BODY, Served, serving, started
@@ -160,7 +161,8 @@ def test_a_tenants_secret_is_the_judges_key(plane: Served, monkeypatch: pytest.M
     plane.admin.put("/v1/secrets/OPENAI_API_KEY", json={"value": "of-the-tenant"})
 
     assert "of-the-tenant" == plane.control._key(plane.tenant, "OPENAI_API_KEY")
-    assert "of-the-house" == plane.control._key("stranger", "OPENAI_API_KEY")
+    assert "of-the-house" == plane.control._key(DEFAULT_TENANT, "OPENAI_API_KEY")
+    assert plane.control._key("stranger", "OPENAI_API_KEY") is None
 
 
 # --- bodies ---

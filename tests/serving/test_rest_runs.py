@@ -391,3 +391,36 @@ def test_a_plane_that_stops_closes_its_runs_and_the_next_one_reads_them(tmp_path
 
     assert ("error", 1) == (run["status"], run["documents"])
     assert 404 == gone.status_code
+
+
+# --- what is told of a run is true ---
+
+
+def test_a_run_that_is_stopped_at_its_end_is_stored_as_blocked_with_every_decision_that_stopped_it(plane: Served) -> None:
+    cited = {"name": "cited", "category": "grounding", "rules": {"min_citations": 1, "action_on_violation": "block"}}
+    few = {"name": "few", "category": "retrieval", "rules": {"min_chunks": 1, "action_on_chunk_violation": "block"}}
+    start = {"facts": {"agent_name": "rag-agent"}, "policies": [cited, few]}
+    run_id = plane.agent.post("/v1/runs", json=start).json()["run_id"]
+    ended = plane.agent.post(f"/v1/runs/{run_id}/end", json={"status": "success"}).json()
+    told = [plane.agent.get(f"/v1/runs/{run_id}").json()["status"], plane.agent.get(f"/v1/runs/{run_id}/trace").json()["summary"]["status"]]
+    (end,) = {each["inputs"]["status"] for each in decisions_of(plane, run_id) if each["kind"] == "end"}
+
+    assert ["blocked"] * 4 == [ended["status"], *told, end]
+    assert ["retrieval", "grounding"] == [each["category"] for each in ended["decisions"]]
+
+
+@pytest.mark.parametrize("confidence", [40, 1.001, -0.1])
+def test_a_confidence_outside_its_range_is_refused_with_its_path_and_nothing_is_recorded(plane: Served, confidence: float) -> None:
+    run_id = started(plane)
+    calls = [{"seq": 1, "call": GOOD}, {"seq": 2, "call": {**GROUNDED, "output_confidence": confidence}}]
+    reply = plane.agent.post(f"/v1/runs/{run_id}/calls", json={"calls": calls})
+
+    assert (422, "calls[1].call.output_confidence") == (reply.status_code, reply.json()["error"]["problems"][0]["path"])
+    assert "is not between 0 and 1" in reply.json()["error"]["problems"][0]["problem"]
+    assert ["run"] == [each["kind"] for each in decisions_of(plane, run_id)]
+
+
+def test_a_minimum_outside_its_range_is_refused_at_the_policy(plane: Served) -> None:
+    reply = plane.admin.post("/v1/policies", json={"name": "p", "category": "retrieval", "rules": {"min_relevance_score": 75}})
+
+    assert (422, "rules.min_relevance_score") == (reply.status_code, reply.json()["error"]["problems"][0]["path"])

@@ -380,7 +380,7 @@ class AsyncBase:
 
     def governor(self, *, durable: bool = False) -> Governor:
         """Return who governs agents' runs by this base's policies; `durable` has every decision on disk before the call goes on."""
-        return self._parts.governor(is_durable=durable)
+        return self._parts.governor(self._principal, is_durable=durable)
 
     async def close(self) -> None:
         """Give back what the base holds."""

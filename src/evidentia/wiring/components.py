@@ -93,8 +93,8 @@ class Backup(Protocol):
 class OpenGovernor(Protocol):
     """Opens what governs agents' runs by a base's policies."""
 
-    def __call__(self, *, is_durable: bool) -> Governor:
-        """Return it; the durable one has every decision on disk before a call goes on."""
+    def __call__(self, principal: Principal, *, is_durable: bool) -> Governor:
+        """Return it for the runs of a principal; the durable one has every decision on disk before a call goes on."""
         ...
 
 

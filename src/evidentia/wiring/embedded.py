@@ -445,7 +445,7 @@ class EmbeddedComponents:
             tables=lambda: self.tables.asker,
             federation=lambda: self.federation,
             sources=lambda: self.sources,
-            governor=self.control,
+            governor=lambda principal, *, is_durable: self.control(is_durable=is_durable).bound_to(principal),
             recent_traces=self.recent_traces,
             find_trace=self.find_trace,
             close_sources=self.close_sources,

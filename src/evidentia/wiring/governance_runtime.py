@@ -16,21 +16,23 @@ from evidentia.backends.embedded.logs.decision_log import EmbeddedDecisionLog
 from evidentia.backends.embedded.logs.usage_log import EmbeddedUsage
 from evidentia.backends.embedded.records.reader import EmbeddedReader
 from evidentia.contracts.errors import BaseMissingError, MissingExtraError
-from evidentia.contracts.ids import ChunkId, DocumentId
-from evidentia.contracts.ports import Clock, Entropy, EvidenceReader, Governor, SourceTexts
+from evidentia.contracts.policies import DEFAULT_TENANT
+from evidentia.contracts.ports import Clock, Entropy, Governor, SourceTexts
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor, LoggedAnswers
+from evidentia.policy.access import access_scope
 from evidentia.policy.evaluator import PolicySet
 from evidentia.policy.rules import check_policy
-from evidentia.wiring.settings_file import has_base
+from evidentia.wiring.settings_file import has_base, read_settings
 from evidentia.wiring.system import SystemClock, SystemEntropy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evidentia.backends.jwt.jwt_verifier import JwtVerifier
     from evidentia.backends.llm.judge import ModelJudge
     from evidentia.backends.remote.remote_governor import RemoteGovernor
+    from evidentia.contracts.access import Principal
     from evidentia.contracts.policies import PolicyBody, StoredPolicy
     from evidentia.contracts.runs import RunFacts
     from evidentia.contracts.settings import JwtSettings
@@ -45,25 +47,47 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class BaseTexts(SourceTexts):
-    """Implements `SourceTexts` over the documents of one tenant: a citation is the id of a chunk or of a document."""
+    """Implements `SourceTexts` over the documents of a base: a citation is the id of a chunk or of a document."""
 
-    def __init__(self, reader: EvidenceReader, *, tenant: str) -> None:
-        self._reader = reader
-        self._tenant = tenant
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
 
-    def text_of(self, citation: str) -> str | None:
-        """Return the text of a chunk, or of a whole document; None for what is not there or belongs to another tenant."""
-        chunk = self._reader.chunk(ChunkId(citation))
-        chunks = [chunk] if chunk is not None else list(self._reader.chunks_of(DocumentId(citation)))
-        if not chunks or any(each.access.tenant != self._tenant for each in chunks):
-            return None
-        return "\n".join(each.content for each in chunks)
+    def text_of(self, citation: str, *, principal: Principal) -> str | None:
+        """Return the text of a chunk, or of a whole document; None for what is not there or not for this principal."""
+        return self._reader.text_of(citation, scope=access_scope(principal, acl_scope=None, rules=self._rules))
+
+    def close(self) -> None:
+        """Give back what is held."""
+        if "_reader" in self.__dict__:
+            self._reader.close()
+
+    @cached_property
+    def _reader(self) -> EmbeddedReader:
+        return EmbeddedReader(self._directory)
+
+    @cached_property
+    def _rules(self) -> Sequence[str]:
+        return read_settings(self._directory).access.rules
+
+
+class PrincipalGovernor(Governor):
+    """Implements `Governor` for one principal: what its runs cite is what that principal may read."""
+
+    def __init__(self, control: GovernanceRuntime, principal: Principal) -> None:
+        self._control = control
+        self._principal = principal
+
+    def start(self, facts: RunFacts, *, policies: Sequence[PolicyBody] = (), is_enforced: bool = True) -> LocalRun:
+        """Begin a run of the tenant that its facts name."""
+        governor = self._control.governor_of(facts.tenant)
+        return governor.start(facts, policies=policies, is_enforced=is_enforced, principal=self._principal)
 
 
 class GovernanceRuntime(Governor):
     """The parts that govern one base; implements `Governor` for every tenant of it. Thread safe.
 
-    A judge's key is a secret of the tenant, else a variable of the environment. `judge_urls` puts another address in the place of a
+    A judge's key is a secret of the tenant; the variables of the environment are those of the operator, whose tenant is the default one:
+    another tenant without a key has no judge behind a provider. `judge_urls` puts another address in the place of a
     provider's own, by the provider's word.
     """
 
@@ -93,6 +117,7 @@ class GovernanceRuntime(Governor):
         self._governors: dict[str, LocalGovernor] = {}
         self._in_force: dict[str, tuple[Sequence[StoredPolicy], PolicySet]] = {}
         self._judges: list[ModelJudge] = []
+        self._texts = BaseTexts(directory)
 
     @cached_property
     def version(self) -> str:
@@ -102,7 +127,7 @@ class GovernanceRuntime(Governor):
         return version("evidentia")
 
     def governor_of(self, tenant: str) -> LocalGovernor:
-        """Return what starts the runs of a tenant; its judge has that tenant's keys and reads that tenant's documents."""
+        """Return what starts the runs of a tenant; its judge has that tenant's keys, and reads what whoever runs may read."""
         with self._lock:
             if tenant not in self._governors:
                 self._governors[tenant] = self._make_governor(tenant)
@@ -125,13 +150,16 @@ class GovernanceRuntime(Governor):
         """Begin a run of the tenant that its facts name."""
         return self.governor_of(facts.tenant).start(facts, policies=policies, is_enforced=is_enforced)
 
+    def bound_to(self, principal: Principal) -> Governor:
+        """Return what governs the runs of one principal; the owner's run in any tenant."""
+        return self if principal.is_owner else PrincipalGovernor(self, principal)
+
     def close(self) -> None:
         """Write what is left, and give back what is held."""
         self.log.close()
         for judge in self._judges:
             judge.close()
-        if "_reader" in self.__dict__:
-            self._reader.close()
+        self._texts.close()
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -149,25 +177,26 @@ class GovernanceRuntime(Governor):
             clock=self.clock,
             entropy=self.entropy,
             judge=self._make_judge(tenant),
-            texts=BaseTexts(self._reader, tenant=tenant),
+            texts=self._texts,
             is_durable=self._is_durable,
             compiled=self._compiled,
         )
 
     def _make_judge(self, tenant: str) -> ModelJudge:
-        from evidentia.backends.llm.judge import ModelJudge
-        from evidentia.grounding.score import WordScorer
-
-        judge = ModelJudge(key_for=partial(self._key, tenant), urls=self._judge_urls, scorers={LOCAL_SCORER: WordScorer()})
+        judge = model_judge(partial(self._key, tenant), urls=self._judge_urls)
         self._judges.append(judge)
         return judge
 
     def _key(self, tenant: str, name: str) -> str | None:
-        return self.secrets.secret(name, tenant) or os.environ.get(name)
+        return self.secrets.secret(name, tenant) or (os.environ.get(name) if tenant == DEFAULT_TENANT else None)
 
-    @cached_property
-    def _reader(self) -> EmbeddedReader:
-        return EmbeddedReader(self.directory)
+
+def model_judge(key_for: Callable[[str], str | None] = os.environ.get, *, urls: Mapping[str, str] = _NOTHING) -> ModelJudge:
+    """Return the judge that policies ask, by default with the keys of this process; whoever asks for it closes it."""
+    from evidentia.backends.llm.judge import ModelJudge
+    from evidentia.grounding.score import WordScorer
+
+    return ModelJudge(key_for=key_for, urls=urls, scorers={LOCAL_SCORER: WordScorer()})
 
 
 def open_control(directory: Path, *, is_durable: bool = False) -> GovernanceRuntime:

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from evidentia.backends.embedded.lexical.segments import Segment
 from evidentia.backends.embedded.records import schema
 from evidentia.backends.embedded.records.database import SEGMENTS_NAME, open_for_searching, storage_errors
-from evidentia.backends.embedded.records.metadata_columns import record_of
+from evidentia.backends.embedded.records.document_list import is_shown
 from evidentia.backends.embedded.snapshot import EmbeddedSnapshot
 from evidentia.backends.embedded.stored_tables import store_tables, stored_tables
 from evidentia.backends.embedded.vectors.hnsw import GraphFolder, import_usearch
@@ -27,11 +27,9 @@ from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import BaseDamagedError, EvidentiaError, NotFoundError, VersionCollectedError
 from evidentia.contracts.ids import CorpusVersion, DocumentId, EvidenceState, Sha256
 from evidentia.contracts.ports import EvidenceIndex
-from evidentia.contracts.predicates import matches
 from evidentia.contracts.search import AccessScope, SnapshotVersion
 from evidentia.contracts.settings import SearchSettings
 from evidentia.foundation.lru import LruCache, SharedLruCache
-from evidentia.policy.access import is_allowed
 from evidentia.provenance.signed_heads import keyed, public_commit
 
 if TYPE_CHECKING:
@@ -54,8 +52,6 @@ WATCH_S = 0.1
 WORTH_STORING = 8
 """Tables are stored again when the log has grown by a part in this many of the chunks since."""
 _ATTEMPTS = 3
-_LAST_RULE = """SELECT v.metadata, a.rule FROM versions v JOIN access_rules a USING (access_key)
-    WHERE v.document_id = ? ORDER BY v.version_key DESC LIMIT 1"""
 
 
 class EmbeddedIndex(EvidenceIndex):
@@ -118,12 +114,7 @@ class EmbeddedIndex(EvidenceIndex):
             snapshot = self.at(search=SearchSettings(), evidence_state=evidence_state, access_state=evidence_state)
             return snapshot.shows(document_id, scope=scope)
         with self._lock, storage_errors(self._directory):
-            row = self._database.execute(_LAST_RULE, (document_id,)).fetchone()
-        if row is None:
-            return None
-        metadata, rule = row
-        record = record_of(document_id, metadata, rule)
-        return is_allowed(schema.decode_access(rule), scope) and all(matches(each, record) for each in scope.rules)
+            return is_shown(self._database, document_id, scope=scope)
 
     def close(self) -> None:
         """Give back what is held."""

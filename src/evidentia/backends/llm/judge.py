@@ -1,7 +1,7 @@
 """A language model as judge of whether an output is grounded in its sources, chosen by the beginning of its name.
 
-The judge never raises for the model's sake: no key, no reply, a slow or a senseless one are statuses. It sends nothing when a
-source has no text, and nothing it hands back holds the key or what the model replied.
+The judge never raises for the model's sake: no key, no reply, a slow or a senseless one are statuses. It sends nothing when no
+source has a text, and nothing it hands back holds the key or what the model replied.
 """
 
 from __future__ import annotations
@@ -93,8 +93,11 @@ def sentences_as_claims(output: str) -> Sequence[str]:
 
 
 def judge_by_scorer(request: JudgeRequest, scorer: ClaimScorer, *, claims: Sequence[str], remaining_ms: Callable[[], int]) -> Judgement:
-    """Return the mean of the claims' scores, rounded down to a thousandth; a single claim that was not scored leaves no judgement."""
-    passages = [source.text or "" for source in request.sources]
+    """Return the mean of the claims' scores times the share of citations that name something, rounded down to a thousandth.
+
+    A single claim that was not scored leaves no judgement.
+    """
+    passages = [source.text for source in request.sources if source.text is not None]
     try:
         scores = scorer.score(claims, passages, budget_ms=remaining_ms())
     except Exception as error:  # noqa: BLE001 - a scorer is anybody's code, and no judge may stop an agent
@@ -106,7 +109,8 @@ def judge_by_scorer(request: JudgeRequest, scorer: ClaimScorer, *, claims: Seque
     if unscored:
         status = JudgeStatus.UNAVAILABLE if remaining_ms() > 0 else JudgeStatus.TIMED_OUT
         return _verdict(request, status, problem=f"{unscored} of {len(scores)} claims were not scored")
-    mean_milli = sum(score.score_milli for score in scores) // len(scores)
+    found, cited = (len(passages), len(request.sources)) if request.sources else (1, 1)
+    mean_milli = sum(score.score_milli for score in scores) * found // (len(scores) * cited)
     notes = ("a local scorer does not read criteria",) if request.criteria.strip() else ()
     return Judgement(status=JudgeStatus.JUDGED, score=mean_milli / _FULL_MILLI, model=request.model, notes=notes)
 
@@ -282,9 +286,8 @@ def _refuse(request: JudgeRequest, span: _Span) -> Judgement | None:
     """Return why nothing is to be asked, if so."""
     if not says_something(request.output):
         return _without(request, JudgeStatus.NOTHING_TO_JUDGE, "the output holds no letter and no digit")
-    missing = sum(source.text is None for source in request.sources)
-    if missing:
-        return _without(request, JudgeStatus.SOURCE_UNAVAILABLE, f"{missing} of {len(request.sources)} sources have no text at hand")
+    if request.sources and all(source.text is None for source in request.sources):
+        return _without(request, JudgeStatus.SOURCE_UNAVAILABLE, "no cited source has a text at hand")
     if span.remaining_ms() <= 0:
         return _without(request, JudgeStatus.TIMED_OUT, "no time was left to ask")
     return None

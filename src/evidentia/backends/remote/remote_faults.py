@@ -24,6 +24,7 @@ class WireFault(Fault, frozen=True, kw_only=True):
     hint: str = ""
     problems: tuple[FieldFault, ...] = ()
     decision: PolicyDecision | None = None
+    decisions: tuple[PolicyDecision, ...] = ()
 
 
 def error_of(fault: WireFault, *, host: str) -> EvidentiaError:
@@ -49,7 +50,7 @@ def _made(kind: type[EvidentiaError], fault: WireFault) -> EvidentiaError:
     if kind is errors.PolicyInvalidError and fault.problems:
         return errors.PolicyInvalidError([errors.FieldProblem(each.path, each.problem, each.suggestion) for each in fault.problems])
     if kind is errors.PolicyViolationError and fault.decision is not None:
-        return errors.PolicyViolationError(fault.message, fault.decision)
+        return errors.PolicyViolationError(fault.message, fault.decision, fault.decisions)
     if kind is errors.FilterSyntaxError:
         told = re.fullmatch(r"filter, column (\d+): (.*)", fault.message, re.DOTALL)
         return errors.FilterSyntaxError(told[2] if told else fault.message, text="", column=int(told[1]) if told else 0)

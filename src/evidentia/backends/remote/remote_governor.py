@@ -34,6 +34,7 @@ from evidentia.contracts.errors import (
     ServiceReplyError,
     ServiceUnavailableError,
 )
+from evidentia.contracts.judging import NO_TEXTS
 from evidentia.contracts.ports import GovernedRun, Governor
 from evidentia.contracts.runs import AnyCall, GroundingEntry, RecordableCall, RunEnded, RunFacts
 from evidentia.foundation.lru import SharedLruCache
@@ -51,7 +52,7 @@ from evidentia.foundation.outbound_http import (
     require_confidential,
 )
 from evidentia.policy.evaluator import PolicySet
-from evidentia.policy.handlers import check_call
+from evidentia.policy.handlers import check_call, check_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -215,15 +216,17 @@ class RemoteRun(GovernedRun):
         """Return the policies that the plane holds the run to, ready to decide with."""
         return PolicySet.of(self._reply.policies)
 
-    def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
-        """Have the plane decide about a call; empty when everything passed."""
+    def record(self, call: AnyCall, *, text: str = "", texts: Mapping[str, str] = NO_TEXTS) -> Sequence[Verdict]:
+        """Have the plane decide about a call; empty when everything passed. Texts of sources are sent where a policy asks a judge."""
         check_call(call)
+        check_ranges(call)
         if isinstance(call, GroundingEntry) and call.judgements:
             call = msgspec.structs.replace(call, judgements={})  # the plane asks its own judge
         if not isinstance(call, _RECORDABLE):
             raise InvalidFieldError("call", f"a plane records beginning and end by itself, not as a {type(call).__name__}")
         with self._lock:
-            numbered = NumberedCall(seq=self._seq + 1, call=call, text=text)
+            sent = dict(texts) if texts and self.policies.asks_judge else {}
+            numbered = NumberedCall(seq=self._seq + 1, call=call, text=text, texts=sent)
             reply = self._wire.post(f"{self._path}/calls", CallsRequest(calls=(numbered,)), CallsReply)
             result = next((each for each in reply.results if each.seq == numbered.seq), None)
             if result is None:

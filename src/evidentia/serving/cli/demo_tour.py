@@ -29,7 +29,7 @@ from evidentia.serving.cli.tables_report import put_table_answer
 from evidentia.wiring.governance_runtime import open_control
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from evidentia.base.answers import EvidenceResponse
     from evidentia.contracts.access import Principal
@@ -425,8 +425,10 @@ def govern(base: Base) -> None:
         ("policy", "category", "version"), [(each.policy.body.name, each.policy.body.category, each.policy.version) for each in stored]
     )
     put("", f"{AGENT} answers '{QUESTION}' from the evidence, and then makes something up:", "")
-    put_table(("phase", "policy", "action", "reason"), [_row(decision) for decision in _decisions(base)])
+    context = _governed_run(base)
+    put_table(("phase", "policy", "action", "reason"), [_row(decision) for decision in context.decisions])
     _guard(base)
+    context.flush()  # the log is that of the answers too, and whoever verifies it next reads the disk
     put("", "Each line is a sealed record; nothing but the log is needed to check it, or to decide all of it again:")
     with open_control(base.path) as control:
         verified, replayed = verify(control.log), replay(control.log)
@@ -448,14 +450,14 @@ def _guard(base: Base) -> None:
     put_table(("question", "fragments", "withheld", "confidence of the first"), rows)
 
 
-def _decisions(base: Base) -> Sequence[PolicyDecision]:
+def _governed_run(base: Base) -> Context:
     with Context(agent_name=AGENT, base=base) as context:
         evidence = base.retrieve(QUESTION, agent_name=AGENT, as_of=AS_OF, limit=3, latency_deadline_ms=PATIENT_MS)
         _tolerate(lambda: context.record_retrieval(evidence))
         _tolerate(lambda: context.ground(TRUE_CLAIM, evidence))
         _tolerate(lambda: context.ground(FALSE_CLAIM, evidence))
     context.flush()
-    return context.decisions
+    return context
 
 
 def _tolerate(step: Callable[[], object]) -> None:

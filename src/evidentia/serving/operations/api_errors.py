@@ -86,7 +86,9 @@ def refusal_of(error: EvidentiaError) -> ApiError:
     headers = {"retry-after": "1"} if status == UNAVAILABLE else {}
     refusal = ApiError(status, error.code, str(error), hint=error.hint, problems=problems, headers=headers)
     if isinstance(error, PolicyViolationError):
-        refusal.fault = StoppedFault(code=error.code, message=refusal.fault.message, hint=error.hint, decision=error.decision)
+        refusal.fault = StoppedFault(
+            code=error.code, message=refusal.fault.message, hint=error.hint, decision=error.decision, decisions=error.decisions
+        )
     return refusal
 
 

@@ -67,7 +67,7 @@ class OpenRun:
             raise _conflict("run_ended", f"run '{self.run.facts.run_id}' has ended, so nothing more is recorded in it")
         if numbered.seq != self.last_seq + 1:
             raise _conflict("sequence_gap", f"call {numbered.seq} came where {self.last_seq + 1} is next")
-        verdicts = tuple(self.run.record(numbered.call, text=numbered.text))
+        verdicts = tuple(self.run.record(numbered.call, text=numbered.text, texts=numbered.texts))
         result = CallResult(seq=numbered.seq, verdicts=verdicts, decisions=decisions_of(self.run, verdicts))
         self.last_seq = numbered.seq
         self.is_blocked = self.is_blocked or (not numbered.call.is_announced and any(verdict.stops for verdict in verdicts))

@@ -19,19 +19,19 @@ from evidentia.contracts.control import (
 )
 from evidentia.contracts.decoding import convert
 from evidentia.contracts.doors import encode_cursor
-from evidentia.contracts.errors import InvalidFieldError, NotFoundError
+from evidentia.contracts.errors import FieldProblem, InvalidFieldError, NotFoundError, PolicyInvalidError
 from evidentia.contracts.runs import GroundingEntry, RunFacts, RunId, RunStarted, RunStatus, RunTrace
 from evidentia.governance.decision_queries import DecisionFilter, LogPosition, decisions, trace
 from evidentia.governance.log_maintenance import prove, verify
 from evidentia.governance.log_scan import scan
 from evidentia.governance.run_summaries import RunFilter, newest_runs
-from evidentia.policy.handlers import check_call
+from evidentia.policy.handlers import check_call, check_ranges
 from evidentia.serving.operations.api_errors import FORBIDDEN, ApiError, bad_field, nearest, shape_refusal
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.open_runs import digest_of, find_run, logged_run, new_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from evidentia.contracts.decisions import PolicyDecision
     from evidentia.serving.operations.server_context import ServerContext
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _FACTS: Final = tuple(field.name for field in msgspec.structs.fields(RunFacts))
 _RUN_ID_BYTES: Final = 12
+_OF_JUDGES: Final = ("llm_grounding_check", "llm_grounding_criteria")
+_STORED_ONLY: Final = "a policy that comes with a run asks no judge; have an admin store the policy, and leave it out here"
 _Raw = dict[str, Any]  # Any: whatever was sent; the check of policies says what is wrong with it
 
 
@@ -52,13 +54,19 @@ class _StartRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def _start_run(context: ServerContext, operation: OperationRequest) -> Reply:
     request: _StartRaw = operation.body
     facts = _facts(context, request.facts, tenant=operation.tenant)
+    _refuse_judges(request.policies)
     governor = context.parts.governor_of(operation.tenant)
     opened, is_new = context.runs.start(
         operation.tenant,
         facts.run_id,
         beginning=digest_of(request),
         # The governor checks bodies itself, and says more about what is wrong with a map than with a message.
-        begin=lambda: governor.start(facts, policies=request.policies, is_enforced=request.is_enforced),  # type: ignore[arg-type]
+        begin=lambda: governor.start(
+            facts,
+            policies=request.policies,  # type: ignore[arg-type]
+            is_enforced=request.is_enforced,
+            principal=operation.principal,
+        ),
     )
     run = opened.run
     message = StartReply(run_id=run.facts.run_id, is_enforced=request.is_enforced, policies=run.policies.policies)
@@ -72,6 +80,7 @@ def _record_calls(context: ServerContext, operation: OperationRequest) -> Reply:
         where = f"calls[{place}].call"
         try:
             check_call(numbered.call)
+            check_ranges(numbered.call)
         except InvalidFieldError as error:
             raise bad_field(f"{where}.{error.field}", str(error).partition("': ")[2]) from error
         if isinstance(numbered.call, GroundingEntry) and numbered.call.judgements:
@@ -113,6 +122,19 @@ def _list_run_decisions(context: ServerContext, operation: OperationRequest) -> 
     run_id = find_run(context.parts.log, operation.path["id"], tenant=operation.tenant)
     found, following = read_page(context, operation, run_id=run_id, is_newest_first=False)
     return Reply(DecisionPage(decisions=found, next_cursor=following))
+
+
+def _refuse_judges(policies: Sequence[_Raw]) -> None:
+    """Refuse policies of a run that ask a judge: it reads with the tenant's key, so that only an admin has it asked."""
+    problems = [
+        FieldProblem(f"policies[{place}].rules.{name}", _STORED_ONLY)
+        for place, body in enumerate(policies)
+        if isinstance(rules := body.get("rules"), dict)
+        for name in _OF_JUDGES
+        if rules.get(name)
+    ]
+    if problems:
+        raise PolicyInvalidError(problems)
 
 
 def _run_id(operation: OperationRequest) -> RunId:

@@ -17,13 +17,14 @@ from msgspec import structs
 from evidentia.backends.embedded.records import attachments, schema
 from evidentia.backends.embedded.records.commit_log import EventLogReader, stored_head
 from evidentia.backends.embedded.records.database import open_for_reading, select_in, storage_errors
-from evidentia.backends.embedded.records.document_list import list_documents
+from evidentia.backends.embedded.records.document_list import is_shown, list_documents
 from evidentia.backends.embedded.records.head_signer import stored_signed_heads
 from evidentia.contracts.canonical import encode_struct, sha256_hex
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ChunkId, DocumentId, Sha256, SourceId, chunk_parts
 from evidentia.contracts.ports import BaseReader
 from evidentia.foundation.lru import LruCache
+from evidentia.policy.access import is_allowed
 from evidentia.provenance.signed_heads import public_commit
 
 if TYPE_CHECKING:
@@ -99,6 +100,21 @@ class EmbeddedReader(BaseReader):
         with self._lock, storage_errors(self._directory):
             statement = "SELECT 1 FROM versions WHERE document_id = ? AND removed_seq IS NULL"
             return self._database.execute(statement, (document_id,)).fetchone() is not None
+
+    def text_of(self, citation: str, *, scope: AccessScope) -> str | None:
+        """Return the text of a chunk, or of a whole live document, by its id; None for what is not there or not shown.
+
+        Who may see it is decided before anything is read, so that what is hidden costs what a missing document does.
+        """
+        parts = chunk_parts(ChunkId(citation))
+        document_id = DocumentId(citation) if parts is None else parts[0]
+        with self._lock, storage_errors(self._directory):
+            if not is_shown(self._database, document_id, scope=scope):
+                return None
+        chunk = None if parts is None else self.chunk(ChunkId(citation))
+        chunks = self.chunks_of(document_id) if parts is None else [] if chunk is None else [chunk]
+        is_admitted = bool(chunks) and all(is_allowed(each.access, scope) for each in chunks)
+        return "\n".join(each.content for each in chunks) if is_admitted else None
 
     def layout(self, document_id: DocumentId) -> DocumentLayout | None:
         """Return the layout of a live document; None where it has none."""
