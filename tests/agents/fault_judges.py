@@ -112,13 +112,12 @@ def _models(fault: str) -> Iterator[Mapping[str, str]]:
 
 def _slow_governor(control: GovernanceRuntime, urls: Mapping[str, str]) -> LocalGovernor:
     """Return a governor who does not wait as long as a base would."""
-    reader = control._reader
     return LocalGovernor(
         control.policies,
         control.log,
         clock=control.clock,
         entropy=control.entropy,
         judge=ModelJudge(key_for=lambda _: "key", urls=urls),
-        texts=BaseTexts(reader, tenant=DEFAULT_TENANT),
+        texts=BaseTexts(control.directory),
         judge_budget_ms=BUDGET_MS,
     )

@@ -20,6 +20,7 @@ from evidentia.testing.determinism import START, RepeatableEntropy, SteppingCloc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evidentia.contracts.access import Principal
     from evidentia.contracts.judging import Judgement, JudgeRequest
 
 
@@ -391,8 +392,9 @@ class BrokenJudge:
         """Raise."""
         raise ZeroDivisionError(request.output, budget_ms)
 
-    def text_of(self, citation: str) -> str | None:
+    def text_of(self, citation: str, *, principal: Principal) -> str | None:
         """Return a text."""
+        assert principal.is_owner
         return citation
 
     def governor(self, *, durable: bool = False) -> LocalGovernor:

@@ -9,6 +9,7 @@ import pytest
 from evidentia.agents import Context, PolicyViolationError, auto_approve
 from evidentia.agents.governors import MAX_KEPT, MAX_UNSENT, FailoverGovernor
 from evidentia.contracts.errors import ServiceReplyError, ServiceUnavailableError
+from evidentia.contracts.judging import NO_TEXTS
 from evidentia.contracts.policies import PolicyBody, Posture
 from evidentia.governance.governor import LocalGovernor
 from evidentia.governance.memory_log import MemoryLog
@@ -16,7 +17,7 @@ from evidentia.testing.determinism import RepeatableEntropy, SteppingClock
 from memory_policies import MemoryPolicies
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evidentia.contracts.decisions import PolicyDecision, Verdict
     from evidentia.contracts.policies import StoredPolicy
@@ -80,10 +81,10 @@ class PlaneRun:
         """Return who runs."""
         return self._run.facts
 
-    def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
+    def record(self, call: AnyCall, *, text: str = "", texts: Mapping[str, str] = NO_TEXTS) -> Sequence[Verdict]:
         """Record a call."""
         self._plane.reach()
-        return self._run.record(call, text=text)
+        return self._run.record(call, text=text, texts=texts)
 
     def finish(self, end: RunEnded, *, text: str = "") -> Sequence[Verdict]:
         """End the run."""

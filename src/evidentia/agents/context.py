@@ -20,9 +20,9 @@ from evidentia.agents.record_values import (
     checked_count,
     checked_number,
     checked_numbers,
+    checked_share,
     checked_text,
     checked_texts,
-    document_fields,
     filled,
     hash_of,
     output_text,
@@ -31,6 +31,9 @@ from evidentia.agents.record_values import (
     source_count,
 )
 from evidentia.agents.recorded_run import RecordedRun
+from evidentia.agents.retrieved_documents import cited_texts, described_documents, named_passages, texts_by_name
+from evidentia.contracts.evidence import EvidenceResponse
+from evidentia.contracts.judging import NO_TEXTS
 from evidentia.contracts.policies import DEFAULT_TENANT, PolicyAction, PolicyBody
 from evidentia.contracts.runs import (
     BatchClosed,
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
 
     from evidentia.agents.enforcement import OnPolicyBlock, PolicyCheck
     from evidentia.contracts.decisions import Evaluation, PolicyDecision, Verdict
-    from evidentia.contracts.evidence import EvidenceFragment, EvidenceResponse
+    from evidentia.contracts.evidence import EvidenceFragment
     from evidentia.contracts.grounding import GroundingReport
     from evidentia.contracts.ports import Clock
     from evidentia.contracts.protocol import SpanId
@@ -137,6 +140,8 @@ class Context:
         self._entered: Entered | None = None
         self._status = RunStatus.RUNNING
         self._output_text = ""
+        self._latest_output = ""
+        """The output as long as no model has responded since; a judge reads what was said last."""
         self._asked_to_stop = False
         self._next_batch = 0
         self._span_numbers = count(1)
@@ -247,7 +252,7 @@ class Context:
 
     def set_output_text(self, text: str) -> None:
         """Say what the run tells its user, for a judge to read; without it the result is read."""
-        self._output_text = checked_text(text, "text")
+        self._output_text = self._latest_output = checked_text(text, "text")
 
     def record_retrieval_result(
         self,
@@ -260,9 +265,12 @@ class Context:
         batch_id: str | None = None,
         query_id: str | None = None,
         chunk_id: str = "",
+        title: str = "",
+        text: str = "",
     ) -> None:
         """Record one document that was retrieved; the policies decide here, and a block is raised here.
 
+        `text` is what it says, for a judge to read where the source, the chunk id or the title is cited; the log does not keep it.
         Without `age_days` or `created_at` the age is unknown, and recorded as such. With `batch_id` (or `query_id`, the same) the
         document counts in that batch, else in the run. Raises InvalidRecordError, a ValueError, for what cannot be compared.
         """
@@ -290,22 +298,27 @@ class Context:
             chunk_id=chunk_id,
         )
         run = self._recorded.live
-        if run is None:
-            self._recorded.record(call)
+        if run is None or text:
+            self._recorded.record(call, texts=texts_by_name(text, (source, chunk_id, title)) if text else NO_TEXTS)
             return
         # As `RecordedRun.record` does it, without the call: documents are what an agent records most.
         verdicts = run.record(call)
         if verdicts:
             self._enforcement.enforce(run, verdicts)
 
-    def record_retrieval_results(self, documents: Iterable[object], batch_id: str | None = None) -> None:
+    def record_retrieval_results(
+        self, documents: object, batch_id: str | None = None, *, source: str = "", scores: Iterable[float] | None = None
+    ) -> None:
         """Record documents as one batch, whose count is settled when all are in.
 
-        A document is a mapping with the names of `record_retrieval_result`, or an object with such attributes.
+        A document is a mapping with the names of `record_retrieval_result`, an object with such attributes, a document of LangChain,
+        LlamaIndex or Haystack, or a pair of one of these and its score; or all are what Chroma's `query` returned. `source` is for
+        documents that do not name their own, `scores` are one relevance for each. Another shape is refused, and nothing is recorded.
         """
+        described = described_documents(documents, source=source, scores=scores)
         with self.retrieval_batch(batch_id=batch_id) as batch:
-            for document in documents:
-                batch.record(**document_fields(document))
+            for each in described:
+                batch.record(**each)
 
     def retrieval_batch(self, query: str = "", *, batch_id: str | None = None) -> RetrievalBatch:
         """Return a batch for `with`: documents recorded in it are counted together, and the count is settled at its end."""
@@ -320,34 +333,30 @@ class Context:
 
     def record_retrieval(
         self,
-        response: EvidenceResponse | None = None,
+        response: EvidenceResponse | object | None = None,
         *,
         query: str = "",
-        documents: Iterable[object] = (),
+        documents: object = (),
         source: str = "",
         duration_ms: float = 0,
         top_k: int | None = None,
         scores: Iterable[float] | None = None,
     ) -> None:
-        """Record what a retrieval gave: an answer of the engine, or documents with their scores.
+        """Record what a retrieval gave: an answer of the engine, or documents as `record_retrieval_results` takes them.
 
         Of an answer each fragment is recorded: its confidence, document, source and age at `as_of`. What the engine has judged says by
         which policies, so that these do not judge it twice. `source` is for documents that do not name their own.
         """
-        if response is not None:
+        if isinstance(response, EvidenceResponse):
             self._record_response(response)
             return
-        given = [document_fields(document) for document in documents]
-        ranked = checked_numbers(scores, "scores")
-        if ranked and len(ranked) != len(given):
-            raise InvalidRecordError("scores", f"there are {len(ranked)} for {len(given)} documents; give one for each")
-        described = [
-            {"source": source, **each, **({"relevance_score": ranked[place]} if ranked else {})} for place, each in enumerate(given)
-        ]
+        described = described_documents(documents if response is None else response, source=source, scores=scores)
         attributes = self._content(query=query or None) | ({} if top_k is None else {"top_k": top_k})
         length = checked_number(duration_ms, "duration_ms")
         self._recorded.record(
-            ToolCall(span=self._span(), name="retrieval", is_retrieval=True, duration_ms=length, sources=len(given), attributes=attributes)
+            ToolCall(
+                span=self._span(), name="retrieval", is_retrieval=True, duration_ms=length, sources=len(described), attributes=attributes
+            )
         )
         with self.retrieval_batch(query) as batch:
             for each in described:
@@ -364,33 +373,46 @@ class Context:
         citations: Iterable[str] | None = None,
         unsupported_claims: Iterable[str] | None = None,
         output_confidence: float | None = None,
+        texts: Mapping[str, str] | Iterable[str] | None = None,
     ) -> None:
         """Say what the output rests on; several calls add up, and the scores of each are decided about at the call.
 
+        A judge reads what a citation names: what the base shows to whoever runs, else `texts`, by citation or one for each in order,
+        else the text of a recorded document; the log keeps none of it.
         One score that fails rejects the whole call; what it said is in the log all the same. Where a policy has a judge read the
         latest response, this waits for it.
         """
-        confidence = None if output_confidence is None else checked_number(output_confidence, "output_confidence")
+        confidence = None if output_confidence is None else checked_share(output_confidence, "output_confidence")
+        cited = checked_texts(citations, "citations")
         entry = GroundingEntry(
             span=self._span(),
             grounding_scores=checked_numbers(grounding_scores, "grounding_scores"),
-            citations=checked_texts(citations, "citations"),
+            citations=cited,
             unsupported_claims=checked_texts(unsupported_claims, "unsupported_claims"),
             output_confidence=confidence,
         )
-        self._recorded.record_step(entry)
+        self._recorded.record_step(entry, self._latest_output, cited_texts(texts, cited))
 
-    def ground(self, answer: str, response: EvidenceResponse) -> GroundingReport:
-        """Check an answer claim by claim against the evidence, record the outcome, and return it; the policies decide here."""
+    def ground(self, answer: str, evidence: EvidenceResponse | object) -> GroundingReport:
+        """Check an answer claim by claim against the evidence, record the outcome, and return it; the policies decide here.
+
+        The evidence is an answer of the engine, or passages: texts, texts by their names, or documents as `record_retrieval_results`
+        takes them; a passage without a name is `passage-1` and so on. A judge reads the same passages.
+        """
         from evidentia.grounding.score import ground_answer
 
-        report = ground_answer(answer, [(fragment.chunk_id, fragment.content) for fragment in response.fragments])
+        if isinstance(evidence, EvidenceResponse):
+            passages = [(str(fragment.chunk_id), fragment.content) for fragment in evidence.fragments]
+        else:
+            passages = named_passages(evidence)
+        report = ground_answer(answer, passages)
         self.set_output_text(answer)
         self.record_grounding(
             grounding_scores=[claim.score for claim in report.claims],
             citations=report.citations,
             unsupported_claims=report.unsupported,
             output_confidence=report.confidence_milli / 1_000,
+            texts=dict(passages),
         )
         return report
 
@@ -435,6 +457,7 @@ class Context:
     ) -> None:
         """Record a model that was called. Its response stays in memory for a judge; the log keeps its hash, or all when capturing."""
         text = response if isinstance(response, str) else ""
+        self._latest_output = "" if text else self._latest_output
         call = LlmCall(
             span=self._span(),
             model=checked_text(model, "model"),
@@ -467,7 +490,7 @@ class Context:
         metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Record a choice that the agent made."""
-        known = None if confidence is None else checked_number(confidence, "confidence")
+        known = None if confidence is None else checked_share(confidence, "confidence")
         said = self._content(reasoning=reasoning or None)
         self._step(name, filled(kind="decision", options=list(options), chosen=chosen, confidence=known, metadata=metadata, **said))
 
@@ -582,7 +605,7 @@ class Context:
             raise InvalidRecordError("context", "it is not entered")
         leave(self._entered)
 
-    def _finish(self, error: BaseException | None) -> Verdict | None:
+    def _finish(self, error: BaseException | None) -> Sequence[Verdict]:
         """Decide about the run as a whole and return what stops it; never hides an exception that is on its way."""
         try:
             end = RunEnded(
@@ -593,7 +616,7 @@ class Context:
             if error is None:
                 raise
             error.add_note(f"the run '{self.run_id}' could not be closed: {problem}")
-            return None
+            return ()
 
     def _close(self, error: BaseException | None) -> None:
         self._recorded.close()
@@ -601,8 +624,8 @@ class Context:
         if self.is_replaced:
             self.result = self._enforcement.abstention_response
 
-    def _raise_at_the_end(self, stopping: Verdict | None, error: BaseException | None) -> None:
-        if stopping is not None and error is None and self._enforcement.violation is None:
+    def _raise_at_the_end(self, stopping: Sequence[Verdict], error: BaseException | None) -> None:
+        if stopping and error is None and self._enforcement.violation is None:
             self._recorded.stop(stopping)
 
     def _status_after(self, error: BaseException | None) -> RunStatus:
@@ -624,7 +647,10 @@ class Context:
         for fragment in response.fragments:
             judged_by = response.policies if _is_judged(fragment, response) else ""
             document = recorded(fragment, as_of=response.as_of)
-            self._recorded.record(msgspec.structs.replace(document, span=span, batch=batch, judged_by=judged_by))
+            names = (document.source, document.chunk_id, fragment.metadata.get("title"), fragment.metadata.get("origin"))
+            self._recorded.record(
+                msgspec.structs.replace(document, span=span, batch=batch, judged_by=judged_by), texts=texts_by_name(fragment.content, names)
+            )
         self._recorded.record(BatchClosed(span=span, batch=batch))
 
     def _content(self, **said: object) -> dict[str, Any]:

@@ -80,30 +80,28 @@ class VerdictEnforcer:
         self.abstention_response: str | None = None
 
     def enforce(self, run: GovernedRun, verdicts: Sequence[Verdict], *, is_announced: bool = False) -> None:
-        """Take verdicts in, and raise the first of the strongest that stop, unless the call is approved.
+        """Take verdicts in, and raise those that stop with the reason of the first of the strongest, unless the call is approved.
 
         A call that is only announced is prevented by it: the run goes on, and the agent may do something else.
         """
         stopping = self.take(verdicts, is_announced=is_announced)
-        if stopping is not None:
+        if stopping:
             self.stop(run, stopping, is_announced=is_announced)
 
-    def take(self, verdicts: Sequence[Verdict], *, is_announced: bool = False) -> Verdict | None:
-        """Take verdicts in, and return the first of the strongest that stop."""
-        stopping: Verdict | None = None
+    def take(self, verdicts: Sequence[Verdict], *, is_announced: bool = False) -> Sequence[Verdict]:
+        """Take verdicts in, and return those that stop, the strongest first."""
         for verdict in verdicts:
             if self.is_enforced:
                 self._offer(verdict)
-            if verdict.stops and (stopping is None or verdict.decisive.action.rank > stopping.decisive.action.rank):
-                stopping = verdict
             counts = verdict.is_enforced and not (is_announced and verdict.stops)
             if counts and (self.strongest is None or _rank(verdict) > _rank(self.strongest)):
                 self.strongest = verdict
-        return stopping
+        return sorted((verdict for verdict in verdicts if verdict.stops), key=_rank, reverse=True)
 
-    def stop(self, run: GovernedRun, verdict: Verdict, *, is_over: bool = False, is_announced: bool = False) -> None:
+    def stop(self, run: GovernedRun, verdicts: Sequence[Verdict], *, is_over: bool = False, is_announced: bool = False) -> None:
         """Raise the violation unless it is approved; in a run that is over an approval is recorded, and a denial is not."""
-        error = PolicyViolationError(verdict.decisive.reason, decision_for(run, verdict))
+        decisions = [decision_for(run, verdict) for verdict in verdicts]
+        error = PolicyViolationError(verdicts[0].decisive.reason, decisions[0], decisions)
         before = (self.violation, self.stop_reason)
         # Set before anybody is asked, so that it holds as well when asking fails.
         if is_announced:

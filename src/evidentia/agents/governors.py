@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_chec
 from evidentia.agents.enforcement import SupportsDecisionOf
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.contracts.errors import EvidentiaError, RunForgottenError, ServiceUnavailableError
+from evidentia.contracts.judging import NO_TEXTS
 from evidentia.contracts.policies import PolicyBody, Posture, StoredPolicy
-from evidentia.contracts.ports import Clock, Entropy, GovernedRun, Governor
+from evidentia.contracts.ports import Clock, Entropy, GovernedRun, Governor, GroundingJudge
 from evidentia.contracts.runs import AnyCall, CheckBypassed, RunEnded, RunFacts, RunId
 from evidentia.governance.governor import CompiledPolicies, LocalGovernor
 from evidentia.governance.memory_log import MemoryLog
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evidentia.contracts.decisions import PolicyDecision, Verdict
+    from evidentia.contracts.judging import Judgement, JudgeRequest
     from evidentia.governance.governed_runs import LocalRun
 
 
@@ -152,6 +154,18 @@ MAX_KEPT: Final = 10_000
 UNREACHABLE: Final = (ServiceUnavailableError, OSError)
 
 
+class _Said(NamedTuple):
+    """A call with what a judge may read of it."""
+
+    call: AnyCall
+    text: str = ""
+    texts: Mapping[str, str] = NO_TEXTS
+
+    def record_in(self, run: GovernedRun) -> Sequence[Verdict]:
+        """Record it, and return what was decided."""
+        return run.record(self.call, text=self.text, texts=self.texts)
+
+
 class FailoverRun(GovernedRun):
     """Implements `GovernedRun`. Once it decides here it does so until it ends, so that one evaluator has seen the whole run."""
 
@@ -165,8 +179,8 @@ class FailoverRun(GovernedRun):
         self._lock = threading.RLock()
         self._remote: GovernedRun | None = None
         self._local: GovernedRun | None = None
-        self._history: list[tuple[AnyCall, str]] = []
-        self._spooled: list[tuple[AnyCall, str]] = []
+        self._history: list[_Said] = []
+        self._spooled: list[_Said] = []
         self._end: tuple[RunEnded, str] | None = None
         self._forgotten = 0
         self._unsendable = 0
@@ -202,21 +216,22 @@ class FailoverRun(GovernedRun):
             governor.note_failure(error)
             self.alerts = self._fail_over(error)
 
-    def record(self, call: AnyCall, *, text: str = "") -> Sequence[Verdict]:
+    def record(self, call: AnyCall, *, text: str = "", texts: Mapping[str, str] = NO_TEXTS) -> Sequence[Verdict]:
         """Decide about a call, at the plane or here."""
+        said = _Said(call, text, texts)
         with self._lock:
             if self._local is None and self._remote is not None:
                 try:
-                    verdicts = self._remote.record(call, text=text)
+                    verdicts = said.record_in(self._remote)
                 except UNREACHABLE as error:
                     self._governor.note_failure(error)
                     # The plane may have got it, so it is sent again first: as the same call, which it then takes once.
-                    self._unsendable += _append_bounded(self._spooled, (call, text))
+                    self._unsendable += _append_bounded(self._spooled, said)
                     alerts = self._fail_over(error)
-                    return (*self._local_run().record(call, text=text), *alerts)
-                self._forgotten += _append_bounded(self._history, (call, text))
+                    return (*said.record_in(self._local_run()), *alerts)
+                self._forgotten += _append_bounded(self._history, said)
                 return verdicts
-            return self._record_locally(call, text)
+            return self._record_locally(said)
 
     def finish(self, end: RunEnded, *, text: str = "") -> Sequence[Verdict]:
         """Decide about the whole run, at the plane or here; then try to send what the plane has not got."""
@@ -283,15 +298,14 @@ class FailoverRun(GovernedRun):
             )
             self._unsendable = 0
         while self._spooled:
-            call, text = self._spooled[0]
-            self._remote.record(call, text=text)
+            self._spooled[0].record_in(self._remote)
             del self._spooled[0]
         if self._end is not None:
             self._remote.finish(self._end[0], text=self._end[1])
 
-    def _record_locally(self, call: AnyCall, text: str) -> Sequence[Verdict]:
-        self._unsendable += _append_bounded(self._spooled, (call, text))
-        return self._local_run().record(call, text=text)
+    def _record_locally(self, said: _Said) -> Sequence[Verdict]:
+        self._unsendable += _append_bounded(self._spooled, said)
+        return said.record_in(self._local_run())
 
     def _fail_over(self, error: Exception) -> Sequence[Verdict]:
         """Start here with what was recorded so far, write down that the plane was out of reach, and return what that comes to."""
@@ -301,11 +315,11 @@ class FailoverRun(GovernedRun):
             run = self._start_locally(posture)
         self._local = run
         self._has_plane_policies = posture is not Posture.OPEN and bool(self._governor.seen.live(tenant=self._facts.tenant))
-        for call, text in self._history:
-            run.record(call, text=text)
+        for said in self._history:
+            said.record_in(run)
         lost = f"; the first {self._forgotten} calls are not counted" if self._forgotten else ""
         bypass = CheckBypassed(what=CONTROL_PLANE, problem=f"{error}{lost}", posture=posture)
-        self._record_locally(bypass, "")
+        self._record_locally(_Said(bypass))
         self._governor.queue(self)
         return (bypass_verdict(bypass, is_enforced=self._is_enforced),)
 
@@ -322,9 +336,9 @@ class FailoverRun(GovernedRun):
         return self._local
 
 
-def _append_bounded(kept: list[tuple[AnyCall, str]], call: tuple[AnyCall, str]) -> int:
+def _append_bounded(kept: list[_Said], said: _Said) -> int:
     """Keep a call and return how many had to be dropped for it."""
-    kept.append(call)
+    kept.append(said)
     overflow = max(0, len(kept) - MAX_KEPT)
     del kept[:overflow]
     return overflow
@@ -384,7 +398,25 @@ def checked_bodies(policies: Iterable[PolicyBody | Mapping[str, Any]], *, tenant
 def _in_memory() -> Governor:
     """Return a governor for one run, whose log ends with it; what it compiles is kept for the next."""
     clock, entropy, compiled = _parts(os.getpid())
-    return LocalGovernor(None, MemoryLog(entropy=entropy), clock=clock, entropy=entropy, compiled=compiled)
+    return LocalGovernor(None, MemoryLog(entropy=entropy), clock=clock, entropy=entropy, judge=ProcessJudge(), compiled=compiled)
+
+
+class ProcessJudge(GroundingJudge):
+    """Implements `GroundingJudge` with the keys of this process; it is made when it is asked first."""
+
+    def judge(self, request: JudgeRequest, *, budget_ms: int) -> Judgement:
+        """Return the judgement, or the status that says why there is none."""
+        return _judge(os.getpid()).judge(request, budget_ms=budget_ms)
+
+
+@lru_cache(maxsize=1)
+def _judge(process: int) -> GroundingJudge:
+    from evidentia.wiring.governance_runtime import model_judge
+
+    del process
+    made = model_judge()
+    atexit.register(made.close)
+    return made
 
 
 def new_run_id() -> RunId:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Final
 
 import msgspec
@@ -42,13 +42,6 @@ RETRIEVAL_TOOLS: Final = frozenset(
 _CLOCK_SKEW: Final = timedelta(days=1)
 _DEEPEST: Final = 12
 _MAX_INTEGER: Final = 2**63
-_FIELDS: Final = ("relevance_score", "source", "collection", "age_days", "created_at", "chunk_id")
-_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "relevance_score": ("score", "similarity"),
-    "source": ("id", "document_id", "source_id"),
-    "chunk_id": (),
-}
-"""What documents of other libraries call the same."""
 _ANSWERS: Final = ("answer", "output", "text", "response")
 """Where the words of a result are looked for."""
 
@@ -56,12 +49,20 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def checked_number(value: object, field: str) -> float:
-    """Return a finite number; booleans and texts are not numbers."""
+    """Return a finite number as it prints; booleans and texts are not numbers."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidRecordError(field, f"expected a number, not {type(value).__name__}")
-    number = float(value)
+    number = _printed(value)
     if not math.isfinite(number):
         raise InvalidRecordError(field, f"{number} is not a finite number")
+    return number
+
+
+def checked_share(value: object, field: str) -> float:
+    """Return a number from 0 to 1."""
+    number = checked_number(value, field)
+    if not 0 <= number <= 1:
+        raise InvalidRecordError(field, f"{value} is not between 0 and 1; write 0.4 for 40 percent")
     return number
 
 
@@ -102,19 +103,19 @@ def age_since(created_at: object, *, now: datetime) -> int:
 
 def checked_numbers(values: object, field: str) -> tuple[float, ...]:
     """Return a list of finite numbers; None is an empty one."""
-    return tuple(checked_number(value, f"{field}[{place}]") for place, value in enumerate(_listed(values, field)))
+    return tuple(checked_number(value, f"{field}[{place}]") for place, value in enumerate(listed(values, field)))
 
 
 def checked_texts(values: object, field: str) -> tuple[str, ...]:
     """Return a list of texts; None is an empty one, and a single text is not a list."""
-    return tuple(checked_text(value, f"{field}[{place}]") for place, value in enumerate(_listed(values, field)))
+    return tuple(checked_text(value, f"{field}[{place}]") for place, value in enumerate(listed(values, field)))
 
 
 def checked_count(value: object, field: str) -> int:
     """Return a whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MAX_INTEGER:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < _MAX_INTEGER:
         raise InvalidRecordError(field, f"expected a whole number from 0, not {value!r}")
-    return value
+    return int(value)
 
 
 def plain(value: Any, *, depth: int = 0) -> Any:  # noqa: ANN401 - whatever an agent holds becomes the values of JSON
@@ -154,20 +155,6 @@ def source_count(sources: int | Sequence[object] | None) -> int | None:
     return checked_count(sources, "sources") if isinstance(sources, int) else len(sources)
 
 
-def document_fields(document: object) -> dict[str, Any]:
-    """Return a document in the names of `record_retrieval_result`; a bare text is its source."""
-    if isinstance(document, str):
-        return {"source": document}
-    described: dict[str, Any] = {}
-    for field in _FIELDS:
-        for name in (field, *_OTHER_NAMES.get(field, ())):
-            value = document.get(name) if hasattr(document, "get") else getattr(document, name, None)
-            if value is not None:
-                described[field] = value
-                break
-    return described
-
-
 def filled(**described: object) -> dict[str, Any]:
     """Return what says something, as JSON can hold it."""
     return {name: plain(value) for name, value in described.items() if value not in (None, "", [], {}, ())}
@@ -189,13 +176,24 @@ def _plain_scalar(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
         return value
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, int):
-        return int(value) if abs(value) < _MAX_INTEGER else str(value)
-    number = float(value)
+    if isinstance(value, Integral):
+        return int(value) if abs(int(value)) < _MAX_INTEGER else str(value)
+    number = _printed(value)
     return number if math.isfinite(number) else str(number)
 
 
-def _listed(values: object, field: str) -> Iterable[object]:
+def _printed(value: Any) -> float:  # noqa: ANN401 - a number of any library
+    """Return a number as it prints: a single-precision 0.7 is 0.7, and not what is nearest to it in single precision."""
+    if isinstance(value, float | int):
+        return float(value)
+    try:
+        return float(str(value))
+    except ValueError:
+        return float(value)
+
+
+def listed(values: object, field: str) -> Iterable[object]:
+    """Return values that are a list; None is an empty one, and neither a text nor a mapping is one."""
     if values is None:
         return ()
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):

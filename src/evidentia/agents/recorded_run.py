@@ -13,6 +13,7 @@ from evidentia.agents.enforcement import HasAlerts, VerdictEnforcer
 from evidentia.agents.errors import InvalidRecordError
 from evidentia.agents.governors import AnyBase, GovernorSource, checked_bodies, resolve_governor
 from evidentia.contracts.errors import InvalidFieldError, PolicyViolationError
+from evidentia.contracts.judging import NO_TEXTS
 from evidentia.contracts.runs import AnyCall, RunEnded, RunFacts, RunId, RunStatus, StepCall
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class RecordedRun:
         self._is_durable = is_durable
         self._source: GovernorSource | None = None
         self._run: GovernedRun | None = None
-        self._deferred: list[tuple[AnyCall, str]] | None = [] if is_deferred else None
+        self._deferred: list[tuple[AnyCall, str, Mapping[str, str]]] | None = [] if is_deferred else None
         self._notes: list[StepCall] = []
 
     @property
@@ -88,22 +89,22 @@ class RecordedRun:
                 raise
         self.live = run if self._deferred is None else None
 
-    def record(self, call: AnyCall, text: str = "") -> None:
+    def record(self, call: AnyCall, text: str = "", texts: Mapping[str, str] = NO_TEXTS) -> None:
         """Record a call; the policies decide here, and a block is raised here."""
         run = self.live
         if run is None:
-            self._defer(call, text)
+            self._defer(call, text, texts)
             return
-        verdicts = run.record(call, text=text)
+        verdicts = run.record(call, text=text, texts=texts)
         if verdicts:
             self._enforcement.enforce(run, verdicts, is_announced=call.is_announced)
 
-    def record_step(self, call: AnyCall, text: str = "") -> None:
+    def record_step(self, call: AnyCall, text: str = "", texts: Mapping[str, str] = NO_TEXTS) -> None:
         """Record a call that settles counts, after what was noted since the last one."""
         notes, self._notes = self._notes, []
         for note in notes:
             self.record(note)
-        self.record(call, text)
+        self.record(call, text, texts)
 
     def note(self, call: StepCall) -> None:
         """Keep what belongs to the run as a whole until the next step: a step would settle the counts of documents too early."""
@@ -111,12 +112,12 @@ class RecordedRun:
             raise InvalidRecordError("context", _NOT_RUNNING)
         self._notes.append(call)
 
-    def finish(self, end: RunEnded, *, text: str) -> Verdict | None:
+    def finish(self, end: RunEnded, *, text: str) -> Sequence[Verdict]:
         """Decide about what was deferred and about the run as a whole, and return what stops it."""
         run = self._running()
         self.live = None
         stopping = self._decide_deferred(run)
-        if stopping is not None:
+        if stopping:
             end = msgspec.structs.replace(end, status=RunStatus.BLOCKED)
         late = self._enforcement.take(run.finish(end, text=text))
         return stopping or late
@@ -126,9 +127,9 @@ class RecordedRun:
         self.live = None
         self.is_over = True
 
-    def stop(self, verdict: Verdict) -> None:
+    def stop(self, verdicts: Sequence[Verdict]) -> None:
         """Raise what stops a run that has ended, unless it is approved."""
-        self._enforcement.stop(self._running(), verdict, is_over=True)
+        self._enforcement.stop(self._running(), verdicts, is_over=True)
 
     def decisions(self) -> Sequence[PolicyDecision]:
         """Return what was decided so far, in order, as the log tells it."""
@@ -140,17 +141,17 @@ class RecordedRun:
         if isinstance(run, SupportsFlush):
             run.flush()
 
-    def _defer(self, call: AnyCall, text: str) -> None:
+    def _defer(self, call: AnyCall, text: str, texts: Mapping[str, str]) -> None:
         if self._run is None or self.is_over or self._deferred is None:
             raise InvalidRecordError("context", _NOT_RUNNING)
-        self._deferred.append((call, text))
+        self._deferred.append((call, text, texts))
 
-    def _decide_deferred(self, run: GovernedRun) -> Verdict | None:
-        """Record what waits for the end, in order, and return the first verdict that stops."""
+    def _decide_deferred(self, run: GovernedRun) -> Sequence[Verdict]:
+        """Record what waits for the end, in order, and return the verdicts of the first call that is stopped."""
         notes, self._notes = self._notes, []
-        stopping: Verdict | None = None
-        for call, text in (*(self._deferred or ()), *((note, "") for note in notes)):
-            found = self._enforcement.take(run.record(call, text=text), is_announced=call.is_announced)
+        stopping: Sequence[Verdict] = ()
+        for call, text, texts in (*(self._deferred or ()), *((note, "", NO_TEXTS) for note in notes)):
+            found = self._enforcement.take(run.record(call, text=text, texts=texts), is_announced=call.is_announced)
             stopping = stopping or found
         return stopping
 
