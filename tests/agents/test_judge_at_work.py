@@ -166,9 +166,16 @@ def test_texts_of_a_run_are_bounded() -> None:
     for number in range(30):
         given.add({f"s{number}": "x" * (MAX_GIVEN_CHARS // 10), "same": "y"})
 
-    assert sum(map(len, given.texts.values())) <= MAX_GIVEN_CHARS
+    assert sum(len(name) + len(text) for name, text in given.texts.items()) <= MAX_GIVEN_CHARS
     assert "y" == given.texts["same"]
     assert "s29" in given.texts
+
+
+def test_names_without_a_text_are_bounded_too() -> None:
+    given = GivenTexts()
+    given.add({f"{number:0100}": "" for number in range(MAX_GIVEN_CHARS // 50)})
+
+    assert len(given.texts) <= MAX_GIVEN_CHARS // 100
 
 
 def test_a_run_without_a_judge_keeps_no_text() -> None:

@@ -229,7 +229,8 @@ class FailoverRun(GovernedRun):
                     self._unsendable += _append_bounded(self._spooled, said)
                     alerts = self._fail_over(error)
                     return (*said.record_in(self._local_run()), *alerts)
-                self._forgotten += _append_bounded(self._history, said)
+                # Whoever decides here has no judge, so that texts need not be kept for one.
+                self._forgotten += _append_bounded(self._history, _Said(call, text))
                 return verdicts
             return self._record_locally(said)
 

@@ -280,13 +280,17 @@ class GivenTexts:
     def add(self, texts: Mapping[str, str]) -> None:
         """Keep texts, and drop the oldest beyond the limit."""
         for name, text in texts.items():
-            known = self.texts.pop(name, "")
-            self._chars -= len(known)
-            joined = (known if text in known else f"{known}\n{text}" if known else text)[:MAX_GIVEN_CHARS]
-            self.texts[name] = joined
-            self._chars += len(joined)
+            known = self._take(name) if name in self.texts else ""
+            joined = known if text in known else f"{known}\n{text}" if known else text
+            self.texts[name] = joined[: max(0, MAX_GIVEN_CHARS - len(name))]
+            self._chars += len(name) + len(self.texts[name])
         while self._chars > MAX_GIVEN_CHARS:
-            self._chars -= len(self.texts.pop(next(iter(self.texts))))
+            self._take(next(iter(self.texts)))
+
+    def _take(self, name: str) -> str:
+        text = self.texts.pop(name)
+        self._chars -= len(name) + len(text)
+        return text
 
 
 class ConfiguredJudge:
