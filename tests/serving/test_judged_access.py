@@ -312,3 +312,18 @@ def test_a_tenant_with_a_key_of_its_own_has_a_judge(base: Path, monkeypatch: pyt
         plane.grounded("rest", "made up", token=plane.agent(tenant="fourth"), texts={"made up": TRUE})
 
         assert ["Bearer their-own"] == [each.headers["authorization"] for each in models.asked]
+
+
+@pytest.mark.parametrize(("citations", "sent"), [(("vault:secret.md",), 0), (("handbook:keys.md", "vault:secret.md"), 1)])
+def test_no_provider_is_shown_what_whoever_runs_may_not_read(
+    base: Path, monkeypatch: pytest.MonkeyPatch, citations: tuple[str, ...], sent: int
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "the-operators")
+    remote = {"name": "remote", "category": "grounding", "rules": {**RULES, "llm_grounding_model": "gpt-4o-mini"}}
+    with FakeModels() as models, judging(base, judge_urls=models.urls) as plane:
+        stored = plane.control.policies.put(body_of(remote), tenant="default", by="test")
+        plane.grounded("rest", *citations, token=plane.agent(), text="What is the offer?")
+        plane.control.policies.remove(stored.policy.policy_id, tenant="default", by="test")
+
+    assert sent == len(models.asked)
+    assert not any("74 million" in each.material for each in models.asked)
