@@ -330,7 +330,7 @@ class TlsFaultError(ServiceUnavailableError):
     """No encrypted connection could be made: a certificate is not trusted, has expired, is for another name, or is missing."""
 
     code = "tls_fault"
-    hint = "`outbound.authorities` or SSL_CERT_FILE says who is trusted, `outbound.certificate` what is shown; see docs/remote.md"
+    hint = "`outbound.authorities` or SSL_CERT_FILE says who is trusted, `outbound.certificate` what is shown"
 
 
 class ServiceReplyError(ServiceError):
