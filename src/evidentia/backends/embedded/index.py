@@ -178,14 +178,15 @@ class EmbeddedIndex(EvidenceIndex):
             names, base = self._names(), self._latest
             tables, change = self._tables(commit, names)
             version = _version(found, access=commit, secret=schema.stored_secret(self._reading))
-            if len(tables.table.chunk_keys) > SMALL:
+            is_large = len(tables.table.chunk_keys) > SMALL
+            if is_large:
                 tables.prepare()
             for search in settings:
                 former = self._ready.get(search)
                 if former is not None and former.version.commit_hash == commit_hash:
                     continue
                 made = self._snapshot(version, tables, names, search, access=commit)
-                made.prepare(former if former is not None and former.tables is base else None, change)
+                made.prepare(former if former is not None and former.tables is base else None, change, is_large=is_large)
                 self._ready.put(search, made)
             self._latest = tables
 

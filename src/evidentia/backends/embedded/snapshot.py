@@ -118,8 +118,11 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
             )
         return other
 
-    def prepare(self, former: EmbeddedSnapshot | None = None, change: TableChange | None = None) -> None:
-        """Make ahead what the first requests would have to: for everybody who asked `former`, from which this version was derived."""
+    def prepare(self, former: EmbeddedSnapshot | None = None, change: TableChange | None = None, *, is_large: bool = True) -> None:
+        """Make ahead what the first requests would have to: for everybody who asked `former`, from which this version was derived.
+
+        What they look words up in is made ahead where the base is large.
+        """
         if former is not None and change is not None and not former.is_narrowed and not self.is_narrowed:
             new_rules = sorted(self._table.rules.keys() - former.tables.table.rules.keys())
             for view in former.views():
@@ -128,7 +131,8 @@ class EmbeddedSnapshot(SearchableSnapshot, SupportsLayouts):
                 hides_nothing = shown.hides_nothing and all(self._admits(key, shown.scope) for key in new_rules)
                 made = self._view_of(shown.after(change, allowed=allowed, hides_nothing=hides_nothing, table=self._table))
                 made.sources = self._visible_sources(made)
-                made.prepare()
+                if is_large:
+                    made.prepare()
                 with self._lock:
                     self._views.put(shown.scope.fingerprint, made)
         if self._vectors is not None:

@@ -364,8 +364,8 @@ class DefinitionIndex:
 # --- lexicon ---
 # The words that one caller may see. Refuses to rank, weigh or choose between them: that is the query's business.
 #
-# What the segments hold is laid out once per snapshot, for all callers; every number is then counted through the caller's mask, and what
-# comes to nothing is left out. So chunks that the caller may not see have no influence on an answer.
+# The vocabulary is what the caller sees of the segments; every number is counted through the caller's mask besides, since it may hold
+# chunks that are outdated, and what comes to nothing is left out. So chunks that the caller may not see have no influence on an answer.
 
 
 class EmbeddedLexicon(Lexicon):
