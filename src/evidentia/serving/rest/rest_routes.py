@@ -87,7 +87,8 @@ def _door(context: ServerContext, methods: Mapping[str, Endpoint]) -> Callable[[
             async with context.admission.pools.entered(identity.token.token_id) as body:
                 read = await _request_reader(endpoint, request, identity, body)
                 if endpoint.is_stream:
-                    return await streamed(context, endpoint, read, request, holder=identity.token.token_id)
+                    place = context.admission.pools.streams.holding(identity.token.token_id, 1)
+                    return await streamed(context, endpoint, read, request, place=place)
                 return _success(endpoint, await perform(context, endpoint, read))
         except ApiError as refusal:
             return refused(refusal)
