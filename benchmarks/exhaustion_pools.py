@@ -199,7 +199,14 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
     return status, is_last
 
 
+async def nothing(_: Target) -> object:
+    """Start a process and do nothing: what the machine itself adds to what others wait."""
+    await asyncio.sleep(LASTS_S)
+    return "nothing"
+
+
 PLAYED: dict[str, Callable[[Target], Awaitable[object]]] = {
+    "nothing, to compare with": nothing,
     "12 gRPC messages of 60 MiB, no token": partial(messages, role="", count=12, megabytes=60),
     "12 gRPC messages of 60 MiB, a token": partial(messages, role="attacker", count=12, megabytes=60),
     "60 gRPC messages of 2 MiB, a token": partial(messages, role="attacker", count=60, megabytes=2),

@@ -6,7 +6,7 @@ What goes wrong before the first part is an ordinary refusal; afterwards it is t
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -18,6 +18,7 @@ from evidentia.serving.operations.execution import perform_stream, unless_left
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from starlette.requests import Request
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 LINES: Final = "application/x-ndjson"
 EVENTS: Final = "text/event-stream"
+_NO_PLACE: Final = nullcontext()
 
 
 async def streamed(
@@ -36,15 +38,15 @@ async def streamed(
     read: Callable[[], OperationRequest],
     request: Request,
     *,
-    holder: str,
+    place: AbstractContextManager[object] = _NO_PLACE,
     left: asyncio.Future[None] | None = None,
 ) -> Response:
-    """Return the reply that sends each part as it comes; it holds a place among the streams until its last one.
+    """Return the reply that sends each part as it comes; `place` is held until the last one.
 
     Who has `left` before the first part ends it, and later the server sees to that.
     """
     is_events = EVENTS in request.headers.get("accept", "")
-    parts = _held(context, perform_stream(context, endpoint, read), holder)
+    parts = _held(place, perform_stream(context, endpoint, read))
     first = await (anext(parts, None) if left is None else unless_left(anext(parts, None), left))
     shown = _event if is_events else _line
 
@@ -62,8 +64,8 @@ async def streamed(
     return StreamingResponse(content(), media_type=EVENTS if is_events else LINES, headers=HEADERS)
 
 
-async def _held(context: ServerContext, parts: AsyncGenerator[object, None], holder: str) -> AsyncGenerator[object, None]:
-    with context.admission.pools.streams.holding(holder, 1):
+async def _held(place: AbstractContextManager[object], parts: AsyncGenerator[object, None]) -> AsyncGenerator[object, None]:
+    with place:
         try:
             async for part in parts:
                 yield part

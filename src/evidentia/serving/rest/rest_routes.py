@@ -90,7 +90,8 @@ def _door(context: ServerContext, methods: Mapping[str, Endpoint]) -> Callable[[
                 read = await _request_reader(endpoint, request, identity, body)
                 left = asyncio.ensure_future(disconnected(request.receive))
                 if endpoint.is_stream:
-                    return await streamed(context, endpoint, read, request, holder=identity.token.token_id, left=left)
+                    place = context.admission.pools.streams.holding(identity.token.token_id, 1)
+                    return await streamed(context, endpoint, read, request, place=place, left=left)
                 return _success(endpoint, await perform(context, endpoint, read, left=left))
         except ApiError as refusal:
             return refused(refusal)
