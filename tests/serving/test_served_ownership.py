@@ -251,6 +251,19 @@ def test_the_trace_of_a_request_confirms_no_guess_at_its_answer(shared: Served) 
     assert 403 == shared.within(A).auditor.get("/v1/traces").status_code
 
 
+def test_only_who_may_see_the_whole_base_sees_its_hashes_unkeyed(plane: Served, shared: Served) -> None:
+    sent = {"documents": [{"id": "one", "text": "a text"}], "embed": False, "source": "sent"}
+    report = plane.admin.post("/v1/documents", json=sent).json()
+    changed = {"document_ids": [f"_{A}__sent:one"], "classification": "public"}
+    summary = plane.admin.post("/v1/documents/access", json=changed).json()
+    head = plane.reader.get("/v1/base/head").json()
+    owners = holder(shared, Role.AUDITOR, name="eve", level="restricted").get("/v1/base/head").json()
+
+    for name in ("corpus_version", "evidence_state"):
+        assert head[name] == summary[name] == shared.auditor.get("/v1/base/head").json()[name]
+        assert owners[name] not in {head[name], report[name]}
+
+
 def test_an_admin_sees_of_receipts_and_documents_what_the_token_may(plane: Served) -> None:
     alice = holder(plane, Role.READER, name="alice", level="restricted")
     name = asked(alice, "key of restricted matters")["receipt_id"]

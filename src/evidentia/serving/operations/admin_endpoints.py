@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.control import (
     NAME_PATTERN,
     SIGNED_PREFIX,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from evidentia.contracts.settings import ServerSettings
-    from evidentia.contracts.telemetry import RequestTrace
 
 
 @endpoint("list_changes")
@@ -163,29 +161,20 @@ async def _flush_cache(context: ServerContext, operation: OperationRequest) -> R
 @endpoint("list_traces")
 async def _list_traces(context: ServerContext, operation: OperationRequest) -> Reply:
     found = await context.served_base.base_of(operation.tenant).traces(limit=operation.query["limit"])
-    return Reply(TraceList(traces=tuple([_told(context, each) for each in found])))
+    return Reply(TraceList(traces=tuple(map(Viewer(context, operation).request, found))))
 
 
 @endpoint("show_request")
 async def _show_request(context: ServerContext, operation: OperationRequest) -> Reply:
-    return Reply(_told(context, await context.served_base.base_of(operation.tenant).trace(operation.path["id"])))
-
-
-def _told(context: ServerContext, trace: RequestTrace) -> RequestTrace:
-    """Return a trace whose hashes of who asked and of what was answered are keyed: nobody tests a guess at either."""
-    keyed = context.served_base.keyed
-    return structs.replace(
-        trace, principal_fingerprint=keyed(trace.principal_fingerprint), result_hash=trace.result_hash and keyed(trace.result_hash)
-    )
+    trace = await context.served_base.base_of(operation.tenant).trace(operation.path["id"])
+    return Reply(Viewer(context, operation).request(trace))
 
 
 @endpoint("show_head")
 async def _show_head(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the newest version; whoever sees to the whole base sees its hashes as the owner does."""
-    is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
-    base = (
-        context.served_base.base_of(operation.tenant) if is_operator else context.served_base.base_for(operation.principal, operation.token)
-    )
+    served, sees_whole_base = context.served_base, Viewer(context, operation).sees_whole_base
+    base = served.base_of(operation.tenant) if sees_whole_base else served.base_for(operation.principal, operation.token)
     return Reply(await base.head())
 
 
@@ -193,7 +182,7 @@ async def _show_head(context: ServerContext, operation: OperationRequest) -> Rep
 async def _embed(context: ServerContext, operation: OperationRequest) -> Reply:
     report = await context.served_base.base_of(operation.tenant).embed()
     await write_audit(context, operation, AuditKind.BASE, "embedded", subject="vectors")
-    return Reply(report)
+    return Reply(Viewer(context, operation).version(report))
 
 
 @endpoint("collect")

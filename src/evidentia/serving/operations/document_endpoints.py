@@ -31,6 +31,7 @@ from evidentia.contracts.ids import DocumentId, SourceId, TenantId
 from evidentia.foundation.disk import make_private_directory, open_private
 from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
+from evidentia.serving.operations.ownership import Viewer
 from evidentia.serving.operations.server_context import ServerContext, write_audit
 from evidentia.text.names import is_source_name
 from evidentia.wiring.embedded import INBOX_NAME
@@ -53,7 +54,7 @@ async def _ingest(context: ServerContext, operation: OperationRequest) -> Reply:
         raise
     change = f"ingested {report.added} added {report.changed} changed"
     await write_audit(context, operation, AuditKind.DOCUMENT, change, subject=request.source)
-    return Reply(report)
+    return Reply(Viewer(context, operation).version(report))
 
 
 @endpoint("list_documents")
@@ -72,7 +73,7 @@ async def _remove_documents(context: ServerContext, operation: OperationRequest)
     names = await _own(context, operation, request.document_ids)
     summary = await context.served_base.base_of(operation.tenant).remove(names)
     await write_audit(context, operation, AuditKind.DOCUMENT, f"removed {len(names)}", subject=names[0])
-    return Reply(summary)
+    return Reply(Viewer(context, operation).version(summary))
 
 
 @endpoint("set_access")
@@ -85,7 +86,7 @@ async def _set_access(context: ServerContext, operation: OperationRequest) -> Re
     rule = AccessRule(tenant=TenantId(operation.tenant), classification=request.classification, acl=tuple(sorted(set(request.acl))))
     summary = await context.served_base.base_of(operation.tenant).set_access(names, rule)
     await write_audit(context, operation, AuditKind.DOCUMENT, f"access of {len(names)} changed", subject=names[0])
-    return Reply(summary)
+    return Reply(Viewer(context, operation).version(summary))
 
 
 async def _own(context: ServerContext, operation: OperationRequest, document_ids: Sequence[DocumentId]) -> list[DocumentId]:

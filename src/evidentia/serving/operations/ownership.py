@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from evidentia.contracts.access import DEFAULT_TENANT
 from evidentia.contracts.control import NAME_PATTERN
 from evidentia.contracts.decoding import decode_json
 from evidentia.contracts.errors import NotFoundError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.doors import ReceiptView
     from evidentia.contracts.policy_trials import ShadowReport
     from evidentia.contracts.receipts import Receipt, ReplayReport
+    from evidentia.contracts.telemetry import RequestTrace
     from evidentia.serving.operations.endpoint import OperationRequest
     from evidentia.serving.operations.server_context import ServerContext
 
@@ -145,6 +147,23 @@ class Viewer:
         return msgspec.structs.replace(
             report, recorded_hash=keyed(report.recorded_hash), result_hash=keyed(report.result_hash), response=sealed(shown)
         )
+
+    @property
+    def sees_whole_base(self) -> bool:
+        """Tell whether hashes of all documents are told as the owner sees them: to the operator's auditors and admins of full clearance."""
+        return self._sees_others and self._tenant == DEFAULT_TENANT and self._principal.clearance is Classification.RESTRICTED
+
+    def version(self, message: _Message) -> _Message:
+        """Return what names a version; nobody is to test a guess at a document by it."""
+        return self._keyed(message, "corpus_version", "evidence_state")
+
+    def request(self, trace: RequestTrace) -> RequestTrace:
+        """Return the trace of a request; nobody is to test a guess at who asked, or at the answer, by it."""
+        return self._keyed(trace, "principal_fingerprint", "result_hash")
+
+    def _keyed(self, message: _Message, *names: str) -> _Message:
+        given = {} if self.sees_whole_base else {name: getattr(message, name, "") for name in names}
+        return msgspec.structs.replace(message, **{name: self._base.keyed(value) for name, value in given.items() if value})
 
     def report(self, report: ShadowReport) -> ShadowReport:
         """Return what a policy would have changed; it speaks of documents by their ids."""

@@ -74,7 +74,6 @@ class EmbeddedDecisionLog(DecisionLog):
             max_bytes=max_bytes,
         )
         self._branches: dict[str, EmbeddedDecisionLog] = {}
-        self._branching = threading.Lock()
         self._folder = directory / DECISIONS_NAME
         self._appender = LogAppender(directory, clock=clock, entropy=entropy, max_bytes=max_bytes)
         self._is_durable = is_durable
@@ -88,6 +87,7 @@ class EmbeddedDecisionLog(DecisionLog):
 
     def _begin(self) -> None:
         """Start with nothing taken and nothing open; also in a child process, whose parent writes what it had taken."""
+        self._branching = threading.Lock()
         self._lock = threading.Lock()
         """Held by whoever touches the list, for a moment: an append never waits for the disk behind it."""
         self._pending: list[LogEntry | EntryBatch] = []
