@@ -18,7 +18,7 @@ from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
 from evidentia.engine.request_checks import check_cost
-from evidentia.foundation.offload import ThreadPoolBlockingExecutor
+from evidentia.foundation.offload import ThreadPoolBlockingExecutor, on_behalf_of
 from evidentia.policy.protocol_profiles import profile_of
 from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
 from evidentia.wiring.embedded import open_base
@@ -93,8 +93,10 @@ class ServedBase:
             request, max_mb=max_mb, limit=limit, candidates=settings.ranking.candidates, sources=settings.sources.most_per_part
         )
         wait_s = request.latency_deadline_ms / 1000
-        async with self._open_costs.hold((principal.tenant, principal.principal_id), cost_mb + 1, most=max_mb, wait_s=wait_s):
-            return await self._retrieve(request, principal=principal, watch=watch, prefetch=prefetch)
+        caller = f"{principal.tenant}/{principal.principal_id}"
+        async with self._open_costs.hold(caller, cost_mb + 1, most=max_mb, wait_s=wait_s):
+            with on_behalf_of(caller):
+                return await self._retrieve(request, principal=principal, watch=watch, prefetch=prefetch)
 
     def base_of(self, tenant: str) -> AsyncBase:
         """Return the base as the owner of one tenant sees it, for what admins and auditors do; nobody closes it either."""
@@ -170,11 +172,11 @@ class OpenCosts:
     """
 
     def __init__(self) -> None:
-        self._held: Counter[tuple[str, str]] = Counter()
-        self._waiting: dict[tuple[str, str], list[tuple[int, asyncio.Future[None]]]] = {}
+        self._held: Counter[str] = Counter()
+        self._waiting: dict[str, list[tuple[int, asyncio.Future[None]]]] = {}
 
     @asynccontextmanager
-    async def hold(self, caller: tuple[str, str], cost: int, *, most: int, wait_s: float) -> AsyncIterator[None]:
+    async def hold(self, caller: str, cost: int, *, most: int, wait_s: float) -> AsyncIterator[None]:
         """Hold so much for a caller, who waits for room as long as its request may take; more than all of it counts as all of it."""
         cost = min(most, cost if cost < HEAVY_MB else max(cost, most * 3 // 4))
         if self._held[caller] + cost <= most:
@@ -186,7 +188,7 @@ class OpenCosts:
         finally:
             self._give_back(caller, cost, most=most)
 
-    async def _room(self, caller: tuple[str, str], cost: int, *, wait_s: float) -> None:
+    async def _room(self, caller: str, cost: int, *, wait_s: float) -> None:
         """Wait until so much is held for a caller."""
         queue = self._waiting.setdefault(caller, [])
         if len(queue) >= MAX_WAITING:
@@ -205,7 +207,7 @@ class OpenCosts:
                 raise _too_much() from None
             raise
 
-    def _give_back(self, caller: tuple[str, str], cost: int, *, most: int) -> None:
+    def _give_back(self, caller: str, cost: int, *, most: int) -> None:
         """Give back what was held to those who wait and for whom it is enough, in their order."""
         self._held[caller] -= cost
         queue = self._waiting.get(caller, [])
