@@ -3,8 +3,9 @@
     make bench-exhaustion
 
 Every attack meets a fresh server (`evidentia serve`, one process, gRPC too) over the same base of 20,000 passages. Two clients of
-another token ask three-word questions before the attack (`quiet`) and while it lasts (`beside`); memory is that of the server and of
-the processes it started, read 50 times a second. An attack is a function that is given the `Target` and returns what came of it;
+another token ask three-word questions before the attack (`quiet`) and while it lasts (`beside`); memory is that of the server, read
+50 times a second, and beside it that of the processes it started to read documents, which have a bound of their own
+(`ingest.reader_memory_mb`) and end with their call. An attack is a function that is given the `Target` and returns what came of it;
 `ATTACKS` lists them. `--only NAME` plays some of them.
 """
 
@@ -51,8 +52,12 @@ class Target(NamedTuple):
     tokens: Mapping[str, str]
 
     def resident_mb(self) -> float:
-        """Return the memory that the server and the processes it started hold."""
-        return sum(_resident(pid) for pid in (self.pid, *_children(self.pid))) / MB
+        """Return the memory that the server holds."""
+        return _resident(self.pid) / MB
+
+    def readers_mb(self) -> float:
+        """Return the memory that the processes hold which it started."""
+        return sum(map(_resident, _children(self.pid))) / MB
 
     def head(self, path: str, length: int, *, role: str) -> bytes:
         """Return the head of a POST."""
@@ -131,6 +136,16 @@ async def explained_many(target: Target) -> object:
     return dict(Counter(await asyncio.gather(*(explained(target) for _ in range(8)))))
 
 
+async def dearest(target: Target) -> object:
+    """Ask for as much as is allowed, twelve times at once."""
+    parts = [{"text": f"{WORDS[number % len(WORDS)]} {WORDS[number // len(WORDS)]}"} for number in range(60)]
+    many = {"query": {"text": "signing key rotation", "subqueries": parts}, "limit": 100, "latency_deadline_ms": 60_000}
+    long = {"query": long_question(), "limit": 40, "explain": True, "latency_deadline_ms": 60_000}
+    wide = {"query": "signing key rotation", "limit": 1_200, "latency_deadline_ms": 60_000}
+    asks = [each for each in (many, long, wide) for _ in range(4)]
+    return dict(Counter(await asyncio.gather(*(target.post("/v1/evidence", ask) for ask in asks))))
+
+
 async def leavers(target: Target) -> object:
     """Send 200 costly questions and leave after 50 ms each."""
     ask = {"query": long_question(2_000), "limit": 100, "latency_deadline_ms": 60_000}
@@ -173,24 +188,24 @@ async def slow_pdfs(target: Target) -> object:
     return {"slow": await sent, "other": status, "other_waited_s": round(waited, 1), "took_s": round(time.monotonic() - began + 1, 1)}
 
 
-def slow_pdf(place: int) -> bytes:
-    """Return a PDF of a few kilobytes whose one page draws 40 million bytes of operators."""
-    content = zlib.compress(b"BT /F1 9 Tf (x) Tj ET\n" * 2_000_000, 9)
-    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>"
+def slow_pdf(place: int, pages: int = 40) -> bytes:
+    """Return a PDF of a few kilobytes whose pages take six seconds each to read."""
+    content = zlib.compress(b"BT /F1 9 Tf (%d) Tj ET\n" % place * 180_000, 9)
+    kids = b" ".join(b"%d 0 R" % (5 + page) for page in range(pages))
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 3 0 R/Resources<</Font<</F1 4 0 R>>>>>>"
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        page,
+        b"<</Type/Pages/Kids[%s]/Count %d>>" % (kids, pages),
         b"<</Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(content), content),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Name/F%d>>" % place,
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        *[page] * pages,
     ]
-    out, places = b"%PDF-1.4\n", []
+    body, table = b"%PDF-1.4\n", b"0000000000 65535 f \n"
     for number, each in enumerate(objects, start=1):
-        places.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, each)
-    table = b"".join(b"%010d 00000 n \n" % each for each in places)
-    end = b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
-    return out + end % (len(objects) + 1, table, len(objects) + 1, len(out))
+        table += b"%010d 00000 n \n" % len(body)
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    end = b"xref\n0 %d\n%strailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
+    return body + end % (len(objects) + 1, table, len(objects) + 1, len(body))
 
 
 ATTACKS: dict[str, Callable[[Target], Awaitable[object]]] = {
@@ -198,6 +213,7 @@ ATTACKS: dict[str, Callable[[Target], Awaitable[object]]] = {
     "5,000 subqueries": lambda target: subqueries(target, 5_000),
     "limit 10,000, explained, 32k question": explained,
     "the same, eight at once": explained_many,
+    "12 of the dearest that are allowed": dearest,
     "200 clients that leave after 50 ms": leavers,
     "bodies of half a million objects": nested,
     "conversation of 900 kB, eight at once": turns,
@@ -234,10 +250,12 @@ async def played(target: Target, attack: Callable[[Target], Awaitable[object]]) 
     began = time.monotonic()
     attacking = asyncio.ensure_future(attack(target))
 
+    readers = 0.0
+
     async def watch() -> None:
-        nonlocal peak
+        nonlocal peak, readers
         while True:
-            peak = max(peak, await asyncio.to_thread(target.resident_mb))
+            peak, readers = max(peak, target.resident_mb()), max(readers, target.readers_mb())
             await asyncio.sleep(SAMPLE_S)
 
     watching = asyncio.ensure_future(watch())
@@ -254,6 +272,7 @@ async def played(target: Target, attack: Callable[[Target], Awaitable[object]]) 
         "rss_mb_peak": round(peak),
         "rss_mb_after": round(target.resident_mb()),
         "growth_mb": round(peak - before),
+        "readers_mb": round(readers),
         "p99_ms_quiet": round(quiet_ms, 1),
         "p99_ms_beside": round(beside_ms, 1),
         "p99_ratio": round(beside_ms / quiet_ms, 2),
@@ -307,14 +326,22 @@ def measure(folder: Path, attacks: Mapping[str, Callable[[Target], Awaitable[obj
     return found
 
 
-HEADER = f"{'attack':40} {'before':>7} {'peak':>6} {'after':>6} {'growth':>7} {'quiet p99':>10} {'beside':>8} {'ratio':>6}  outcome"
+COLUMNS = {
+    "rss_mb_before": "before",
+    "rss_mb_peak": "peak",
+    "rss_mb_after": "after",
+    "growth_mb": "growth",
+    "readers_mb": "readers",
+    "p99_ms_quiet": "quiet p99",
+    "p99_ms_beside": "beside",
+    "p99_ratio": "ratio",
+}
+HEADER = f"{'attack':40} {' '.join(f'{word:>9}' for word in COLUMNS.values())}  outcome"
 
 
 def row(name: str, figures: Mapping[str, Any]) -> str:
     """Return one line of the table."""
-    memory = f"{figures['rss_mb_before']:7} {figures['rss_mb_peak']:6} {figures['rss_mb_after']:6} {figures['growth_mb']:7}"
-    waits = f"{figures['p99_ms_quiet']:10} {figures['p99_ms_beside']:8} {figures['p99_ratio']:6}"
-    return f"{name:40} {memory} {waits}  {figures['outcome']} in {figures['lasted_s']} s"
+    return f"{name:40} {' '.join(f'{figures[column]:>9}' for column in COLUMNS)}  {figures['outcome']} in {figures['lasted_s']} s"
 
 
 def main() -> None:

@@ -149,15 +149,15 @@ class HeldSnapshot(Leaky):
             self.begun.set()
             assert self.may_go.wait(60)
 
-    def search(self, query: LexicalQuery, **given: Any) -> LexicalHits:  # type: ignore[override]  # Any: as the port has them
+    def search(self, query: LexicalQuery, **given: Any) -> LexicalHits:  # Any: as the port has them
         self._count("search")
         return super().search(query, **given)
 
-    def scores(self, hits: Sequence[SearchHit], **given: Any) -> Sequence[LegScores]:  # type: ignore[override]  # Any: as above
+    def scores(self, hits: Sequence[SearchHit], **given: Any) -> Sequence[LegScores]:  # Any: as above
         self._count("scores")
         return super().scores(hits, **given)
 
-    def standing(self, query: LexicalQuery, **given: Any) -> ChunkStanding | None:  # type: ignore[override]  # Any: as above
+    def standing(self, query: LexicalQuery, **given: Any) -> ChunkStanding | None:  # Any: as above
         self._count("standing")
         return super().standing(query, **given)
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from evidentia.foundation.offload import INLINE, ThreadPoolBlockingExecutor, ThreadPoolOffloader
+from evidentia.foundation.offload import (
+    INLINE,
+    AbandonedError,
+    ThreadPoolBlockingExecutor,
+    ThreadPoolOffloader,
+    abandonable,
+    check_abandoned,
+    on_behalf_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,3 +136,66 @@ def test_closing_waits_for_work_that_nobody_waits_for() -> None:
     asyncio.run(leave())
 
     assert ended.is_set()
+
+
+# --- shares ---
+
+
+def test_a_caller_who_is_not_alone_leaves_threads_to_the_others() -> None:
+    executor = ThreadPoolBlockingExecutor(max_threads=6)
+    may_go, begun = threading.Event(), threading.Semaphore(0)
+    running: list[str] = []
+
+    def hold(name: str) -> str:
+        running.append(name)
+        begun.release()
+        assert may_go.wait(60)
+        return name
+
+    with on_behalf_of("modest"):
+        executor.submit(lambda: None).result(60)
+    with on_behalf_of("greedy"):
+        held = [executor.submit(partial(hold, "greedy")) for _ in range(20)]
+    for _ in range(2):
+        assert begun.acquire(timeout=60)
+    with on_behalf_of("modest"):
+        answer = executor.submit(lambda: "answered").result(60)
+    was_running = list(running)
+    may_go.set()
+
+    assert "answered" == answer
+    assert ["greedy"] * 2 == was_running
+    assert ["greedy"] * 20 == [each.result(60) for each in held]
+    executor.shutdown()
+
+
+def test_a_caller_alone_has_all_threads_and_what_waits_is_done_before_the_end() -> None:
+    executor = ThreadPoolBlockingExecutor(max_threads=6)
+    may_go, begun = threading.Event(), threading.Semaphore(0)
+
+    def hold() -> int:
+        begun.release()
+        assert may_go.wait(60)
+        return 1
+
+    with on_behalf_of("alone"):
+        held = [executor.submit(hold) for _ in range(9)]
+        cancelled = executor.submit(hold)
+    for _ in range(6):
+        assert begun.acquire(timeout=60)
+    assert cancelled.cancel()
+    threading.Timer(0, may_go.set).start()
+    executor.shutdown()
+
+    assert [1] * 9 == [each.result(0) for each in held]
+
+
+def test_work_ends_by_itself_once_nobody_waits_for_it() -> None:
+    is_left = threading.Event()
+    with abandonable(is_left.is_set):
+        check_abandoned()
+        is_left.set()
+        with pytest.raises(AbandonedError):
+            check_abandoned()
+
+    check_abandoned()

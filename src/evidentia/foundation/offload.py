@@ -10,11 +10,12 @@ import contextvars
 import os
 import threading
 import time
+from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
 
 from evidentia.contracts.ports import BlockingExecutor, Offloader
 
@@ -86,12 +87,16 @@ def _result(piece: Future[Answer], work: Callable[[], Answer]) -> Answer:
 
 
 class ThreadPoolBlockingExecutor(BlockingExecutor):
-    """Implements `BlockingExecutor` on a pool of threads of its own, which are started when they are needed."""
+    """Implements `BlockingExecutor` on a pool of threads of its own, which are started when they are needed.
+
+    Work that is done `on_behalf_of` callers is shared out among them, so that nobody waits for all that another has asked for.
+    """
 
     def __init__(self, *, max_threads: int | None = None) -> None:
-        self._max_threads = max_threads
+        self._max_threads = max_threads or min(32, (os.cpu_count() or 1) + 4)
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
+        self._shares = _Shares(self._max_threads)
 
     def run(self, work: Callable[[], Answer]) -> asyncio.Future[Answer]:
         """Begin at once, and return what will have what the work returns or raises; nobody who stops waiting stops work that has begun."""
@@ -108,7 +113,26 @@ class ThreadPoolBlockingExecutor(BlockingExecutor):
         with self._lock:  # so that no pool is shut down between its being found and its being given the work
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._max_threads, thread_name_prefix=_EXECUTOR_NAME)
-            return self._pool.submit(work, *given, **named)
+            caller = _caller.get()
+            if caller is None:
+                return self._pool.submit(work, *given, **named)
+            piece = _Piece(caller, partial(work, *given, **named))
+            self._shares.add(piece, time.monotonic())
+            self._start()
+            return piece.told
+
+    def _start(self) -> None:
+        """Hand pieces of work to threads as long as their callers have a share left; the lock is held."""
+        while self._pool is not None and (piece := self._shares.next(time.monotonic())) is not None:
+            self._pool.submit(self._run, piece)
+
+    def _run(self, piece: _Piece[Any]) -> None:  # Any: whatever it returns
+        try:
+            piece.run()
+        finally:
+            with self._lock:
+                self._shares.ended(piece)
+                self._start()
 
     async def close(self) -> None:
         """Wait for the work that was begun, also for that which nobody waits for any more: it uses what is closed next."""
@@ -125,7 +149,82 @@ class ThreadPoolBlockingExecutor(BlockingExecutor):
     def _take(self) -> ThreadPoolExecutor | None:
         with self._lock:
             pool, self._pool = self._pool, None
+            if pool is not None:
+                for piece in self._shares.taken():  # whoever waits for it would wait for ever
+                    pool.submit(piece.run)
         return pool
+
+
+class _Piece(Generic[Answer]):
+    """Work of one caller that waits for a thread."""
+
+    def __init__(self, caller: str, work: Callable[[], Answer]) -> None:
+        self.caller = caller
+        self.told: Future[Answer] = Future()
+        self._work = work
+
+    def run(self) -> None:
+        """Do the work, unless nobody wants it any more."""
+        if not self.told.set_running_or_notify_cancel():
+            return
+        try:
+            self.told.set_result(self._work())
+        except BaseException as error:  # noqa: BLE001 (it is raised again where somebody waits for the work)
+            self.told.set_exception(error)
+
+
+class _Shares:
+    """Who may have the next thread: a caller who is not alone has a third of them, at least two, however much it asks for at once."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._running: Counter[str] = Counter()
+        self._waiting: dict[str, deque[_Piece[Any]]] = {}  # Any: whatever a piece returns
+        self._seen: dict[str, float] = {}
+        """When each caller last asked for something; those of the last second count as present."""
+
+    def add(self, piece: _Piece[Any], now_s: float) -> None:
+        self._seen[piece.caller] = now_s
+        self._waiting.setdefault(piece.caller, deque()).append(piece)
+
+    def next(self, now_s: float) -> _Piece[Any] | None:
+        """Return the piece that may begin, of the caller who has the fewest threads; None where nobody has a share left."""
+        self._seen = {caller: seen_s for caller, seen_s in self._seen.items() if now_s - seen_s <= PRESENT_S}
+        share = self._threads if len(self._seen) <= 1 else max(2, self._threads // 3)
+        free = [caller for caller in self._waiting if self._running[caller] < share]
+        if not free:
+            return None
+        caller = min(free, key=lambda each: self._running[each])
+        piece = self._waiting[caller].popleft()
+        if not self._waiting[caller]:
+            del self._waiting[caller]
+        self._running[caller] += 1
+        return piece
+
+    def taken(self) -> list[_Piece[Any]]:
+        """Return everything that waits, which waits no more."""
+        pieces = [piece for queue in self._waiting.values() for piece in queue]
+        self._waiting.clear()
+        return pieces
+
+    def ended(self, piece: _Piece[Any]) -> None:
+        self._running[piece.caller] -= 1
+        if not self._running[piece.caller]:
+            del self._running[piece.caller]
+
+
+PRESENT_S: Final = 1.0
+_caller: Final[ContextVar[str | None]] = ContextVar("caller", default=None)
+
+
+@contextmanager
+def on_behalf_of(caller: str) -> Iterator[None]:
+    """Have the work of this context count for a caller, who shares threads with others."""
+    token = _caller.set(caller)
+    try:
+        yield
+    finally:
+        _caller.reset(token)
 
 
 def _work(work: Callable[[], Answer], context: contextvars.Context, loop: asyncio.AbstractEventLoop, told: asyncio.Future[Answer]) -> None:

@@ -18,6 +18,8 @@ from evidentia.ingest.readers.limits import ReadLimits
 from evidentia.ingest.readers.registry import read_document
 from evidentia.ingest.reasons import SkipReason
 
+NICENESS = 10
+"""Reading yields to whoever answers requests on the same machine."""
 GRACE_S = 5
 """The caller kills a slow reader itself; the alarm is for a caller that died."""
 
@@ -25,6 +27,8 @@ GRACE_S = 5
 def serve(*, memory_mb: int) -> None:
     """Answer jobs from standard input on what was standard output; anything a parser prints goes nowhere."""
     _cap_memory(memory_mb)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     jobs = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)

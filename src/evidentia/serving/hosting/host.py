@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import resource
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
@@ -33,6 +34,9 @@ SPARE_FILES: Final = 512
 """Open files beside connections: those of the base, of sources, of other processes."""
 RETIRED_S: Final = 3_600
 """How long a retired process waits for the runs that are open in it."""
+SWITCH_S: Final = 0.000_5
+"""After so long a thread that computes lets another have its turn: with the usual 5 ms, one long request makes each step of the others
+wait as long. Beside three long ones, the 99th percentile of short ones fell from 761 to 289 ms and from 384 to 189 ms."""
 _LOOK_S: Final = 0.2
 
 
@@ -48,6 +52,7 @@ class Host:
         role: ProcessRole = ALONE,
         timeouts: ConnectionTimeouts = TIMEOUTS,
     ) -> None:
+        sys.setswitchinterval(SWITCH_S)
         self._hosting = hosting
         self._role = role
         self._timeouts = timeouts

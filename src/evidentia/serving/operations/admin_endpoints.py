@@ -22,7 +22,6 @@ from evidentia.contracts.control import (
 )
 from evidentia.contracts.doors import Count, FlushRequest, GcRequest, TraceList, encode_cursor
 from evidentia.contracts.errors import BelowFloorError, InvalidFieldError, MissingExtraError
-from evidentia.contracts.operations import AUDITORS
 from evidentia.serving.operations.api_errors import CONFLICT, FORBIDDEN, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.ownership import Viewer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
-from collections import Counter, deque
+from collections import Counter
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -20,7 +20,7 @@ from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.errors import NotFoundError
 from evidentia.contracts.ids import ReceiptId, TenantId
 from evidentia.engine.request_checks import check_cost
-from evidentia.foundation.offload import ThreadPoolBlockingExecutor
+from evidentia.foundation.offload import ThreadPoolBlockingExecutor, on_behalf_of
 from evidentia.policy.floor import Standing, local_standing, token_standing
 from evidentia.policy.protocol_profiles import profile_of
 from evidentia.serving.operations.api_errors import TOO_MANY, ApiError
@@ -101,8 +101,10 @@ class ServedBase:
             request, max_mb=max_mb, limit=limit, candidates=settings.ranking.candidates, sources=settings.sources.most_per_part
         )
         wait_s = request.latency_deadline_ms / 1000
-        async with self._open_costs.hold((principal.tenant, principal.principal_id), cost_mb + 1, most=max_mb, wait_s=wait_s):
-            return await self._retrieve(request, principal=principal, watch=watch, prefetch=prefetch)
+        caller = f"{principal.tenant}/{principal.principal_id}"
+        async with self._open_costs.hold(caller, cost_mb + 1, most=max_mb, wait_s=wait_s):
+            with on_behalf_of(caller):
+                return await self._retrieve(request, principal=principal, watch=watch, prefetch=prefetch)
 
     def base_of(self, tenant: str, token: TokenInfo | None = None) -> AsyncBase:
         """Return the base as the owner of one tenant sees it, for what admins and auditors do; nobody closes it either."""
@@ -191,28 +193,31 @@ class ServedBase:
 
 
 class OpenCosts:
-    """What the open requests of each caller may hold together; whoever asks for more waits for its own requests, and nobody else's."""
+    """What the open requests of each caller may hold together; whoever asks for more waits for its own requests, and nobody else's.
+
+    A heavy request counts for three quarters of all that a caller may hold, so that there is one at a time, and room for ordinary ones.
+    """
 
     def __init__(self) -> None:
-        self._held: Counter[tuple[str, str]] = Counter()
-        self._waiting: dict[tuple[str, str], deque[tuple[int, asyncio.Future[None]]]] = {}
+        self._held: Counter[str] = Counter()
+        self._waiting: dict[str, list[tuple[int, asyncio.Future[None]]]] = {}
 
     @asynccontextmanager
-    async def hold(self, caller: tuple[str, str], cost: int, *, most: int, wait_s: float) -> AsyncIterator[None]:
-        """Hold so much for a caller, who waits for its turn as long as its request may take; more than all of it counts as all of it."""
-        cost = min(cost, most)
-        if caller in self._waiting or self._held[caller] + cost > most:
-            await self._turn(caller, cost, wait_s=wait_s)
-        else:
+    async def hold(self, caller: str, cost: int, *, most: int, wait_s: float) -> AsyncIterator[None]:
+        """Hold so much for a caller, who waits for room as long as its request may take; more than all of it counts as all of it."""
+        cost = min(most, cost if cost < HEAVY_MB else max(cost, most * 3 // 4))
+        if self._held[caller] + cost <= most:
             self._held[caller] += cost
+        else:
+            await self._room(caller, cost, wait_s=wait_s)
         try:
             yield
         finally:
             self._give_back(caller, cost, most=most)
 
-    async def _turn(self, caller: tuple[str, str], cost: int, *, wait_s: float) -> None:
-        """Wait until so much is held for a caller, first come, first served."""
-        queue = self._waiting.setdefault(caller, deque())
+    async def _room(self, caller: str, cost: int, *, wait_s: float) -> None:
+        """Wait until so much is held for a caller."""
+        queue = self._waiting.setdefault(caller, [])
         if len(queue) >= MAX_WAITING:
             raise _too_much()
         turn = (cost, asyncio.get_running_loop().create_future())
@@ -220,31 +225,32 @@ class OpenCosts:
         try:
             async with asyncio.timeout(wait_s):
                 await turn[1]
-        except TimeoutError:
-            raise _too_much() from None
-        except asyncio.CancelledError:
-            if turn[1].done() and not turn[1].cancelled():  # it was given what it will not use
-                self._held[caller] -= cost
-            raise
-        finally:
+        except (TimeoutError, asyncio.CancelledError) as error:
             if turn in queue:
                 queue.remove(turn)
+            else:  # it was given what it will not use
+                self._held[caller] -= cost
+            if isinstance(error, TimeoutError):
+                raise _too_much() from None
+            raise
 
-    def _give_back(self, caller: tuple[str, str], cost: int, *, most: int) -> None:
-        """Give back what was held to those who wait, in their order."""
+    def _give_back(self, caller: str, cost: int, *, most: int) -> None:
+        """Give back what was held to those who wait and for whom it is enough, in their order."""
         self._held[caller] -= cost
-        queue = self._waiting.get(caller, deque())
-        while queue and (queue[0][1].done() or self._held[caller] + queue[0][0] <= most):
-            taken, turn = queue.popleft()
-            if not turn.done():
-                self._held[caller] += taken
-                turn.set_result(None)
+        queue = self._waiting.get(caller, [])
+        for turn in list(queue):
+            if self._held[caller] + turn[0] <= most:
+                self._held[caller] += turn[0]
+                queue.remove(turn)
+                turn[1].set_result(None)
         if not queue:
             self._waiting.pop(caller, None)
         if not self._held[caller]:
             del self._held[caller]
 
 
+HEAVY_MB: Final = 24
+"""From here on a request takes seconds; 100 fragments for 16 parts, or 50 that are explained, stay below."""
 MAX_WAITING: Final = 100
 """More requests than this of one caller do not wait for each other."""
 
