@@ -56,6 +56,7 @@ _NEVER_DECOMPOSED: Final = dict(
 """What Unicode does not decompose: barred letters, small capitals, quotation marks."""
 _FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
 _EMPHASIS: Final = str.maketrans({"*": None, "`": None, "~": None, "_": " ", "\u2028": "\n", "\u2029": "\n"})
+_WITHIN_NAME: Final = re.compile(r"(?<=[^\W_])_+(?=[^\W_])")
 _INLINE: Final = re.compile(r"</?(?:a|b|i|u|s|em|strong|span|font|mark|small|big|sup|sub|wbr|code|tt)(?: [^<>]{0,200})?/?>|<!--|-->|\u00ad")
 _HYPHENATED: Final = re.compile(r"(?<=[a-z])-[ \t]*\n\s*(?=[a-z])")
 _ESCAPED: Final = re.compile(r"\\u([0-9a-f]{4})|\\x([0-9a-f]{2})", re.IGNORECASE)
@@ -64,6 +65,9 @@ _SPACED: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\
 _MIXED: Final = re.compile(r"[A-Za-z][\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]|[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff][A-Za-z]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SIGNS_WITHIN: Final = re.compile(r"(?<=[a-z0-9])[@$!|](?=[a-z0-9])|(?<![^\s(\"'])[@$!](?=[a-z][a-z0-9@$!]{2})")
+_EMPHASIS_WITHIN: Final = re.compile(r"[a-zA-Z][*`~<]+[^>\n]{0,20}>?[a-zA-Z]")
+_LEET_WORD: Final = re.compile(r"[a-zA-Z][0134@$!|][a-zA-Z0-9]|\b[1!@$][a-z]{3}")
+_SPACED_LETTERS: Final = re.compile(r"\b\w[\W_]\w[\W_]\w[\W_]\w\b")
 _LEET: Final = {"@": "a", "$": "s", "!": "i", "|": "l"}
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{16,}\s{0,2})+={0,2}|(?:[A-Za-z0-9+/]{4}\s)*[A-Za-z0-9+/]{10,}={1,2}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
@@ -71,6 +75,20 @@ _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,;-]{0,2}){12,}")
 _BITS: Final = re.compile(r"(?:[01]{7,8}\s{0,2}){6,}")
 _CODES: Final = re.compile(r"(?:\d{2,3}[ ,;]{1,2}){11,}\d{2,3}")
 _ENCODED: Final = re.compile(r"[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[ :,;-]{1,2}){12}|[01]{7,8}\s[01]{7,8}\s|(?:\d{2,3}[ ,;]{1,2}){11}")
+
+
+def is_disguised(text: str) -> bool:
+    """Tell whether a text of ASCII holds what could hide words from a reader of words."""
+    return (
+        ("%" in text and _PERCENT.search(text) is not None)
+        or "&#" in text
+        or "\\" in text
+        or "-\n" in text
+        or (("*" in text or "`" in text or "~" in text or "<" in text) and _EMPHASIS_WITHIN.search(text) is not None)
+        or _LEET_WORD.search(text) is not None
+        or _SPACED_LETTERS.search(text) is not None
+        or _ENCODED.search(text) is not None
+    )
 
 
 def undisguised(text: str) -> str:
@@ -101,6 +119,8 @@ def _plain(text: str) -> str:
         text = _INLINE.sub("", text)
     if _SPACED.search(text):
         text = _SPACED.sub(lambda found: re.sub(r"[\W_]", "", found[0]) + " ", text)
+    if "_" in text:
+        text = _WITHIN_NAME.sub("", text)
     text = text.translate(_EMPHASIS)
     if "-" in text:
         text = _HYPHENATED.sub("", text)
@@ -131,7 +151,7 @@ def _fold_letter(letter: str) -> str:
         if ord(letter) in doubles:
             return chr(first + ord(letter) - doubles.start)
     kind = unicodedata.category(letter)
-    return "" if kind in {"Mn", "Me", "Cf"} else " " if kind[0] == "Z" else letter
+    return "" if kind[0] == "M" or kind == "Cf" else " " if kind[0] == "Z" else letter
 
 
 def _decoded(text: str) -> str:
