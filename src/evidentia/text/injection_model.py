@@ -29,14 +29,15 @@ _ROLE: Final = re.compile(
     re.MULTILINE,
 )
 _ELISION: Final = re.compile(r"'(?=\w{3})|(?<=\b[cdjlmnst])'")
-_TOKEN: Final = re.compile(r"[^\W_]+|\n\s*(?:[-+#|]|\d+[.)])|[.!?:;\n]")
+_TOKEN: Final = re.compile(r"[^\W_]+|[:;\n]")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_SENTENCE_END: Final = re.compile(r"[.!?]|\n\s*(?:[-+#|]|\d+[.)])")
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
-_DIGITS: Final = (str.maketrans("013457", "oieast"), str.maketrans("013457", "oleast"))
 _MARKS: Final = {"zturn": ("turn",), "zrole": ("role_name",)}
 _SOFT: Final = ("|",)
-_HARD: Final = ("|", ".")
 _LONG_WORD: Final = 16
 """From so many letters on a word is looked at for others in it: words written without spaces, and compounds."""
+_UNBROKEN: Final = 20
 WINDOW: Final = 20
 STEP: Final = 7
 NEAR: Final = 8
@@ -48,7 +49,8 @@ _CORE: Final = frozenset(
 """A stretch without one of these ideas is no instruction, and of a close pair one is among them."""
 
 
-_STRONG: Final = frozenset(("ignore", "orders", "prompt", "rules", "model", "verbatim"))
+_STRONG: Final = frozenset(("ignore", "orders", "prompt", "model", "verbatim"))
+_ADDRESSING: Final = _STRONG | {"you", "your", "user"}
 _ORDER: Final = "(orders|rules|prompt)"
 _GIVE: Final = "(reveal|say|transform|send|add|verbatim)"
 _MAKE: Final = "(add|say|transform|reveal|persuade|send|do|tell|only)"
@@ -130,10 +132,11 @@ class Lexicon:
             phrase.split(" ")[0]: next(idea for idea in found if idea in _CORE) for phrase, found in ideas.items() if not _CORE.isdisjoint(found)
         }
         self.strong = frozenset(word for word, idea in self.core.items() if idea in _STRONG)
+        self.addressing = frozenset(word for word, idea in self.core.items() if idea in _ADDRESSING)
         turning = [word for word in self.strong if word.isascii() and len(word) > 5]  # noqa: PLR2004 - shorter ones are words read otherwise
         self.rotated = frozenset(codecs.encode(word, "rot13") for word in turning) - self.ideas.keys()
         self.reversed = frozenset(word[::-1] for word in turning) - self.ideas.keys()
-        self.within = re.compile("|".join([*latin, "all", "any", "the", "and", "you", "your", "new", "not", "say"]))
+        self.within = re.compile("|".join([*latin, "all", "any", "the", "and", "you", "new", "not", "say", "with", "that", "have", "been"]))
 
 
 def is_request(plain: str) -> bool:
@@ -145,29 +148,40 @@ def is_request(plain: str) -> bool:
 def is_likely(words: set[str]) -> bool:
     """Tell whether a text with these words, in lower case, may hold a request: most texts lack the ideas of which each request has some."""
     lexicon = shipped_lexicon()
+    if lexicon.addressing.isdisjoint(words):
+        return False
     found = lexicon.core.keys() & words
-    return bool(found) and (not lexicon.strong.isdisjoint(found) or len({lexicon.core[word] for word in found}) > 1)
+    return not lexicon.strong.isdisjoint(found) or len({lexicon.core[word] for word in found}) > 1
 
 
 def turned(words: set[str], plain: str) -> str:
-    """Return a text read backwards or by ROT13 where words of a request stand in it so, and nothing otherwise."""
+    """Return a text read backwards, by ROT13 or with spaces where words of a request stand in it so, and nothing otherwise."""
     lexicon = shipped_lexicon()
-    rotated = codecs.encode(plain, "rot13") if not lexicon.rotated.isdisjoint(words) else ""
-    return rotated + (f" . {plain[::-1]}" if not lexicon.reversed.isdisjoint(words) else "")
+    readings = [codecs.encode(plain, "rot13")] if not lexicon.rotated.isdisjoint(words) else []
+    if not lexicon.reversed.isdisjoint(words):
+        readings.append(plain[::-1])
+    for word in sorted(word for word in words if len(word) >= _UNBROKEN and word.isascii()):
+        apart = lexicon.within.sub(lambda found: f" {found[0]} ", word).split()
+        if sum(part in lexicon.ideas for part in apart) > 2:  # noqa: PLR2004 - a compound has two
+            readings.append(" ".join(apart))
+    return " . ".join(readings)
 
 
 def stretches(plain: str) -> Iterator[Sequence[Ideas]]:
-    """Yield the ideas of each sentence that holds one of the core; long sentences in stretches that overlap."""
-    tokens = ideas_of(plain)
-    start = 0
-    for end, ideas in enumerate([*tokens, _HARD]):
-        if ideas is not _HARD:
+    """Yield the ideas of each sentence that may be a request; long sentences in stretches that overlap."""
+    plain = _ELISION.sub(" ", plain).replace("'", "") if "'" in plain else plain
+    if "<" in plain or "[" in plain or "#" in plain or "begin" in plain or "end of" in plain or "start of" in plain:
+        plain = _TURN.sub(" zturn ", plain)
+    if ":" in plain:
+        plain = _ROLE.sub(" zrole ", plain)
+    for sentence in _SENTENCE_END.split(plain):
+        if not is_likely(set(_WORD.findall(sentence))) and "zturn" not in sentence and "zrole" not in sentence and not _UNSPACED.search(sentence):
             continue
-        for begin in range(start, max(start + 1, end - WINDOW + STEP), STEP):
-            stretch = tokens[begin : min(end, begin + WINDOW)]
+        tokens = ideas_of(sentence)
+        for start in range(0, max(1, len(tokens) - WINDOW + STEP), STEP):
+            stretch = tokens[start : start + WINDOW]
             if any(not _CORE.isdisjoint(each) for each in stretch):
                 yield stretch
-        start = end + 1
 
 
 def features(stretch: Sequence[Ideas]) -> set[str]:
@@ -199,20 +213,17 @@ def features(stretch: Sequence[Ideas]) -> set[str]:
     return found
 
 
-def ideas_of(plain: str) -> list[Ideas]:
-    """Return the ideas of each word of a text without disguises; `|` is a boundary of sentences or lines, and no idea at all is empty."""
+def ideas_of(sentence: str) -> list[Ideas]:
+    """Return the ideas of each word of a sentence; `|` begins a line or a clause, and no idea at all is empty."""
     lexicon = shipped_lexicon()
-    plain = _ELISION.sub(" ", plain).replace("'", "")
-    plain = _TURN.sub(" zturn ", plain)
-    plain = _ROLE.sub(" zrole ", plain)
-    plain = lexicon.phrases.sub(lambda found: "zz".join(found[0].split()), plain)
+    sentence = lexicon.phrases.sub(lambda found: "zz".join(found[0].split()), sentence)
     tokens: list[Ideas] = []
-    for word in _TOKEN.findall(plain):
+    for word in _TOKEN.findall(sentence):
         ideas = lexicon.ideas.get(word)
         if ideas is not None:
             tokens.append(ideas)
         elif not word[0].isalnum():
-            tokens.append(_SOFT if word in {"\n", ":", ";"} else _HARD)
+            tokens.append(_SOFT)
         elif "zz" in word and (phrase := word.replace("zz", " ")) in lexicon.phrase_ideas:
             tokens.append(lexicon.phrase_ideas[phrase])
         elif _UNSPACED.match(word):
@@ -224,8 +235,6 @@ def ideas_of(plain: str) -> list[Ideas]:
             tokens.extend([()] * ((len(word) - end) // 2))
         elif len(word) >= _LONG_WORD:
             tokens.extend(lexicon.ideas.get(found, ()) for found in lexicon.within.findall(word))
-        elif not word.isalpha() and not word.isdigit():
-            tokens.append(next((lexicon.ideas[read] for table in _DIGITS if (read := word.translate(table)) in lexicon.ideas), ()))
         else:
             tokens.append(())
     return tokens

@@ -163,9 +163,9 @@ def instruction_marks(text: str) -> tuple[str, ...]:
         plain = f"{plain} . {hidden}"
         words |= _words(hidden)
     kinds = _likely(plain, words)
-    flat = f" {_SPACES.sub(' ', plain)} "
-    marks = tuple([kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _COMPILED[kind].search(flat if kind != "turn" else plain)])
-    is_weighed = is_likely(words) or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
+    flat = f" {_SPACES.sub(' ', plain)} " if kinds else ""
+    marks = tuple([kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)])
+    is_weighed = is_likely(words) or "turn" in kinds or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
     return (*marks, REQUEST) if is_weighed and is_request(plain) else marks
 
 
@@ -187,6 +187,10 @@ def _likely(plain: str, words: set[str]) -> set[str]:
     """Return the kinds of which a word or a sign stands in the text; the look costs a tenth of what the forms cost."""
     signs = {kind for sign, kind in _SIGNS.items() if sign in plain}
     return signs if _TELLING.isdisjoint(words) else signs.union(*(_KINDS_OF[word] for word in _TELLING.intersection(words)))
+
+
+def _finds(kind: str, text: str) -> bool:
+    return _COMPILED[kind].search(text) is not None
 
 
 def _is_hinted(kind: str, lowered: str) -> bool:
