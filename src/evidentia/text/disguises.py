@@ -72,7 +72,7 @@ _EMPHASIS_WITHIN: Final = re.compile(r"[a-zA-Z][*`~<]+[^>\n]{0,20}>?[a-zA-Z]")
 _LEET_WORD: Final = re.compile(r"[a-zA-Z][013457@$!|][a-zA-Z]")
 _SPACED_LETTERS: Final = re.compile(r"\b\w[\W_]\w[\W_]\w[\W_]\w\b")
 _LEET: Final = {"@": "a", "$": "s", "!": "i", "|": "l"}
-_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{16,}\s{0,2})+={0,2}|(?:[A-Za-z0-9+/]{4}\s)*[A-Za-z0-9+/]{10,}={1,2}")
+_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{16,}\s{0,2})+(?:[A-Za-z0-9+/_-]{1,15}={0,2}(?!\S))?={0,2}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
 _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,;-]{0,2}){12,}")
 _BITS: Final = re.compile(r"(?:[01]{7,8}\s{0,2}){6,}")
@@ -164,7 +164,8 @@ def _decoded(text: str) -> str:
     """Return what the encoded runs of a text say, as far as it is text."""
     found = [
         decoded
-        for form, decode in _DECODERS
+        for form, decode, sign in _DECODERS
+        if sign in text
         for run in form.findall(text[:MAX_DECODED])
         for decoded in (_read(run, decode),)
         if decoded
@@ -207,4 +208,4 @@ def _of_codes(run: str) -> bytes:
     return bytes(int(each) for each in re.findall(r"\d+", run))
 
 
-_DECODERS: Final = ((_BASE64, _of_base64), (_BASE32, _of_base32), (_HEX, _of_hex), (_BITS, _of_bits), (_CODES, _of_codes))
+_DECODERS: Final = ((_BASE64, _of_base64, ""), (_BASE32, _of_base32, ""), (_HEX, _of_hex, "6"), (_BITS, _of_bits, "0110"), (_CODES, _of_codes, "101"))

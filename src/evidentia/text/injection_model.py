@@ -38,6 +38,7 @@ _SOFT: Final = ("|",)
 _LONG_WORD: Final = 16
 """From so many letters on a word is looked at for others in it: words written without spaces, and compounds."""
 _UNBROKEN: Final = 20
+_ROOTS: Final = ("ignor", "instruc", "prompt", "disregard", "forget", "overrid", "reveal", "rules", "unrestricted", "assistant")
 WINDOW: Final = 20
 STEP: Final = 7
 NEAR: Final = 8
@@ -50,6 +51,7 @@ _CORE: Final = frozenset(
 
 
 _STRONG: Final = frozenset(("ignore", "orders", "prompt", "model", "verbatim"))
+_COMMON: Final = frozenset(("human", "humans", "entire", "language", "text", "full", "loud"))
 _ADDRESSING: Final = _STRONG | {"you", "your", "user"}
 _ORDER: Final = "(orders|rules|prompt)"
 _GIVE: Final = "(reveal|say|transform|send|add|verbatim)"
@@ -129,10 +131,10 @@ class Lexicon:
         self.unspaced = re.compile("|".join(map(re.escape, unspaced)))
         latin = sorted((word for word in self.ideas if word.isascii() and len(word) > 3 and word not in _MARKS), key=lambda word: (-len(word), word))
         self.core = {
-            phrase.split(" ")[0]: next(idea for idea in found if idea in _CORE) for phrase, found in ideas.items() if not _CORE.isdisjoint(found)
+            max(phrase.split(" "), key=len): next(idea for idea in found if idea in _CORE) for phrase, found in ideas.items() if not _CORE.isdisjoint(found)
         }
         self.strong = frozenset(word for word, idea in self.core.items() if idea in _STRONG)
-        self.addressing = frozenset(word for word, idea in self.core.items() if idea in _ADDRESSING)
+        self.addressing = frozenset(word for word, idea in self.core.items() if idea in _ADDRESSING and word not in _COMMON)
         turning = [word for word in self.strong if word.isascii() and len(word) > 5]  # noqa: PLR2004 - shorter ones are words read otherwise
         self.rotated = frozenset(codecs.encode(word, "rot13") for word in turning) - self.ideas.keys()
         self.reversed = frozenset(word[::-1] for word in turning) - self.ideas.keys()
@@ -154,13 +156,18 @@ def is_likely(words: set[str]) -> bool:
     return not lexicon.strong.isdisjoint(found) or len({lexicon.core[word] for word in found}) > 1
 
 
+def has_turn(plain: str) -> bool:
+    """Tell whether a text has marks of a chat, such as the name of a role before a colon."""
+    return (("<" in plain or "[" in plain or "#" in plain) and _TURN.search(plain) is not None) or (":" in plain and _ROLE.search(plain) is not None)
+
+
 def turned(words: set[str], plain: str) -> str:
     """Return a text read backwards, by ROT13 or with spaces where words of a request stand in it so, and nothing otherwise."""
     lexicon = shipped_lexicon()
     readings = [codecs.encode(plain, "rot13")] if not lexicon.rotated.isdisjoint(words) else []
     if not lexicon.reversed.isdisjoint(words):
         readings.append(plain[::-1])
-    for word in sorted(word for word in words if len(word) >= _UNBROKEN and word.isascii()):
+    for word in sorted(word for word in words if len(word) >= _UNBROKEN and word.isascii() and any(root in word for root in _ROOTS)):
         apart = lexicon.within.sub(lambda found: f" {found[0]} ", word).split()
         if sum(part in lexicon.ideas for part in apart) > 2:  # noqa: PLR2004 - a compound has two
             readings.append(" ".join(apart))

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from evidentia.text.disguises import MAX_LENGTH, is_disguised, undisguised
-from evidentia.text.injection_model import is_likely, is_request, turned
+from evidentia.text.injection_model import has_turn, is_likely, is_request, turned
 
 INSTRUCTION_LIKE: Final = "instruction_like"
 ACTIVE_MARKUP: Final = "active_markup"
@@ -165,7 +165,7 @@ def instruction_marks(text: str) -> tuple[str, ...]:
     kinds = _likely(plain, words)
     flat = f" {_SPACES.sub(' ', plain)} " if kinds else ""
     marks = tuple([kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)])
-    is_weighed = is_likely(words) or "turn" in kinds or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
+    is_weighed = is_likely(words) or has_turn(plain) or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
     return (*marks, REQUEST) if is_weighed and is_request(plain) else marks
 
 
