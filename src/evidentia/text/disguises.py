@@ -20,12 +20,7 @@ MAX_LENGTH: Final = 200_000
 MAX_DECODED: Final = 20_000
 """Characters of encoded runs that are looked at in one text."""
 _LEAST_DECODED: Final = 8
-_DOUBLES: Final = (
-    (range(0xE0000, 0xE0080), 0),
-    (range(0x1F1E6, 0x1F200), 97),
-    (range(0x1F150, 0x1F16A), 97),
-    (range(0x1F170, 0x1F18A), 97),
-)
+_DOUBLES: Final = ((range(0xE0000, 0xE0080), 0), (range(0x1F1E6, 0x1F200), 97), (range(0x1F150, 0x1F16A), 97), (range(0x1F170, 0x1F18A), 97))
 """Doubles of ASCII: invisible tags, in which a whole sentence can be written, and letters in flags, circles and squares."""
 
 _LOOKALIKES: Final = str.maketrans(
@@ -61,23 +56,42 @@ _NEVER_DECOMPOSED: Final = dict(
 """What Unicode does not decompose: barred letters, small capitals, quotation marks."""
 _FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
 _EMPHASIS: Final = str.maketrans({"*": None, "`": None, "~": None, "_": " ", "\u2028": "\n", "\u2029": "\n"})
+_WITHIN_NAME: Final = re.compile(r"(?<=[^\W_])_+(?=[^\W_])")
 _INLINE: Final = re.compile(r"</?(?:a|b|i|u|s|em|strong|span|font|mark|small|big|sup|sub|wbr|code|tt)(?: [^<>]{0,200})?/?>|<!--|-->|\u00ad")
 _HYPHENATED: Final = re.compile(r"(?<=[a-z])-[ \t]*\n\s*(?=[a-z])")
 _ESCAPED: Final = re.compile(r"\\u([0-9a-f]{4})|\\x([0-9a-f]{2})", re.IGNORECASE)
 _PERCENT: Final = re.compile(r"%[2-7][0-9a-f].{0,8}%[2-7][0-9a-f]", re.IGNORECASE)
-_SPACED: Final = re.compile(
-    r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])"
-)
+_SPACED: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])")
+_SPACED_SHORT: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \n.,\-_*|/+·•][^\W\d_])+(?![^\W_])")
 _MIXED: Final = re.compile(r"[A-Za-z][\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]|[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff][A-Za-z]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SIGNS_WITHIN: Final = re.compile(r"(?<=[a-z0-9])[@$!|](?=[a-z0-9])|(?<![^\s(\"'])[@$!](?=[a-z][a-z0-9@$!]{2})")
+_WITH_DIGITS: Final = re.compile(r"\b(?=[0-9]*[a-z])[a-z]*[013457][a-z0-9]+\b|\b[a-z]{2,}[013457]\b")
+_DIGITS: Final = str.maketrans("013457", "oieast")
+_EMPHASIS_WITHIN: Final = re.compile(r"[a-zA-Z][*`~<]+[^>\n]{0,20}>?[a-zA-Z]")
+_LEET_WORD: Final = re.compile(r"[a-zA-Z][013457@$!|][a-zA-Z]")
+_SPACED_LETTERS: Final = re.compile(r"\b\w[\W_]\w[\W_]\w[\W_]\w\b")
 _LEET: Final = {"@": "a", "$": "s", "!": "i", "|": "l"}
-_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{16,}\s{0,2})+={0,2}|(?:[A-Za-z0-9+/]{4}\s)*[A-Za-z0-9+/]{10,}={1,2}")
+_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{16,}\s{0,2})+(?:[A-Za-z0-9+/_-]{1,15}={0,2}(?!\S))?={0,2}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
 _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,;-]{0,2}){12,}")
 _BITS: Final = re.compile(r"(?:[01]{7,8}\s{0,2}){6,}")
 _CODES: Final = re.compile(r"(?:\d{2,3}[ ,;]{1,2}){11,}\d{2,3}")
-_ENCODED: Final = re.compile(r"[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[ :,;-]{1,2}){12}|[01]{7,8}\s[01]{7,8}\s|(?:\d{2,3}[ ,;]{1,2}){11}")
+_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[ :,;-]{1,2}){12}|[01]{7,8}\s[01]{7,8}\s|(?:\d{2,3}[ ,;]{1,2}){11}")
+
+
+def is_disguised(text: str) -> bool:
+    """Tell whether a text of ASCII holds what could hide words from a reader of words."""
+    return (
+        ("%" in text and _PERCENT.search(text) is not None)
+        or "&#" in text
+        or "\\" in text
+        or "-\n" in text
+        or (("*" in text or "`" in text or "~" in text or "<" in text) and _EMPHASIS_WITHIN.search(text) is not None)
+        or _LEET_WORD.search(text) is not None
+        or _SPACED_LETTERS.search(text) is not None
+        or _ENCODED.search(text) is not None
+    )
 
 
 def undisguised(text: str) -> str:
@@ -106,12 +120,17 @@ def _plain(text: str) -> str:
     text = text.lower()
     if "<" in text:
         text = _INLINE.sub("", text)
-    if _SPACED.search(text):
-        text = _SPACED.sub(lambda found: re.sub(r"[\W_]", "", found[0]) + " ", text)
+    if _SPACED_LETTERS.search(text) and _SPACED.search(text):
+        text = _SPACED_SHORT.sub(lambda found: re.sub(r"[\W_]", "", found[0]) + " ", text)
+    if "_" in text:
+        text = _WITHIN_NAME.sub("", text)
     text = text.translate(_EMPHASIS)
     if "-" in text:
         text = _HYPHENATED.sub("", text)
-    return _SIGNS_WITHIN.sub(lambda found: _LEET[found[0]], text) if "@" in text or "$" in text or "!" in text or "|" in text else text
+    is_leet = _LEET_WORD.search(text) is not None
+    if "@" in text or "$" in text or "!" in text or "|" in text:
+        text = _SIGNS_WITHIN.sub(lambda found: _LEET[found[0]], text)
+    return _WITH_DIGITS.sub(lambda found: found[0].translate(_DIGITS), text) if is_leet else text
 
 
 def _as_latin(found: re.Match[str]) -> str:
@@ -138,13 +157,18 @@ def _fold_letter(letter: str) -> str:
         if ord(letter) in doubles:
             return chr(first + ord(letter) - doubles.start)
     kind = unicodedata.category(letter)
-    return "" if kind in {"Mn", "Me", "Cf"} else " " if kind[0] == "Z" else letter
+    return "" if kind[0] == "M" or kind == "Cf" else " " if kind[0] == "Z" else letter
 
 
 def _decoded(text: str) -> str:
     """Return what the encoded runs of a text say, as far as it is text."""
     found = [
-        decoded for form, decode in _DECODERS for run in form.findall(text[:MAX_DECODED]) for decoded in (_read(run, decode),) if decoded
+        decoded
+        for form, decode, sign in _DECODERS
+        if sign in text
+        for run in form.findall(text[:MAX_DECODED])
+        for decoded in (_read(run, decode),)
+        if decoded
     ]
     return " . ".join(found)[:MAX_DECODED]
 
@@ -155,8 +179,9 @@ def _read(run: str, decode: Callable[[str], bytes]) -> str:
     except (ValueError, OverflowError):
         return ""
     decoded = raw.decode("utf-8", "ignore")
-    is_text = len(decoded) >= _LEAST_DECODED and 10 * sum(each.isprintable() or each.isspace() for each in decoded) >= 9 * len(raw)
-    return decoded if is_text and sum(map(str.isalpha, decoded)) * 2 >= len(decoded) else ""
+    unread = len(raw) - len(decoded.encode()) + sum(not (each.isprintable() or each.isspace()) for each in decoded)
+    is_text = len(raw) >= _LEAST_DECODED and 10 * unread <= len(raw) and 2 * sum(map(str.isalpha, decoded)) >= len(decoded)
+    return decoded if is_text else ""
 
 
 def _of_base64(run: str) -> bytes:
@@ -183,4 +208,4 @@ def _of_codes(run: str) -> bytes:
     return bytes(int(each) for each in re.findall(r"\d+", run))
 
 
-_DECODERS: Final = ((_BASE64, _of_base64), (_BASE32, _of_base32), (_HEX, _of_hex), (_BITS, _of_bits), (_CODES, _of_codes))
+_DECODERS: Final = ((_BASE64, _of_base64, ""), (_BASE32, _of_base32, ""), (_HEX, _of_hex, "6"), (_BITS, _of_bits, "0110"), (_CODES, _of_codes, "101"))

@@ -1,183 +1,197 @@
 """Does a piece of evidence talk to whoever reads it as if it were to be obeyed? A flag for readers, never a reason to drop anything.
 
-It weighs words of a few ideas (to ignore, orders, your, reply) that stand close together, in any of its languages and also behind
-disguises: docs/hostile-text.md says how many of the known attacks it sees, how many it misses, and how often it is wrong about
-ordinary text. `tools/fit_injection.py` fits the weights.
+It looks for forms of words and weighs words of requests, also behind disguises; it knows nothing of meaning: docs/hostile-text.md says how many of the known attacks it sees, how many it misses,
+and how often it is wrong about ordinary text.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-import msgspec
-
-from evidentia.text.disguises import folded, undisguised
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from evidentia.text.disguises import MAX_LENGTH, is_disguised, undisguised
+from evidentia.text.injection_model import has_turn, is_likely, is_request, turned
 
 INSTRUCTION_LIKE: Final = "instruction_like"
 ACTIVE_MARKUP: Final = "active_markup"
+REQUEST: Final = "request"
+"""The mark of what no form finds and the weighed words do."""
 
+_MODEL: Final = r"(?:ai|a\.i\.|llm|language model|assistant|chat ?bot|bot|agent|gpt(?:[-\d.o]*)|claud[e]|gemini|copilo[t]|model)"
+_ORDERS: Final = (
+    r"(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|orders|commands?|constraints|safeguards|filters|training"
+    r"|context|task)"
+)
+_FORMS: Final = {
+    "override": (
+        rf"\b(?:ignores?|disregards?|forget|overrides?|overrules?|bypass|discard|skip|stop following|do not follow|don't follow|set"
+        rf" aside)\b"
+        rf"(?: (?:all|any|every|the|your|my|of|these|those|other|and|previous|prior|above|earlier|preceding|foregoing|existing|original"
+        rf"|system|initial|former|current|given|everything|content|safety|you were|that|came|before|told|what)){{1,8}},? ?(?:{_ORDERS}"
+        rf"|above|before this|you were told)\b"
+    ),
+    "addressed": (
+        rf"\b(?:to|for|dear|attention|hey|hello|note to|message to|notice to|reminder to)[:,]? (?:the |any |all |every |whichever"
+        rf" )*{_MODEL}"
+        rf"(?:s|es)?(?: (?:reading|processing|summari[sz]ing|that|who|which|agent|assistant|model|system)|[:,!])"
+        rf"|\bif you(?:'re| are) (?:an? |the )?(?:{_MODEL}\b|automated|processing|reading this|summari[sz]ing)"
+        rf"|\bas an? {_MODEL},? you (?:must|should|will|are|have|need)\b"
+        rf"|\b(?:this is|an?) (?:an )?(?:important|urgent|special) message (?:from|to) (?:me|you|the (?:user|developer|system|admin))"
+        rf"|\byou are now an?\b|\b(?:the|every|any) (?:assistant|chat ?bot|llm|ai)s?(?: agent)? (?:should|must|shall|has to|is to)\b"
+        rf"|\byou are (?:now|no longer|actually)\b[^.\n]{{0,40}}\b(?:{_MODEL}|mode|restricted|bound|dan|unrestricted|free)\b"
+    ),
+    "turn": (
+        r"<\|[a-z_]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(?:system|instructions?|information|important|tool_calls?|function_calls?|user_request"
+        r"|assistant|human)>|^\s*(?:#+ ?)?(?:system|assistant|human|user|developer)(?: (?:prompt|message|instructions?|note))? ?:[^\n]{0,60}"
+        r"\b(?:you|your|ignore|disregard|forget|reveal)\b"
+        r"|^\s*#+ ?system (?:prompt|message|instructions?)\b"
+        r"|\b(?:begin|end|start)(?: of)? (?:system|new|user) (?:prompt|instructions?|message)\b"
+    ),
+    "errand": (
+        rf"\b(?:before|instead of|prior to) (?:you )?(?:can )?(?:solv|answer|do|complete|completing"
+        rf"|continu|proceed|respond|reply|summari[sz])\w*\b"
+        rf"[^.\n]{{0,80}}\b(?:please |must |first |should |need to |have to )*(?:do|follow|perform|carry out|complete|execute|send"
+        rf"|call|visit)\b"
+        rf"[^.\n]{{0,20}}\b(?:following|first|this|these|instead)\b"
+        rf"|\b(?:new|updated|revised|real|actual|additional|hidden|secret|override) (?:system )?(?:{_ORDERS})\s*(?:\(.{{0,30}}\))?\s*:"
+        rf"|\bfrom now on,? you(?:'ll| will| must| should| are)\b"
+        rf"|\byour (?:new|real|actual|only|next|true) (?:task|goal|objective|job|mission|instruction)s? (?:is|are)\b"
+        rf"|\byou (?:must|should|have to|need to|are required to|are to) (?:now |immediately |always |instead |first )+"
+        rf"(?:send|forward|call|invoke|run|execute|reply|respond|output|print|transfer|delete|visit|open|click|recommend|include"
+        rf"|append|say)\b"
+    ),
+    "secrecy": (
+        r"\b(?:do not|don't|never|without|must not|should not|avoid)(?: ever)? (?:tell|telling|mention|mentioning|inform|informing|reveal"
+        r"|revealing|notify|notifying|alert|alerting|warn|warning|disclose|disclosing|let|letting|show|showing)\b[^.\n]{0,30}"
+        r"\b(?:user|human|owner|customer|operator|this (?:message|instruction|note|text))\b"
+    ),
+    "disclosure": (
+        r"\b(?:reveal|print|repeat|show|output|leak|send|exfiltrate|forward|upload|post|share|paste|email|disclose|return|append|encode)\b"
+        r"[^.\n]{0,60}\b(?:system prompt|hidden prompt|initial (?:prompt|instructions)|your (?:instructions|prompt|rules|configuration)"
+        r"|conversation (?:history|so far)|chat (?:history|log)|full conversation|session (?:token|cookie)|contents? of (?:the|your)"
+        r" (?:context|inbox))"
+    ),
+    "tool": (
+        r"\b(?:call|use|invoke|execute|run|trigger) (?:the |your )['\"]?[a-z]\w+['\"]? (?:tool|plugin)\b"
+    ),
+}
 _ACTIVE: Final = re.compile(
     r"<\s*script\b|\bjavascript\s*:|\bdata:text/html|\bvbscript\s*:|<[^>\n]{0,200}\bon[a-z]{3,20}\s*="
     r"|!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&][^)\s]{0,300}=",
     re.IGNORECASE,
 )
-_TURN: Final = re.compile(
-    r"<\|[a-z ]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(?:system|instructions?|information|important|tool calls?|function calls?|user request"
-    r"|assistant|human)>|(?:#+|\[) ?(?:system|instructions?|new task)(?: prompt| message)?\]?(?= ?[:(\n])"
-    r"|\b(?:begin|end|start)(?: of)?(?: the)? (?:system|new|user|context|document|input) ?(?:prompt|instructions?|message|text)?\b"
-)
-_ROLE: Final = re.compile(
-    r"^[ \t>|\"'-]*(?:#+ ?)?\[?(?:system|assistant|human|user|developer|ai|admin)(?: (?:prompt|message|instructions?|note|override))?\]? ?:",
-    re.MULTILINE,
-)
-_TOKEN: Final = re.compile(r"[^\W_]+|[.!?:;\n]")
-_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
-_DIGITS: Final = (str.maketrans("013457", "oieast"), str.maketrans("013457", "oleast"))
-_MARKS: Final = {"zturn": ("turn",), "zrole": ("role_name",)}
-_LONG_WORD: Final = 16
-"""From so many letters on a word is looked at for others in it: words written without spaces, and compounds."""
-WINDOW: Final = 28
-STEP: Final = 10
-NEAR: Final = 8
-ADJACENT: Final = 2
-Ideas = tuple[str, ...]
-
-
-class InjectionWeights(msgspec.Struct, frozen=True):
-    """What each feature of a stretch of words adds to its score, in thousandths; a text whose best stretch has 0 or more is flagged."""
-
-    bias: int
-    weights: dict[str, int]
-
-
-class Lexicon:
-    """The ideas by their words."""
-
-    def __init__(self, words: dict[str, dict[str, str]]) -> None:
-        """Read the words of each idea in each language."""
-        ideas: dict[str, list[str]] = {}
-        for idea, languages in words.items():
-            for word in " ".join(languages.values()).split():
-                ideas.setdefault(folded(word).replace("_", " "), []).append(idea)
-        self.ideas: dict[str, Ideas] = {word: tuple(dict.fromkeys(found)) for word, found in ideas.items() if " " not in word}
-        self.ideas |= _MARKS
-        phrases = sorted((word for word in ideas if " " in word), key=lambda word: (-len(word), word))
-        self.phrases = re.compile(r"\b(?:" + "|".join(re.escape(phrase).replace(r"\ ", r"\s+") for phrase in phrases) + r")\b")
-        self.phrase_ideas: dict[str, Ideas] = {phrase: tuple(dict.fromkeys(ideas[phrase])) for phrase in phrases}
-        unspaced = sorted((word for word in self.ideas if _UNSPACED.match(word)), key=lambda word: (-len(word), word))
-        self.unspaced = re.compile("|".join(map(re.escape, unspaced)))
-        latin = sorted(
-            (word for word in self.ideas if word.isascii() and len(word) > 3 and word not in _MARKS), key=lambda word: (-len(word), word)
-        )
-        self.within = re.compile("|".join([*latin, "all", "any", "the", "and", "you", "your", "new", "not", "say"]))
+_COMPILED: Final = {kind: re.compile(form, re.IGNORECASE | re.MULTILINE) for kind, form in _FORMS.items()}
+_HINTS: Final = {
+    kind: tuple([tuple(group.split(";")) for group in groups])
+    for kind, groups in {
+        "override": (
+            "ignore;disregard;forget;overr;bypass;discard;skip;stop follow;not follow;n't follow;set aside",
+            "all ;any ;every;your;previous;prior ;above;earlier;system ;told;preceding;foregoing",
+            "instruct;prompt;rule;guideline;direct;orders;command;constrain;safeg;training;task;told;above",
+        ),
+        "addressed": (
+            " you ;you';dear ;attention;hey ;hello;note to;message ;notice to;reading;processing;summari",
+            "ai ;ai,;llm;language model;assistant;bot;agent;gpt;claud;gemini;copilo;message;you are;if you",
+        ),
+        "turn": (
+            "<|;inst];sys>;<s;</s;<i;</i;<t;</t;<f;</f;<u;</u;<a;</a;<h;</h;system;assistant;human:;user;developer;begin;end of;start of",
+            ">;];:;prompt;instruction;message",
+            "<;[;system;assistant;human:;user:;developer;new ;user ",
+        ),
+        "errand": (
+            " you;your ;answering;responding;replying;proceeding;summari;instructions;task:;prompt:",
+            "following; first;instead; this;these;:;task;goal;objective;mission;must;should;have to;need to",
+            (
+                "before;instead of;prior to;new ;updated;revised;real ;actual;additional;hidden;secret;override;your ;you must;"
+                "you should;you have;you need;you are"
+            ),
+        ),
+        "secrecy": (
+            "not ;n't ;never ;without ;avoid ",
+            "tell;mention;inform;reveal;notif;alert;warn;disclos; let; show",
+            "user;the human;owner;customer;operator;anyone;anybody;this message;this instr;this note;this text; them ",
+        ),
+        "disclosure": (
+            (
+                "system prompt;hidden prompt;initial prompt;initial instr;your instr;your prompt;your rules;your config;conversation;"
+                "chat ;session ;context;inbox"
+            ),
+            "reveal;print;repeat;show;output;leak;send;exfil;forward;upload;post;share;paste;email;disclose;return;append;encode",
+        ),
+        "tool": (
+            "call ;use ;invoke;execute;run ;trigger",
+            " tool; function; plugin; api; command;_",
+        ),
+    }.items()
+}
+"""Of every group one stands in whatever the form finds; most texts lack one, and cost no more than the look."""
+_WORDS: Final = {
+    "override": "ignore ignores disregard disregards forget override overrides overrule overrules bypass discard skip aside rule rules"
+    " direction directions guideline guidelines directive directives instruction instructions prompt prompts orders command commands"
+    " constraints safeguards"
+    " filters",
+    "addressed": "ai ais llm llms language assistant assistants chatbot bot bots agent agents gpt"
+    " claud\x65 gemini copilo\x74 model models message you",
+    "turn": "system assistant human user developer prompt instruction instructions message",
+    "errand": "you your solve solving answer answering do doing complete completing continue continuing proceed proceeding"
+    " respond responding reply"
+    " replying summarise summarising summarize summarizing instruction instructions prompt prompts rule rules guideline guidelines"
+    " direction"
+    " directions directive directives orders command commands constraints safeguards filters training context task",
+    "secrecy": "user human owner customer operator anyone anybody them message instruction note text",
+    "disclosure": "prompt your instructions conversation chat session context inbox",
+    "tool": "tool plugin",
+}
+"""Of these words, or of the signs below, one stands in whatever the form of that name finds."""
+_SIGNS: Final = {"<": "turn", "]": "turn"}
+_KINDS_OF: Final = {
+    word: tuple([kind for kind, words in _WORDS.items() if word in words.split()]) for words in _WORDS.values() for word in words.split()
+}
+_TELLING: Final = frozenset(_KINDS_OF)
+_LETTERS: Final = bytes([letter if chr(letter).isalpha() and letter < 128 else 32 for letter in range(256)])  # noqa: PLR2004 - ASCII
+_WORDS_OF_ALL: Final = re.compile(r"[^\W\d_]+")
+_SPACES: Final = re.compile(r"\s+")
+_NO_SPACES: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff]")
 
 
 def instruction_marks(text: str) -> tuple[str, ...]:
-    """Return the ideas by which a text seems to give its reader instructions; empty for most."""
-    best, ideas = score(text)
-    return ideas if best >= 0 else ()
-
-
-def score(text: str) -> tuple[int, tuple[str, ...]]:
-    """Return the score of the stretch that is most like an instruction, and its ideas."""
-    model = shipped_weights()
-    best, found = -1_000_000, ()
-    for stretch in stretches(text):
-        names = features(stretch)
-        value = model.bias + sum(model.weights.get(name, 0) for name in names)
-        if value > best:
-            best, found = value, tuple(dict.fromkeys(idea for ideas in stretch for idea in ideas if idea != "|"))
-    return best, found
-
-
-def stretches(text: str) -> Iterator[Sequence[Ideas]]:
-    """Yield the ideas of each stretch of words of a text that holds enough of them; stretches overlap."""
-    plain = undisguised(text)
-    tokens = ideas_of(plain)
-    for start in range(0, max(1, len(tokens) - WINDOW + STEP), STEP):
-        stretch = tokens[start : start + WINDOW]
-        if sum(1 for ideas in stretch if ideas and ideas[0] != "|") >= 2:
-            yield stretch
-
-
-def features(stretch: Sequence[Ideas]) -> set[str]:
-    """Return the names of what a stretch of words has: ideas, ideas that begin a sentence, and pairs of them that are close."""
-    found: set[str] = set()
-    places = [(place, ideas) for place, ideas in enumerate(stretch) if ideas]
-    for index, (place, ideas) in enumerate(places):
-        if ideas[0] == "|":
-            continue
-        found.update(ideas)
-        if (index == 0 and place == 0) or (places[index - 1][0] == place - 1 and places[index - 1][1][0] == "|"):
-            found.update("^" + idea for idea in ideas)
-        for later, others in places[index + 1 :]:
-            gap = later - place
-            if gap > NEAR:
-                break
-            if others[0] == "|":
-                continue
-            for one in ideas:
-                for other in others:
-                    if one != other:
-                        found.add(f"{one}~{other}" if one < other else f"{other}~{one}")
-                    if gap <= ADJACENT:
-                        found.add(f"{one}>{other}")
-    return found
-
-
-def ideas_of(plain: str) -> list[Ideas]:
-    """Return the ideas of each word of a text without disguises; `|` is a boundary of sentences or lines, and no idea at all is empty."""
-    lexicon = shipped_lexicon()
-    plain = plain.replace("'", "")
-    plain = _TURN.sub(" zturn ", plain)
-    plain = _ROLE.sub(" zrole ", plain)
-    plain = lexicon.phrases.sub(lambda found: "zz".join(found[0].split()), plain)
-    tokens: list[Ideas] = []
-    for word in _TOKEN.findall(plain):
-        ideas = lexicon.ideas.get(word)
-        if ideas is not None:
-            tokens.append(ideas)
-        elif not word[0].isalnum():
-            tokens.append(("|",))
-        elif "zz" in word and (phrase := word.replace("zz", " ")) in lexicon.phrase_ideas:
-            tokens.append(lexicon.phrase_ideas[phrase])
-        elif _UNSPACED.match(word):
-            end = 0
-            for found in lexicon.unspaced.finditer(word):
-                tokens.extend([()] * ((found.start() - end) // 2))
-                tokens.append(lexicon.ideas[found[0]])
-                end = found.end()
-            tokens.extend([()] * ((len(word) - end) // 2))
-        elif len(word) >= _LONG_WORD:
-            tokens.extend(lexicon.ideas.get(found, ()) for found in lexicon.within.findall(word))
-        elif not word.isalpha() and not word.isdigit():
-            tokens.append(next((lexicon.ideas[read] for table in _DIGITS if (read := word.translate(table)) in lexicon.ideas), ()))
-        else:
-            tokens.append(())
-    return tokens
+    """Return what kinds of address to its reader a text holds, by name; empty for most."""
+    text = text[:MAX_LENGTH]
+    plain = undisguised(text) if not text.isascii() or is_disguised(text) else text.lower()
+    words = _words(plain)
+    if hidden := turned(words, plain):
+        plain = f"{plain} . {hidden}"
+        words |= _words(hidden)
+    kinds = _likely(plain, words)
+    flat = f" {_SPACES.sub(' ', plain)} " if kinds else ""
+    marks = tuple([kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)])
+    is_weighed = is_likely(words) or has_turn(plain) or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
+    return (*marks, REQUEST) if is_weighed and is_request(plain) else marks
 
 
 def hostile_flags(text: str) -> tuple[str, ...]:
     """Return the flags a fragment with this text carries."""
     marks = instruction_marks(text)
     is_hinted = "<" in text or "](" in text or (":" in text and any(word in text.lower() for word in ("script", "text/html")))
-    is_active = is_hinted and _ACTIVE.search(text[:200_000]) is not None
+    is_active = is_hinted and _ACTIVE.search(text[:MAX_LENGTH]) is not None
     return ((INSTRUCTION_LIKE,) if marks else ()) + ((ACTIVE_MARKUP,) if is_active else ())
 
 
-@cache
-def shipped_lexicon() -> Lexicon:
-    """Return the words of the package."""
-    return Lexicon(msgspec.json.decode((files("evidentia.text") / "injection_words.json").read_bytes(), type=dict[str, dict[str, str]]))
+def _words(plain: str) -> set[str]:
+    if plain.isascii():
+        return set(plain.encode().translate(_LETTERS).decode().split())
+    return set(_WORDS_OF_ALL.findall(plain))
 
 
-@cache
-def shipped_weights() -> InjectionWeights:
-    """Return the weights of the package."""
-    return msgspec.json.decode((files("evidentia.text") / "injection_weights.json").read_bytes(), type=InjectionWeights)
+def _likely(plain: str, words: set[str]) -> set[str]:
+    """Return the kinds of which a word or a sign stands in the text; the look costs a tenth of what the forms cost."""
+    signs = {kind for sign, kind in _SIGNS.items() if sign in plain}
+    return signs if _TELLING.isdisjoint(words) else signs.union(*(_KINDS_OF[word] for word in _TELLING.intersection(words)))
+
+
+def _finds(kind: str, text: str) -> bool:
+    return _COMPILED[kind].search(text) is not None
+
+
+def _is_hinted(kind: str, lowered: str) -> bool:
+    return all(any(hint in lowered for hint in group) for group in _HINTS[kind])

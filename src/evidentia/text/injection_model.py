@@ -1,0 +1,259 @@
+"""How much a text is like a request to whoever answers from it, weighed over words of a few ideas (to ignore, orders, your, reply).
+
+An idea has words in many languages (`injection_words.json`), so that what is learned from one language holds for the others;
+`tools/fit_injection.py` fits the weights. It decides nothing about meaning: docs/hostile-text.md says what it misses.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evidentia.text.disguises import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_TURN: Final = re.compile(
+    r"<\|[a-z ]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(?:system|instructions?|information|important|tool calls?|function calls?|user request"
+    r"|assistant|human)>|(?:#+|\[) ?(?:system|instructions?|new task)(?: prompt| message)?\]?(?= ?[:(\n])"
+    r"|\b(?:begin|end|start)(?: of)?(?: the)? (?:system|new|user|context|document|input) ?(?:prompt|instructions?|message|text)?\b"
+)
+_ROLE: Final = re.compile(
+    r"^[ \t>|\"'-]*(?:#+ ?)?\[?(?:system|assistant|human|user|developer|ai|admin)(?: (?:prompt|message|instructions?|note|override))?\]? ?:",
+    re.MULTILINE,
+)
+_ELISION: Final = re.compile(r"'(?=\w{3})|(?<=\b[cdjlmnst])'")
+_TOKEN: Final = re.compile(r"[^\W_]+|[:;\n]")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_SENTENCE_END: Final = re.compile(r"[.!?]|\n\s*(?:[-+#|]|\d+[.)])")
+_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+_MARKS: Final = {"zturn": ("turn",), "zrole": ("role_name",)}
+_SOFT: Final = ("|",)
+_LONG_WORD: Final = 16
+"""From so many letters on a word is looked at for others in it: words written without spaces, and compounds."""
+_UNBROKEN: Final = 20
+_ROOTS: Final = ("ignor", "instruc", "prompt", "disregard", "forget", "overrid", "reveal", "rules", "unrestricted", "assistant")
+WINDOW: Final = 20
+STEP: Final = 7
+NEAR: Final = 8
+ADJACENT: Final = 2
+Ideas = tuple[str, ...]
+_CORE: Final = frozenset(
+    ("ignore", "orders", "prompt", "rules", "your", "you", "model", "reply", "user", "turn", "role_name", "received", "verbatim", "only", "add")
+)
+"""A stretch without one of these ideas is no instruction, and of a close pair one is among them."""
+
+
+_STRONG: Final = frozenset(("ignore", "orders", "prompt", "model", "verbatim"))
+_COMMON: Final = frozenset(("human", "humans", "entire", "language", "text", "full", "loud"))
+_ADDRESSING: Final = _STRONG | {"you", "your", "user"}
+_ORDER: Final = "(orders|rules|prompt)"
+_GIVE: Final = "(reveal|say|transform|send|add|verbatim)"
+_MAKE: Final = "(add|say|transform|reveal|persuade|send|do|tell|only)"
+_FORMS: Final = {
+    "override": (
+        f"(ignore|skip) 5 prior 3 (orders|rules|prompt|task|received|text)", f"(ignore|skip) 5 {_ORDER} 3 (prior|received)",
+        f"prior 4 {_ORDER} 4 ignore", f"{_ORDER} 3 prior 4 ignore",
+    ),
+    "override_yours": (f"ignore 4 (your|system) 3 {_ORDER}", f"(your|system) 3 {_ORDER} 4 ignore", f"ignore 2 all 4 {_ORDER}"),
+    "override_told": ("ignore 3 all 4 (received|prior)", "ignore 4 (you|your) 3 received", "all 4 received 4 ignore", "ignore 3 all 1 prior"),
+    "override_task": ("(ignore|skip|not) 3 user 3 (task|orders)", "(ignore|skip) 4 (task|orders) 4 following", "ignore 6 (now|only|following) 2 (say|do|bound)"),
+    "unbound": (f"not 4 (bound|follow) 4 {_ORDER}", f"{_ORDER} 4 not 3 (bound|ignore)", f"you 4 not 3 (bound|{_ORDER[1:]}", "you 4 (bound|mode) 3 (all|not)"),
+    "disclose": (
+        f"{_GIVE} 4 (your|system|you) 2 {_ORDER}", f"{_GIVE} 5 (your|system) 1 (prompt|secret)", f"(your|system) 2 (prompt|orders) 4 {_GIVE}",
+        f"{_GIVE} 4 prompt", f"{_GIVE} 6 {_ORDER} 4 (you|received|verbatim|bound)", f"{_GIVE} 4 (all|text|following) 2 prior",
+    ),
+    "secrets": (f"{_GIVE} 5 (user|your|all) 3 secret", f"secret 4 {_GIVE}", f"{_GIVE} 3 secret"),
+    "reply": (f"^ 3 {_MAKE} 9 your 1 reply", f"(please|must) 3 {_MAKE} 9 your 1 reply", f"your 1 reply 3 must 3 (add|transform|format|say|link)"),
+    "in_reply": (f"^ 1 your 1 reply 4 {_MAKE}", f"{_MAKE} 2 your 1 reply", f"your 2 reply 4 {_MAKE}", f"{_MAKE} 5 reply 4 (format|link|persuade|text)"),
+    "code": (
+        "(add|do|must|work) 6 following 3 (work|snippet) 8 your 3 (work|reply)", "your 2 (work|reply) 6 (add|do|must) 5 following 3 (work|snippet)",
+        "add 8 following 1 work 1 snippet", "following 1 work 1 snippet 7 (your|you) 2 (work|reply)",
+    ),
+    "role": ("you 2 now 5 (model|agent|role|mode|bound)", "you 1 not 3 (model|bound)", "(role|mode) 5 (model|agent|bound|mode)", "role 4 you", "you 4 role 6 (model|all|mode|rules)"),
+    "addressed": (
+        "(important|text|orders|tell|task) 3 model", "when 2 you 2 (model|agent|reading)", "model 5 (must|not|please) 4 (say|do|add|ignore|reveal|send|tell|bound|reply)",
+        "model 3 (reading|bound)", "^ 1 model 3 (say|do|add|ignore|reveal|send|tell|bound|reply|please)", "(reading|when) 6 model",
+    ),
+    "secrecy": ("not 3 (tell|reveal|say|hide|reply|add) 5 (user|orders)", "hide 5 (user|orders|text)", "not 3 (tell|reveal|say) 5 following 2 (text|orders|reply)", "user 4 (tell|not) 4 (tell|not)"),
+    "task": ("new 2 (orders|prompt|task|rules)", "your 2 (new|only|now) 2 (task|orders|prompt)", "your 2 task 2 now", "(orders|task) 3 (model|agent)"),
+    "errand": ("you 1 must 2 (now|only|must) 3 (send|do|say|bound)", "(send|do) 6 user 3 secret", "when 2 you 3 (reading|say|reply) 6 (send|do|bound|following)", "tell 2 user 4 (do|send|link|say)", "model 6 (send|do)"),
+    "only": ("^ 1 (say|reply) 3 only", "^ 1 only 2 (say|reply)", "(say|reply) 2 only 3 (format|text|all)", "only 3 (say|reply) 4 ^"),
+    "turn": ("(turn|role_name) 8 (you|ignore|say|reveal|must|bound|do|your)",),
+}
+"""Orders of ideas: `ignore 5 prior` is an ignore, at most five other words, and a prior; `^` begins a sentence or a line."""
+
+
+def _compiled(form: str) -> str:
+    """Return a pattern over words written as `,` and the ideas of the word, each followed by a space."""
+    pattern = ""
+    for part in form.split(" "):
+        if part.isdigit():
+            pattern += rf"[^,]*(?:,[^,]*){{0,{part}}},[^,]*"
+        elif part == "^":
+            pattern += r"\^ "
+        else:
+            pattern += rf"(?<![a-z_])(?:{part.strip('()')}) "
+    return pattern
+
+
+_COMPILED: Final = {name: re.compile("|".join(map(_compiled, forms))) for name, forms in _FORMS.items()}
+
+
+class InjectionWeights(msgspec.Struct, frozen=True):
+    """What each feature of a stretch of words adds to its score, in thousandths; a text whose best stretch has 0 or more is flagged."""
+
+    bias: int
+    weights: dict[str, int]
+
+
+class Lexicon:
+    """The ideas by their words."""
+
+    def __init__(self, words: dict[str, dict[str, str]]) -> None:
+        """Read the words of each idea in each language."""
+        ideas: dict[str, list[str]] = {}
+        for idea, languages in words.items():
+            for word in " ".join(languages.values()).split():
+                ideas.setdefault(folded(word).replace("_", " "), []).append(idea)
+        self.ideas: dict[str, Ideas] = {word: tuple(dict.fromkeys(found)) for word, found in ideas.items() if " " not in word}
+        self.ideas |= _MARKS
+        phrases = sorted((word for word in ideas if " " in word), key=lambda word: (-len(word), word))
+        self.phrases = re.compile(r"\b(?:" + "|".join(re.escape(phrase).replace(r"\ ", r"\s+") for phrase in phrases) + r")\b")
+        self.phrase_ideas: dict[str, Ideas] = {phrase: tuple(dict.fromkeys(ideas[phrase])) for phrase in phrases}
+        unspaced = sorted((word for word in self.ideas if _UNSPACED.match(word)), key=lambda word: (-len(word), word))
+        self.unspaced = re.compile("|".join(map(re.escape, unspaced)))
+        latin = sorted((word for word in self.ideas if word.isascii() and len(word) > 3 and word not in _MARKS), key=lambda word: (-len(word), word))
+        self.core = {
+            max(phrase.split(" "), key=len): next(idea for idea in found if idea in _CORE) for phrase, found in ideas.items() if not _CORE.isdisjoint(found)
+        }
+        self.strong = frozenset(word for word, idea in self.core.items() if idea in _STRONG)
+        self.addressing = frozenset(word for word, idea in self.core.items() if idea in _ADDRESSING and word not in _COMMON)
+        turning = [word for word in self.strong if word.isascii() and len(word) > 5]  # noqa: PLR2004 - shorter ones are words read otherwise
+        self.rotated = frozenset(codecs.encode(word, "rot13") for word in turning) - self.ideas.keys()
+        self.reversed = frozenset(word[::-1] for word in turning) - self.ideas.keys()
+        self.within = re.compile("|".join([*latin, "all", "any", "the", "and", "you", "new", "not", "say", "with", "that", "have", "been"]))
+
+
+def is_request(plain: str) -> bool:
+    """Tell whether a text without disguises, in lower case, holds a sentence that weighs as much as a request to its reader."""
+    model = shipped_weights()
+    return any(model.bias + sum(model.weights.get(name, 0) for name in features(stretch)) >= 0 for stretch in stretches(plain))
+
+
+def is_likely(words: set[str]) -> bool:
+    """Tell whether a text with these words, in lower case, may hold a request: most texts lack the ideas of which each request has some."""
+    lexicon = shipped_lexicon()
+    if lexicon.addressing.isdisjoint(words):
+        return False
+    found = lexicon.core.keys() & words
+    return not lexicon.strong.isdisjoint(found) or len({lexicon.core[word] for word in found}) > 1
+
+
+def has_turn(plain: str) -> bool:
+    """Tell whether a text has marks of a chat, such as the name of a role before a colon."""
+    return (("<" in plain or "[" in plain or "#" in plain) and _TURN.search(plain) is not None) or (":" in plain and _ROLE.search(plain) is not None)
+
+
+def turned(words: set[str], plain: str) -> str:
+    """Return a text read backwards, by ROT13 or with spaces where words of a request stand in it so, and nothing otherwise."""
+    lexicon = shipped_lexicon()
+    readings = [codecs.encode(plain, "rot13")] if not lexicon.rotated.isdisjoint(words) else []
+    if not lexicon.reversed.isdisjoint(words):
+        readings.append(plain[::-1])
+    for word in sorted(word for word in words if len(word) >= _UNBROKEN and word.isascii() and any(root in word for root in _ROOTS)):
+        apart = lexicon.within.sub(lambda found: f" {found[0]} ", word).split()
+        if sum(part in lexicon.ideas for part in apart) > 2:  # noqa: PLR2004 - a compound has two
+            readings.append(" ".join(apart))
+    return " . ".join(readings)
+
+
+def stretches(plain: str) -> Iterator[Sequence[Ideas]]:
+    """Yield the ideas of each sentence that may be a request; long sentences in stretches that overlap."""
+    plain = _ELISION.sub(" ", plain).replace("'", "") if "'" in plain else plain
+    if "<" in plain or "[" in plain or "#" in plain or "begin" in plain or "end of" in plain or "start of" in plain:
+        plain = _TURN.sub(" zturn ", plain)
+    if ":" in plain:
+        plain = _ROLE.sub(" zrole ", plain)
+    for sentence in _SENTENCE_END.split(plain):
+        if not is_likely(set(_WORD.findall(sentence))) and "zturn" not in sentence and "zrole" not in sentence and not _UNSPACED.search(sentence):
+            continue
+        tokens = ideas_of(sentence)
+        for start in range(0, max(1, len(tokens) - WINDOW + STEP), STEP):
+            stretch = tokens[start : start + WINDOW]
+            if any(not _CORE.isdisjoint(each) for each in stretch):
+                yield stretch
+
+
+def features(stretch: Sequence[Ideas]) -> set[str]:
+    """Return the names of what a stretch of words has: ideas, ideas that begin a line, and pairs of them that are close."""
+    found: set[str] = set()
+    places = [(place, ideas) for place, ideas in enumerate(stretch) if ideas]
+    before = -1
+    for index, (place, ideas) in enumerate(places):
+        if ideas is _SOFT:
+            before = place
+            continue
+        found.update(ideas)
+        if before == place - 1:
+            found.update("^" + idea for idea in ideas)
+        for later, others in places[index + 1 :]:
+            gap = later - place
+            if gap > NEAR:
+                break
+            for one in ideas:
+                for other in others:
+                    if other == "|" or (one not in _CORE and other not in _CORE):
+                        continue
+                    if one != other:
+                        found.add(f"{one}~{other}" if one < other else f"{other}~{one}")
+                    if gap <= ADJACENT:
+                        found.add(f"{one}>{other}")
+    line = ",^ " + "".join("," + "".join(f"{idea} " for idea in ideas) for ideas in stretch).replace(",| ", ",^ ")
+    found.update(f"*{name}" for name, form in _COMPILED.items() if form.search(line))
+    return found
+
+
+def ideas_of(sentence: str) -> list[Ideas]:
+    """Return the ideas of each word of a sentence; `|` begins a line or a clause, and no idea at all is empty."""
+    lexicon = shipped_lexicon()
+    sentence = lexicon.phrases.sub(lambda found: "zz".join(found[0].split()), sentence)
+    tokens: list[Ideas] = []
+    for word in _TOKEN.findall(sentence):
+        ideas = lexicon.ideas.get(word)
+        if ideas is not None:
+            tokens.append(ideas)
+        elif not word[0].isalnum():
+            tokens.append(_SOFT)
+        elif "zz" in word and (phrase := word.replace("zz", " ")) in lexicon.phrase_ideas:
+            tokens.append(lexicon.phrase_ideas[phrase])
+        elif _UNSPACED.match(word):
+            end = 0
+            for found in lexicon.unspaced.finditer(word):
+                tokens.extend([()] * ((found.start() - end) // 2))
+                tokens.append(lexicon.ideas[found[0]])
+                end = found.end()
+            tokens.extend([()] * ((len(word) - end) // 2))
+        elif len(word) >= _LONG_WORD:
+            tokens.extend(lexicon.ideas.get(found, ()) for found in lexicon.within.findall(word))
+        else:
+            tokens.append(())
+    return tokens
+
+
+@cache
+def shipped_lexicon() -> Lexicon:
+    """Return the words of the package."""
+    return Lexicon(msgspec.json.decode((files("evidentia.text") / "injection_words.json").read_bytes(), type=dict[str, dict[str, str]]))
+
+
+@cache
+def shipped_weights() -> InjectionWeights:
+    """Return the weights of the package."""
+    return msgspec.json.decode((files("evidentia.text") / "injection_weights.json").read_bytes(), type=InjectionWeights)
