@@ -58,7 +58,7 @@ _GIVE: Final = "(reveal|say|transform|send|add|verbatim)"
 _MAKE: Final = "(add|say|transform|reveal|persuade|send|do|tell|only)"
 _FORMS: Final = {
     "override": (
-        f"(ignore|skip) 5 prior 3 (orders|rules|prompt|task|received|text)", f"(ignore|skip) 5 {_ORDER} 3 (prior|received)",
+        "(ignore|skip) 5 prior 3 (orders|rules|prompt|task|received|text)", f"(ignore|skip) 5 {_ORDER} 3 (prior|received)",
         f"prior 4 {_ORDER} 4 ignore", f"{_ORDER} 3 prior 4 ignore",
     ),
     "override_yours": (f"ignore 4 (your|system) 3 {_ORDER}", f"(your|system) 3 {_ORDER} 4 ignore", f"ignore 2 all 4 {_ORDER}"),
@@ -70,7 +70,7 @@ _FORMS: Final = {
         f"{_GIVE} 4 prompt", f"{_GIVE} 6 {_ORDER} 4 (you|received|verbatim|bound)", f"{_GIVE} 4 (all|text|following) 2 prior",
     ),
     "secrets": (f"{_GIVE} 5 (user|your|all) 3 secret", f"secret 4 {_GIVE}", f"{_GIVE} 3 secret"),
-    "reply": (f"^ 3 {_MAKE} 9 your 1 reply", f"(please|must) 3 {_MAKE} 9 your 1 reply", f"your 1 reply 3 must 3 (add|transform|format|say|link)"),
+    "reply": (f"^ 3 {_MAKE} 9 your 1 reply", f"(please|must) 3 {_MAKE} 9 your 1 reply", "your 1 reply 3 must 3 (add|transform|format|say|link)"),
     "in_reply": (f"^ 1 your 1 reply 4 {_MAKE}", f"{_MAKE} 2 your 1 reply", f"your 2 reply 4 {_MAKE}", f"{_MAKE} 5 reply 4 (format|link|persuade|text)"),
     "code": (
         "(add|do|must|work) 6 following 3 (work|snippet) 8 your 3 (work|reply)", "your 2 (work|reply) 6 (add|do|must) 5 following 3 (work|snippet)",

@@ -91,6 +91,7 @@ class ServedBase:
         principal: Principal,
         watch: Callable[[StreamEvent], None] | None = None,
         prefetch: bool = False,
+        remarks: Sequence[str] = (),
     ) -> EvidenceResponse:
         """Answer a request whose cost is within bounds, once what the same caller has asked for leaves room for it."""
         settings = self.settings
@@ -104,7 +105,7 @@ class ServedBase:
         caller = f"{principal.tenant}/{principal.principal_id}"
         async with self._open_costs.hold(caller, cost_mb + 1, most=max_mb, wait_s=wait_s):
             with on_behalf_of(caller):
-                return await self._retrieve(request, principal=principal, watch=watch, prefetch=prefetch)
+                return await self._retrieve(request, principal=principal, watch=watch, prefetch=prefetch, remarks=remarks)
 
     def base_of(self, tenant: str, token: TokenInfo | None = None) -> AsyncBase:
         """Return the base as the owner of one tenant sees it, for what admins and auditors do; nobody closes it either."""
