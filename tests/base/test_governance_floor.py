@@ -16,7 +16,7 @@ from evidentia.governance.decision_queries import decisions
 from evidentia.governance.decision_replay import replay
 from evidentia.governance.governed_runs import APPROVAL
 from evidentia.governance.log_maintenance import verify
-from evidentia.wiring.governance_runtime import GovernanceRuntime
+from evidentia.wiring.governance_runtime import GovernanceRuntime, PrincipalGovernor
 from evidentia.wiring.settings_file import SETTINGS_NAME
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Opened:
 def said(base: Base) -> list[tuple[str, str, str]]:
     """Return what the log says that was got around, or stopped: the rule, the action and what it was about."""
     governor = base.governor()
+    governor = governor._control if isinstance(governor, PrincipalGovernor) else governor
     assert isinstance(governor, GovernanceRuntime)
     governor.log.flush()
     found = decisions(governor.log, limit=10_000).decisions
@@ -148,6 +149,7 @@ def test_a_listing_writes_down_a_hundred_documents_and_how_many_more(opened: Ope
     base = opened(floor_of("filter"), policy={**LENIENT, "rules": {"allowed_collections": ["handbook"]}})
     base.documents()
     governor = base.governor()
+    governor = governor._control if isinstance(governor, PrincipalGovernor) else governor
     assert isinstance(governor, GovernanceRuntime)
     governor.log.flush()
     found = decisions(governor.log, limit=1_000).decisions
@@ -194,6 +196,7 @@ def test_an_old_answer_is_replayed_without_what_the_floor_withholds_today(opened
 def test_under_annotate_everything_is_handed_out_and_what_policies_say_is_written_down(opened: Opened) -> None:
     base = opened(floor_of("annotate"), policy=LENIENT)
     governor = base.governor()
+    governor = governor._control if isinstance(governor, PrincipalGovernor) else governor
     assert isinstance(governor, GovernanceRuntime)
 
     assert 1 == len(base.chunks(OLD))
@@ -286,6 +289,7 @@ def test_what_was_recorded_can_be_decided_again_and_the_log_verifies(opened: Ope
     with pytest.raises(PolicyViolationError):
         base.chunks(OLD)
     governor = base.governor()
+    governor = governor._control if isinstance(governor, PrincipalGovernor) else governor
     assert isinstance(governor, GovernanceRuntime)
     governor.log.flush()
     report = replay(governor.log)

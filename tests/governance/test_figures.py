@@ -281,7 +281,7 @@ def test_every_door_counts_the_same(figures: Figures, every: list[PolicyDecision
 
 def test_grpc_counts_the_same(figures: Figures, every: list[PolicyDecision]) -> None:
     assert msgspec.to_builtins(recount(own(every, DEFAULT_TENANT))) == figures.grpc(DEFAULT_TENANT, "count_decisions")
-    assert figures.rest(DEFAULT_TENANT, "/v1/runs", limit=500)["runs"] == figures.grpc(DEFAULT_TENANT, "list_runs", limit=500)["runs"]
+    assert figures.rest(DEFAULT_TENANT, "/v1/runs", limit=500)["runs"] == list(figures.grpc(DEFAULT_TENANT, "list_runs", limit=500)["runs"])
 
 
 @pytest.mark.parametrize("tenant", TENANTS)
