@@ -41,6 +41,7 @@ OF_LAYOUT = tuple(
         "term_dictionary.py:_occurrences",
         "term_dictionary.py:_starts",
         "term_dictionary.py:chunk_counts",
+        "segments.py:array",
         "postings.py:",
     )
 )
