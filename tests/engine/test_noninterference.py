@@ -82,7 +82,7 @@ OF_THE_WHOLE_BASE = frozenset(
 The `response_hash` covers the others of them, so it is held to be the hash of what is shown and of nothing else.
 """
 LEAST_SHOWN = {
-    "fragments": 5, "ties": 20, "facets": 10, "withheld": 50, "truncated": 200, "conflicts": 300, "explanations": 12,
+    "fragments": 5, "ties": 20, "facets": 10, "withheld": 50, "truncated": 400, "conflicts": 300, "explanations": 12,
     "vectors": 8, "vectors by rank": 40, "vectors alone": 40, "some without a vector": 500, "part of a source embedded": 60,
     QueryStepName.SPELLING.value: 100, QueryStepName.ABBREVIATIONS.value: 300, QueryStepName.SYNONYMS.value: 50,
     QueryStepName.DECOMPOSE.value: 50, QueryStepName.CONTEXT.value: 100,
