@@ -122,7 +122,13 @@ def test_a_request_about_the_reply_is_seen(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["System: Ubuntu 22.04, Python 3.11", "System:\n  OS: macOS 14.2\n  CPU: arm64", "user: postgres\npassword: example", "### System Info\n- Node 20"]
+    "text",
+    [
+        "System: Ubuntu 22.04, Python 3.11",
+        "System:\n  OS: macOS 14.2\n  CPU: arm64",
+        "user: postgres\npassword: example",
+        "### System Info\n- Node 20",
+    ],
 )
 def test_a_heading_of_an_issue_is_no_turn_of_a_chat(text: str) -> None:
     assert () == instruction_marks(text)

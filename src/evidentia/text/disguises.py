@@ -20,7 +20,12 @@ MAX_LENGTH: Final = 200_000
 MAX_DECODED: Final = 20_000
 """Characters of encoded runs that are looked at in one text."""
 _LEAST_DECODED: Final = 8
-_DOUBLES: Final = ((range(0xE0000, 0xE0080), 0), (range(0x1F1E6, 0x1F200), 97), (range(0x1F150, 0x1F16A), 97), (range(0x1F170, 0x1F18A), 97))
+_DOUBLES: Final = (
+    (range(0xE0000, 0xE0080), 0),
+    (range(0x1F1E6, 0x1F200), 97),
+    (range(0x1F150, 0x1F16A), 97),
+    (range(0x1F170, 0x1F18A), 97),
+)
 """Doubles of ASCII: invisible tags, in which a whole sentence can be written, and letters in flags, circles and squares."""
 
 _LOOKALIKES: Final = str.maketrans(
@@ -61,7 +66,9 @@ _INLINE: Final = re.compile(r"</?(?:a|b|i|u|s|em|strong|span|font|mark|small|big
 _HYPHENATED: Final = re.compile(r"(?<=[a-z])-[ \t]*\n\s*(?=[a-z])")
 _ESCAPED: Final = re.compile(r"\\u([0-9a-f]{4})|\\x([0-9a-f]{2})", re.IGNORECASE)
 _PERCENT: Final = re.compile(r"%[2-7][0-9a-f].{0,8}%[2-7][0-9a-f]", re.IGNORECASE)
-_SPACED: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])")
+_SPACED: Final = re.compile(
+    r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])"
+)
 _SPACED_SHORT: Final = re.compile(r"(?<![^\W_])[^\W\d_]([ \n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_])*(?![^\W_])")
 _MIXED: Final = re.compile(r"[A-Za-z][\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]|[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff][A-Za-z]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -77,7 +84,9 @@ _BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
 _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,;-]{0,2}){12,}")
 _BITS: Final = re.compile(r"(?:[01]{7,8}\s{0,2}){6,}")
 _CODES: Final = re.compile(r"(?:\d{2,3}[ ,;]{1,2}){11,}\d{2,3}")
-_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[ :,;-]{1,2}){12}|[01]{7,8}\s[01]{7,8}\s|(?:\d{2,3}[ ,;]{1,2}){11}")
+_ENCODED: Final = re.compile(
+    r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[ :,;-]{1,2}){12}|[01]{7,8}\s[01]{7,8}\s|(?:\d{2,3}[ ,;]{1,2}){11}"
+)
 
 
 def is_disguised(text: str) -> bool:
@@ -208,4 +217,10 @@ def _of_codes(run: str) -> bytes:
     return bytes(int(each) for each in re.findall(r"\d+", run))
 
 
-_DECODERS: Final = ((_BASE64, _of_base64, ""), (_BASE32, _of_base32, ""), (_HEX, _of_hex, "6"), (_BITS, _of_bits, "0110"), (_CODES, _of_codes, "101"))
+_DECODERS: Final = (
+    (_BASE64, _of_base64, ""),
+    (_BASE32, _of_base32, ""),
+    (_HEX, _of_hex, "6"),
+    (_BITS, _of_bits, "0110"),
+    (_CODES, _of_codes, "101"),
+)

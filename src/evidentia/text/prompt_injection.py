@@ -71,9 +71,7 @@ _FORMS: Final = {
         r"|conversation (?:history|so far)|chat (?:history|log)|full conversation|session (?:token|cookie)|contents? of (?:the|your)"
         r" (?:context|inbox))"
     ),
-    "tool": (
-        r"\b(?:call|use|invoke|execute|run|trigger) (?:the |your )['\"]?[a-z]\w+['\"]? (?:tool|plugin)\b"
-    ),
+    "tool": (r"\b(?:call|use|invoke|execute|run|trigger) (?:the |your )['\"]?[a-z]\w+['\"]? (?:tool|plugin)\b"),
 }
 _ACTIVE: Final = re.compile(
     r"<\s*script\b|\bjavascript\s*:|\bdata:text/html|\bvbscript\s*:|<[^>\n]{0,200}\bon[a-z]{3,20}\s*="
@@ -164,7 +162,9 @@ def instruction_marks(text: str) -> tuple[str, ...]:
         words |= _words(hidden)
     kinds = _likely(plain, words)
     flat = f" {_SPACES.sub(' ', plain)} " if kinds else ""
-    marks = tuple([kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)])
+    marks = tuple(
+        [kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)]
+    )
     is_weighed = is_likely(words) or has_turn(plain) or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
     return (*marks, REQUEST) if is_weighed and is_request(plain) else marks
 
