@@ -76,7 +76,7 @@ _SIGNS_WITHIN: Final = re.compile(r"(?<=[a-z0-9])[@$!|](?=[a-z0-9])|(?<![^\s(\"'
 _WITH_DIGITS: Final = re.compile(r"\b(?=[0-9]*[a-z])[a-z]*[013457][a-z0-9]+\b|\b[a-z]{2,}[013457]\b")
 _DIGITS: Final = str.maketrans("013457", "oieast")
 _EMPHASIS_WITHIN: Final = re.compile(r"[a-zA-Z][*`~<]+[^>\n]{0,20}>?[a-zA-Z]")
-_LEET_WORD: Final = re.compile(r"[a-zA-Z][013457@$!|][a-zA-Z]")
+_LEET_WORD: Final = re.compile(r"[013457@$!|](?<=[a-zA-Z].)[a-zA-Z]")
 _SPACED_LETTERS: Final = re.compile(r"\b\w[\W_]\w[\W_]\w[\W_]\w\b")
 _LEET: Final = {"@": "a", "$": "s", "!": "i", "|": "l"}
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{16,}\s{0,2})+(?:[A-Za-z0-9+/_-]{1,15}={0,2}(?!\S))?={0,2}")
@@ -84,9 +84,7 @@ _BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
 _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,;-]{0,2}){12,}")
 _BITS: Final = re.compile(r"(?:[01]{7,8}\s{0,2}){6,}")
 _CODES: Final = re.compile(r"(?:\d{2,3}[ ,;]{1,2}){11,}\d{2,3}")
-_ENCODED: Final = re.compile(
-    r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[ :,;-]{1,2}){12}|[01]{7,8}\s[01]{7,8}\s|(?:\d{2,3}[ ,;]{1,2}){11}"
-)
+_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])(?:[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2,8}[ :,;]{1,2}){8})")
 
 
 def is_disguised(text: str) -> bool:

@@ -24,8 +24,13 @@ _TURN: Final = re.compile(
     r"|assistant|human)>|(?:#+|\[) ?(?:system|instructions?|new task)(?: prompt| message)?\]?(?= ?[:(\n])"
     r"|\b(?:begin|end|start)(?: of)?(?: the)? (?:system|new|user|context|document|input) ?(?:prompt|instructions?|message|text)?\b"
 )
+_TURN_SIGNS: Final = (
+    *("<|", "[inst", "[/inst", "<<", "<system", "<instr", "<info", "<import", "</", "<tool", "<func", "<user", "<assis", "<human"),
+    *("# system", "#system", "# instr", "[system", "# new task", "end of ", "begin new", "begin system", "new system", "end system"),
+)
 _ROLE: Final = re.compile(
-    r"^[ \t>|\"'-]*(?:#+ ?)?\[?(?:system|assistant|human|user|developer|ai|admin)(?: (?:prompt|message|instructions?|note|override))?\]? ?:",
+    r"^[ \t>|\"'-]*(?:#+ ?)?\[?(?:system|assistant|human|user|developer|ai|admin)"
+    r"(?: (?:prompt|message|instructions?|note|override))?\]? ?:",
     re.MULTILINE,
 )
 _ELISION: Final = re.compile(r"'(?=\w{3})|(?<=\b[cdjlmnst])'")
@@ -38,6 +43,7 @@ _SOFT: Final = ("|",)
 _LONG_WORD: Final = 16
 """From so many letters on a word is looked at for others in it: words written without spaces, and compounds."""
 _UNBROKEN: Final = 20
+_SHORT: Final = 3
 _ROOTS: Final = ("ignor", "instruc", "prompt", "disregard", "forget", "overrid", "reveal", "rules", "unrestricted", "assistant")
 WINDOW: Final = 20
 STEP: Final = 7
@@ -74,7 +80,7 @@ _GIVE: Final = "(reveal|say|transform|send|add|verbatim)"
 _MAKE: Final = "(add|say|transform|reveal|persuade|send|do|tell|only)"
 _FORMS: Final = {
     "override": (
-        f"(ignore|skip) 5 prior 3 (orders|rules|prompt|task|received|text)",
+        "(ignore|skip) 5 prior 3 (orders|rules|prompt|task|received|text)",
         f"(ignore|skip) 5 {_ORDER} 3 (prior|received)",
         f"prior 4 {_ORDER} 4 ignore",
         f"{_ORDER} 3 prior 4 ignore",
@@ -109,7 +115,7 @@ _FORMS: Final = {
     "reply": (
         f"^ 3 {_MAKE} 9 your 1 reply",
         f"(please|must) 3 {_MAKE} 9 your 1 reply",
-        f"your 1 reply 3 must 3 (add|transform|format|say|link)",
+        "your 1 reply 3 must 3 (add|transform|format|say|link)",
     ),
     "in_reply": (
         f"^ 1 your 1 reply 4 {_MAKE}",
@@ -202,9 +208,7 @@ class Lexicon:
         self.phrase_ideas: dict[str, Ideas] = {phrase: tuple(dict.fromkeys(ideas[phrase])) for phrase in phrases}
         unspaced = sorted((word for word in self.ideas if _UNSPACED.match(word)), key=lambda word: (-len(word), word))
         self.unspaced = re.compile("|".join(map(re.escape, unspaced)))
-        latin = sorted(
-            (word for word in self.ideas if word.isascii() and len(word) > 3 and word not in _MARKS), key=lambda word: (-len(word), word)
-        )
+        latin = [word for word in self.ideas if word.isascii() and len(word) > _SHORT and word not in _MARKS]
         self.core = {
             max(phrase.split(" "), key=len): next(idea for idea in found if idea in _CORE)
             for phrase, found in ideas.items()
@@ -215,7 +219,25 @@ class Lexicon:
         turning = [word for word in self.strong if word.isascii() and len(word) > 5]  # noqa: PLR2004 - shorter ones are words read otherwise
         self.rotated = frozenset(codecs.encode(word, "rot13") for word in turning) - self.ideas.keys()
         self.reversed = frozenset(word[::-1] for word in turning) - self.ideas.keys()
-        self.within = re.compile("|".join([*latin, "all", "any", "the", "and", "you", "new", "not", "say", "with", "that", "have", "been"]))
+        self.within = re.compile(
+            "|".join(
+                [
+                    *sorted(latin, key=lambda word: (-len(word), word)),
+                    "all",
+                    "any",
+                    "the",
+                    "and",
+                    "you",
+                    "new",
+                    "not",
+                    "say",
+                    "with",
+                    "that",
+                    "have",
+                    "been",
+                ]
+            )
+        )
 
 
 def is_request(plain: str) -> bool:
@@ -235,9 +257,7 @@ def is_likely(words: set[str]) -> bool:
 
 def has_turn(plain: str) -> bool:
     """Tell whether a text has marks of a chat, such as the name of a role before a colon."""
-    return (("<" in plain or "[" in plain or "#" in plain) and _TURN.search(plain) is not None) or (
-        ":" in plain and _ROLE.search(plain) is not None
-    )
+    return any(sign in plain for sign in _TURN_SIGNS) or (":" in plain and _ROLE.search(plain) is not None)
 
 
 def turned(words: set[str], plain: str) -> str:
@@ -256,7 +276,7 @@ def turned(words: set[str], plain: str) -> str:
 def stretches(plain: str) -> Iterator[Sequence[Ideas]]:
     """Yield the ideas of each sentence that may be a request; long sentences in stretches that overlap."""
     plain = _ELISION.sub(" ", plain).replace("'", "") if "'" in plain else plain
-    if "<" in plain or "[" in plain or "#" in plain or "begin" in plain or "end of" in plain or "start of" in plain:
+    if any(sign in plain for sign in _TURN_SIGNS):
         plain = _TURN.sub(" zturn ", plain)
     if ":" in plain:
         plain = _ROLE.sub(" zrole ", plain)

@@ -33,7 +33,8 @@ _TRACES: Final = ("_knowledge", "_ref_", "__src", "evidentia-")
 _UNSEEN: Final = f"[{INVISIBLE}{TAG_CHARACTERS}]"
 _HEADING: Final = re.compile(
     rf"^(?P<indent>(?:\s|{_UNSEEN})*)(?P<mark>[#\N{{FULLWIDTH NUMBER SIGN}}\N{{SMALL NUMBER SIGN}}])"
-    rf"(?=(?:[#\s\N{{FULLWIDTH NUMBER SIGN}}\N{{SMALL NUMBER SIGN}}]|{_UNSEEN}){{0,64}}[{re.escape(SQUARE_OPENERS)}](?:\s|{_UNSEEN}){{0,64}}\d)",
+    rf"(?=(?:[#\s\N{{FULLWIDTH NUMBER SIGN}}\N{{SMALL NUMBER SIGN}}]|{_UNSEEN}){{0,64}}"
+    rf"[{re.escape(SQUARE_OPENERS)}](?:\s|{_UNSEEN}){{0,64}}\d)",
     re.MULTILINE,
 )
 _CODE: Final = re.compile(

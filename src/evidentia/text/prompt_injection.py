@@ -1,6 +1,7 @@
 """Does a piece of evidence talk to whoever reads it as if it were to be obeyed? A flag for readers, never a reason to drop anything.
 
-It looks for forms of words and weighs words of requests, also behind disguises; it knows nothing of meaning: docs/hostile-text.md says how many of the known attacks it sees, how many it misses,
+It looks for forms of words and weighs words of requests, also behind disguises; it knows nothing of meaning:
+docs/hostile-text.md says how many of the known attacks it sees, how many it misses,
 and how often it is wrong about ordinary text.
 """
 
@@ -42,7 +43,8 @@ _FORMS: Final = {
     ),
     "turn": (
         r"<\|[a-z_]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(?:system|instructions?|information|important|tool_calls?|function_calls?|user_request"
-        r"|assistant|human)>|^\s*(?:#+ ?)?(?:system|assistant|human|user|developer)(?: (?:prompt|message|instructions?|note))? ?:[^\n]{0,60}"
+        r"|assistant|human)>|^\s*(?:#+ ?)?(?:system|assistant|human|user|developer)(?: (?:prompt|message|instructions?|note))? ?:"
+        r"[^\n]{0,60}"
         r"\b(?:you|your|ignore|disregard|forget|reveal)\b"
         r"|^\s*#+ ?system (?:prompt|message|instructions?)\b"
         r"|\b(?:begin|end|start)(?: of)? (?:system|new|user) (?:prompt|instructions?|message)\b"
