@@ -117,7 +117,7 @@ VARIANTS: dict[str, Callable[[str], str]] = {
     "lookalikes": lambda text: "".join(LOOKALIKES.get(each, each) for each in text),
     "full width": lambda text: "".join(chr(ord(each) + 0xFEE0) if "!" <= each <= "~" else each for each in text),
     "mathematical letters": lambda text: "".join(chr(0x1D41A + ord(each) - 97) if "a" <= each <= "z" else each for each in text),
-    "zero width": lambda text: "\u200b".join(text),
+    "zero width": lambda text: "\u200b".join(text),  # noqa: PLW0108 - all are alike
     "soft hyphens": lambda text: apart(text, "\u00ad"),
     "direction marks": lambda text: "\u202d" + apart(text, "\u2060") + "\u202c",
     "tag characters": lambda text: "".join(chr(0xE0000 + ord(each)) if ord(each) < 128 else each for each in text),

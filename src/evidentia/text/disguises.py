@@ -84,7 +84,7 @@ _BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
 _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,;-]{0,2}){12,}")
 _BITS: Final = re.compile(r"(?:[01]{7,8}\s{0,2}){6,}")
 _CODES: Final = re.compile(r"(?:\d{2,3}[ ,;]{1,2}){11,}\d{2,3}")
-_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])(?:[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2,8}[ :,;]{1,2}){8})")
+_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_])(?:(?=.[a-z]*[A-Z0-9+/_])[A-Za-z0-9+/_]{16}|(?:[0-9a-fA-F]{2,8}[ :,;]{1,2}){8})")
 
 
 def is_disguised(text: str) -> bool:
@@ -142,8 +142,9 @@ def _plain(text: str) -> str:
 
 def _as_latin(found: re.Match[str]) -> str:
     """Return a word in Latin letters where all of its letters look like some; words of another script stay."""
-    latin = found[0].translate(_LOOKALIKES)
-    return latin if latin.isascii() else found[0]
+    word: str = found[0]
+    latin = word.translate(_LOOKALIKES)
+    return latin if latin.isascii() else word
 
 
 def _fold(found: re.Match[str]) -> str:
