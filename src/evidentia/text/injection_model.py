@@ -219,6 +219,7 @@ class Lexicon:
         turning = [word for word in self.strong if word.isascii() and len(word) > 5]  # noqa: PLR2004 - shorter ones are words read otherwise
         self.rotated = frozenset(codecs.encode(word, "rot13") for word in turning) - self.ideas.keys()
         self.reversed = frozenset(word[::-1] for word in turning) - self.ideas.keys()
+        self.odd = self.rotated | self.reversed
         self.within = re.compile(
             "|".join(
                 [
@@ -263,6 +264,8 @@ def has_turn(plain: str) -> bool:
 def turned(words: set[str], plain: str) -> str:
     """Return a text read backwards, by ROT13 or with spaces where words of a request stand in it so, and nothing otherwise."""
     lexicon = shipped_lexicon()
+    if lexicon.odd.isdisjoint(words) and max(map(len, words), default=0) < _UNBROKEN:
+        return ""
     readings = [codecs.encode(plain, "rot13")] if not lexicon.rotated.isdisjoint(words) else []
     if not lexicon.reversed.isdisjoint(words):
         readings.append(plain[::-1])
@@ -291,7 +294,7 @@ def stretches(plain: str) -> Iterator[Sequence[Ideas]]:
         tokens = ideas_of(sentence)
         for start in range(0, max(1, len(tokens) - WINDOW + STEP), STEP):
             stretch = tokens[start : start + WINDOW]
-            if any(not _CORE.isdisjoint(each) for each in stretch):
+            if sum(map(bool, stretch)) > 1 and any(not _CORE.isdisjoint(each) for each in stretch):
                 yield stretch
 
 
