@@ -78,6 +78,9 @@ _DIGITS: Final = str.maketrans("013457", "oieast")
 _EMPHASIS_WITHIN: Final = re.compile(r"[a-zA-Z][*`~<]+[^>\n]{0,20}>?[a-zA-Z]")
 _LEET_WORD: Final = re.compile(r"[013457@$!|](?<=[a-zA-Z].)[a-zA-Z]")
 _SPACED_LETTERS: Final = re.compile(r"\b\w[\W_]\w[\W_]\w[\W_]\w\b")
+_LONE_LETTERS: Final = re.compile(rb" [A-Za-z] [A-Za-z] [A-Za-z] [A-Za-z] ")
+_LETTERS_ONLY: Final = bytes([each if chr(each).isalpha() and each < 128 else 32 for each in range(256)])  # noqa: PLR2004 - ASCII
+_LEAST_RUN: Final = 16
 _LEET: Final = {"@": "a", "$": "s", "!": "i", "|": "l"}
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{16,}\s{0,2})+(?:[A-Za-z0-9+/_-]{1,15}={0,2}(?!\S))?={0,2}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
@@ -96,8 +99,11 @@ def is_disguised(text: str) -> bool:
         or "-\n" in text
         or (("*" in text or "`" in text or "~" in text or "<" in text) and _EMPHASIS_WITHIN.search(text) is not None)
         or _LEET_WORD.search(text) is not None
-        or _SPACED_LETTERS.search(text) is not None
-        or _ENCODED.search(text) is not None
+        or _LONE_LETTERS.search(text.encode("ascii", "replace").translate(_LETTERS_ONLY)) is not None
+        or (
+            (max(map(len, text.split()), default=0) >= _LEAST_RUN or "0110" in text or " 101" in text or text.count(" 6") > 3)  # noqa: PLR2004
+            and _ENCODED.search(text) is not None
+        )
     )
 
 

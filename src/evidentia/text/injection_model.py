@@ -28,6 +28,10 @@ _TURN_SIGNS: Final = (
     *("<|", "[inst", "[/inst", "<<", "<system", "<instr", "<info", "<import", "</", "<tool", "<func", "<user", "<assis", "<human"),
     *("# system", "#system", "# instr", "[system", "# new task", "end of ", "begin new", "begin system", "new system", "end system"),
 )
+_TURN_WORDS: Final = frozenset(
+    ("system", "assistant", "human", "user", "developer", "ai", "admin", "inst", "sys", "instruction", "instructions", "information")
+    + ("important", "tool", "function", "task", "prompt", "message", "context", "document", "input")
+)
 _ROLE: Final = re.compile(
     r"^[ \t>|\"'-]*(?:#+ ?)?\[?(?:system|assistant|human|user|developer|ai|admin)"
     r"(?: (?:prompt|message|instructions?|note|override))?\]? ?:",
@@ -256,8 +260,10 @@ def is_likely(words: set[str]) -> bool:
     return not lexicon.strong.isdisjoint(found) or len({lexicon.core[word] for word in found}) > 1
 
 
-def has_turn(plain: str) -> bool:
+def has_turn(plain: str, words: set[str]) -> bool:
     """Tell whether a text has marks of a chat, such as the name of a role before a colon."""
+    if _TURN_WORDS.isdisjoint(words) and "<|" not in plain:
+        return False
     return any(sign in plain for sign in _TURN_SIGNS) or (":" in plain and _ROLE.search(plain) is not None)
 
 

@@ -167,7 +167,7 @@ def instruction_marks(text: str) -> tuple[str, ...]:
     marks = tuple(
         [kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)]
     )
-    is_weighed = is_likely(words) or has_turn(plain) or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
+    is_weighed = is_likely(words) or has_turn(plain, words) or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
     return (*marks, REQUEST) if is_weighed and is_request(plain) else marks
 
 
