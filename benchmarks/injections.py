@@ -88,6 +88,7 @@ LOOKALIKES = dict(
         strict=True,
     )
 )
+ROT13 = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm")
 LEET = dict(zip("aeios", "43105", strict=True))
 
 
@@ -134,7 +135,6 @@ VARIANTS: dict[str, Callable[[str], str]] = {
     "quotation": lambda text: f'> "{text}"',
     "list": lambda text: f"- {text}",
 }
-ROT13 = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm")
 
 
 def main() -> None:

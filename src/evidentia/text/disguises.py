@@ -49,7 +49,7 @@ _LOOKALIKES: Final = str.maketrans(
     }
 )  # fmt: skip
 """Letters of other scripts by the Latin letter that they look like."""
-_NEVER_DECOMPOSED: Final = dict(
+_NEVER_DECOMPOSED: Final[dict[str, str]] = dict(
     zip(
         "\u0142\u0141\u00f8\u00d8\u0111\u0110\u0131\u00df\u00e6\u0153\u0251\u0261\u0269\u212e\u0192\u017f\u01c3\u0138"
         "\u1d00\u0299\u1d04\u1d05\u1d07\ua730\u0493\u0262\u029c\u026a\u1d0a\u1d0b\u029f\u1d0d\u0274\u1d0f\u1d18\u01eb\u0280\ua731\u1d1b\u1d1c"
@@ -154,7 +154,8 @@ def _as_latin(found: re.Match[str]) -> str:
 
 
 def _fold(found: re.Match[str]) -> str:
-    return _fold_run(found[0])
+    folded_run: str = _fold_run(found[0])
+    return folded_run
 
 
 @lru_cache(maxsize=4096)

@@ -29,8 +29,29 @@ _TURN_SIGNS: Final = (
     *("# system", "#system", "# instr", "[system", "# new task", "end of ", "begin new", "begin system", "new system", "end system"),
 )
 _TURN_WORDS: Final = frozenset(
-    ("system", "assistant", "human", "user", "developer", "ai", "admin", "inst", "sys", "instruction", "instructions", "information")
-    + ("important", "tool", "function", "task", "prompt", "message", "context", "document", "input")
+    [
+        "system",
+        "assistant",
+        "human",
+        "user",
+        "developer",
+        "ai",
+        "admin",
+        "inst",
+        "sys",
+        "instruction",
+        "instructions",
+        "information",
+        "important",
+        "tool",
+        "function",
+        "task",
+        "prompt",
+        "message",
+        "context",
+        "document",
+        "input",
+    ]
 )
 _ROLE: Final = re.compile(
     r"^[ \t>|\"'-]*(?:#+ ?)?\[?(?:system|assistant|human|user|developer|ai|admin)"
