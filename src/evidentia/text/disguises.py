@@ -11,7 +11,6 @@ import re
 import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +64,7 @@ _WITHIN_NAME: Final = re.compile(r"(?<=[^\W_])_+(?=[^\W_])")
 _INLINE: Final = re.compile(r"</?(?:a|b|i|u|s|em|strong|span|font|mark|small|big|sup|sub|wbr|code|tt)(?: [^<>]{0,200})?/?>|<!--|-->|\u00ad")
 _HYPHENATED: Final = re.compile(r"(?<=[a-z])-[ \t]*\n\s*(?=[a-z])")
 _ESCAPED: Final = re.compile(r"\\u([0-9a-f]{4})|\\x([0-9a-f]{2})", re.IGNORECASE)
+_PERCENT_RUN: Final = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _PERCENT: Final = re.compile(r"%[2-7][0-9a-f].{0,8}%[2-7][0-9a-f]", re.IGNORECASE)
 _SPACED: Final = re.compile(
     r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])"
@@ -125,7 +125,7 @@ def _plain(text: str) -> str:
     if "\\" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), text).replace("\\n", "\n")
     if "%" in text and _PERCENT.search(text):
-        text = unquote(text, errors="ignore")
+        text = _PERCENT_RUN.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "ignore"), text)
     if not text.isascii():
         text = _FOREIGN.sub(_fold, text)
         if _MIXED.search(text):

@@ -30,27 +30,8 @@ _TURN_SIGNS: Final = (
 )
 _TURN_WORDS: Final = frozenset(
     [
-        "system",
-        "assistant",
-        "human",
-        "user",
-        "developer",
-        "ai",
-        "admin",
-        "inst",
-        "sys",
-        "instruction",
-        "instructions",
-        "information",
-        "important",
-        "tool",
-        "function",
-        "task",
-        "prompt",
-        "message",
-        "context",
-        "document",
-        "input",
+        *("system", "assistant", "human", "user", "developer", "ai", "admin", "inst", "sys", "instruction", "instructions"),
+        *("information", "important", "tool", "function", "task", "prompt", "message", "context", "document", "input"),
     ]
 )
 _ROLE: Final = re.compile(
