@@ -9,7 +9,7 @@ BESIDE := $(VENV)/integrations
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := test
-.PHONY: beside demo test test-full test-integrations test-mcp test-browser test-wheel screenshots check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-floods bench-dense bench-filters bench-understanding bench-conversations bench-decomposition bench-deadline bench-faults bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving bench-growth bench-exhaustion traces fit docs clean
+.PHONY: beside demo test test-full test-integrations test-mcp test-browser test-wheel screenshots check small bench bench-hybrid bench-ingest bench-lexical bench-quality bench-floods bench-dense bench-filters bench-understanding bench-conversations bench-decomposition bench-deadline bench-faults bench-federation bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving bench-growth bench-exhaustion bench-injections traces fit docs clean
 
 # The folder is made first: two environments, one within the other, may be made at the same time.
 $(STAMP): pyproject.toml
@@ -65,7 +65,7 @@ check: $(STAMP)
 small: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-bench: bench-ingest bench-lexical bench-quality bench-floods bench-dense bench-filters bench-understanding bench-conversations bench-decomposition bench-hybrid bench-federation bench-deadline bench-faults bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving bench-growth bench-exhaustion
+bench: bench-ingest bench-lexical bench-quality bench-floods bench-dense bench-filters bench-understanding bench-conversations bench-decomposition bench-hybrid bench-federation bench-deadline bench-faults bench-grounding bench-replay bench-governance bench-tables bench-protocol bench-serving bench-growth bench-exhaustion bench-injections
 
 bench-quality: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
@@ -130,6 +130,9 @@ bench-growth: $(STAMP)
 bench-exhaustion: $(STAMP)
 	$(BIN)/python benchmarks/exhaustion.py
 
+bench-injections: $(STAMP)
+	$(BIN)/python benchmarks/injections.py
+
 traces: $(STAMP)
 	EVIDENTIA_TRACES=100000 $(BIN)/python -m pytest -n 2 tests/governance/test_governance_oracle.py tests/governance/test_governance_over_http.py
 
@@ -137,6 +140,7 @@ fit: $(STAMP)
 	$(BIN)/python tools/fit_ranking.py $${EVIDENTIA_DATA:-../shared/data}/scifact
 	$(BIN)/python tools/fit_confidence.py
 	$(BIN)/python tools/fit_grounding.py
+	$(BIN)/python tools/fit_injection.py --judge
 
 bench-lexical: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench

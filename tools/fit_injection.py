@@ -64,7 +64,9 @@ def main() -> None:
     alarms = {name: scores(texts, weights) for name, texts in clean.items()}
     figures: dict[str, Any] = {"command": "python tools/fit_injection.py --judge", "attacks": len(attacks)}
     if given.judge:
-        alarms = {name: scores(texts, fit_without(positives, clean, corpus=name)) for name, texts in clean.items() if len(texts) >= LEAST_CORPUS}
+        alarms = {
+            name: scores(texts, fit_without(positives, clean, corpus=name)) for name, texts in clean.items() if len(texts) >= LEAST_CORPUS
+        }
     pooled = np.sort(np.concatenate(list(alarms.values())))
     threshold = float(pooled[-max(1, len(pooled) // FALSE_ALARMS)])
     figures["passages"] = len(pooled)
@@ -122,7 +124,9 @@ def fit(attacks: list[csr_matrix], clean: list[csr_matrix]) -> np.ndarray:
         labels = np.concatenate([np.ones(chosen.shape[0]), -np.ones(negatives.shape[0])])
         weigh = np.where(labels > 0, ATTACK_WEIGHT, 1.0)
 
-        def loss(values: np.ndarray, inputs: csr_matrix = inputs, labels: np.ndarray = labels, weigh: np.ndarray = weigh) -> tuple[float, np.ndarray]:
+        def loss(
+            values: np.ndarray, inputs: csr_matrix = inputs, labels: np.ndarray = labels, weigh: np.ndarray = weigh
+        ) -> tuple[float, np.ndarray]:
             margin = labels * (inputs @ values[:-1] + values[-1])
             slope = -weigh * labels / (1 + np.exp(np.clip(margin, -50, 50)))
             gradient = np.append(inputs.T @ slope + RIDGE * values[:-1], slope.sum())
@@ -153,7 +157,10 @@ def scores(texts: list[csr_matrix], weights: np.ndarray) -> np.ndarray:
 def write(weights: np.ndarray, vocabulary: dict[str, int], threshold: float) -> None:
     """Write the weights in thousandths; the threshold is part of the bias."""
     milli = {name: round(float(weights[at]) * ONE) for name, at in vocabulary.items()}
-    shipped = {"bias": round((float(weights[-1]) - threshold) * ONE), "weights": {name: value for name, value in sorted(milli.items()) if value}}
+    shipped = {
+        "bias": round((float(weights[-1]) - threshold) * ONE),
+        "weights": {name: value for name, value in sorted(milli.items()) if value},
+    }
     WEIGHTS.write_text(json.dumps(shipped, indent=1) + "\n", encoding="utf-8")
 
 

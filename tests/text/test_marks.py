@@ -47,6 +47,15 @@ def test_only_marks_are_changed(text: str) -> None:
         "TABLE\u00ad_KNOWLEDGE END",
         "_\u200b_src",
         "evidentia\u200d-image:00",
+        "\u200b### [1] file=x",
+        "#\u2060## [1] file=x",
+        "### [\u200b1] file=x",
+        "\N{FULLWIDTH NUMBER SIGN} [1] file=x",
+        "F\u200b1S\u20601R\u00ad5",
+        "F1\u200bS1R5",
+        "<\U000e0043CITATION",
+        "RAG\U000e0020_KNOWLEDGE",
+        "< \u200b/CITATION>",
     ],
 )
 def test_a_disguise_does_not_help(disguised: str) -> None:

@@ -62,6 +62,8 @@ INVISIBLE: Final = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufe00-\ufe0f\ufeff"
 )
 """Characters that take no room, as a range of a regular expression."""
+TAG_CHARACTERS: Final = "\U000e0000-\U000e007f\U000e0100-\U000e01ef"
+"""Invisible doubles of ASCII and the further variation selectors, likewise."""
 _UNSEEN: Final = ("Cf", "Mn", "Cc")
 
 
@@ -80,4 +82,4 @@ def seen_from(text: str, start: int) -> tuple[str, bool]:
 
 def spread(word: str) -> str:
     """Return a pattern that finds a word also when invisible characters stand between its letters."""
-    return f"[{INVISIBLE}]*".join(re.escape(letter) for letter in word)
+    return f"[{INVISIBLE}{TAG_CHARACTERS}]*".join(re.escape(letter) for letter in word)

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +19,12 @@ MAX_LENGTH: Final = 200_000
 MAX_DECODED: Final = 20_000
 """Characters of encoded runs that are looked at in one text."""
 _LEAST_DECODED: Final = 8
-_DOUBLES: Final = ((range(0xE0000, 0xE0080), 0), (range(0x1F1E6, 0x1F200), 97), (range(0x1F150, 0x1F16A), 97), (range(0x1F170, 0x1F18A), 97))
+_DOUBLES: Final = (
+    (range(0xE0000, 0xE0080), 0),
+    (range(0x1F1E6, 0x1F200), 97),
+    (range(0x1F150, 0x1F16A), 97),
+    (range(0x1F170, 0x1F18A), 97),
+)
 """Doubles of ASCII: invisible tags, in which a whole sentence can be written, and letters in flags, circles and squares."""
 
 _LOOKALIKES: Final = str.maketrans(
@@ -44,7 +48,7 @@ _LOOKALIKES: Final = str.maketrans(
     }
 )  # fmt: skip
 """Letters of other scripts by the Latin letter that they look like."""
-_NEVER_DECOMPOSED: Final = dict(
+_NEVER_DECOMPOSED: Final[dict[str, str]] = dict(
     zip(
         "\u0142\u0141\u00f8\u00d8\u0111\u0110\u0131\u00df\u00e6\u0153\u0251\u0261\u0269\u212e\u0192\u017f\u01c3\u0138"
         "\u1d00\u0299\u1d04\u1d05\u1d07\ua730\u0493\u0262\u029c\u026a\u1d0a\u1d0b\u029f\u1d0d\u0274\u1d0f\u1d18\u01eb\u0280\ua731\u1d1b\u1d1c"
@@ -60,24 +64,30 @@ _WITHIN_NAME: Final = re.compile(r"(?<=[^\W_])_+(?=[^\W_])")
 _INLINE: Final = re.compile(r"</?(?:a|b|i|u|s|em|strong|span|font|mark|small|big|sup|sub|wbr|code|tt)(?: [^<>]{0,200})?/?>|<!--|-->|\u00ad")
 _HYPHENATED: Final = re.compile(r"(?<=[a-z])-[ \t]*\n\s*(?=[a-z])")
 _ESCAPED: Final = re.compile(r"\\u([0-9a-f]{4})|\\x([0-9a-f]{2})", re.IGNORECASE)
+_PERCENT_RUN: Final = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _PERCENT: Final = re.compile(r"%[2-7][0-9a-f].{0,8}%[2-7][0-9a-f]", re.IGNORECASE)
-_SPACED: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])")
-_SPACED_SHORT: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \n.,\-_*|/+·•][^\W\d_])+(?![^\W_])")
+_SPACED: Final = re.compile(
+    r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])"
+)
+_SPACED_SHORT: Final = re.compile(r"(?<![^\W_])[^\W\d_]([ \n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_])*(?![^\W_])")
 _MIXED: Final = re.compile(r"[A-Za-z][\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]|[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff][A-Za-z]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SIGNS_WITHIN: Final = re.compile(r"(?<=[a-z0-9])[@$!|](?=[a-z0-9])|(?<![^\s(\"'])[@$!](?=[a-z][a-z0-9@$!]{2})")
 _WITH_DIGITS: Final = re.compile(r"\b(?=[0-9]*[a-z])[a-z]*[013457][a-z0-9]+\b|\b[a-z]{2,}[013457]\b")
 _DIGITS: Final = str.maketrans("013457", "oieast")
 _EMPHASIS_WITHIN: Final = re.compile(r"[a-zA-Z][*`~<]+[^>\n]{0,20}>?[a-zA-Z]")
-_LEET_WORD: Final = re.compile(r"[a-zA-Z][013457@$!|][a-zA-Z]")
+_LEET_WORD: Final = re.compile(r"[013457@$!|](?<=[a-zA-Z].)[a-zA-Z]")
 _SPACED_LETTERS: Final = re.compile(r"\b\w[\W_]\w[\W_]\w[\W_]\w\b")
+_LONE_LETTERS: Final = re.compile(rb" [A-Za-z] [A-Za-z] [A-Za-z] [A-Za-z] ")
+_LETTERS_ONLY: Final = bytes([each if chr(each).isalpha() and each < 128 else 32 for each in range(256)])  # noqa: PLR2004 - ASCII
+_LEAST_RUN: Final = 16
 _LEET: Final = {"@": "a", "$": "s", "!": "i", "|": "l"}
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{16,}\s{0,2})+(?:[A-Za-z0-9+/_-]{1,15}={0,2}(?!\S))?={0,2}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
 _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,;-]{0,2}){12,}")
 _BITS: Final = re.compile(r"(?:[01]{7,8}\s{0,2}){6,}")
 _CODES: Final = re.compile(r"(?:\d{2,3}[ ,;]{1,2}){11,}\d{2,3}")
-_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_=-]{16}|(?:[0-9a-fA-F]{2}[ :,;-]{1,2}){12}|[01]{7,8}\s[01]{7,8}\s|(?:\d{2,3}[ ,;]{1,2}){11}")
+_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_])(?:(?=.[a-z]*[A-Z0-9+/_])[A-Za-z0-9+/_]{16}|(?:[0-9a-fA-F]{2,8}[ :,;]{1,2}){8})")
 
 
 def is_disguised(text: str) -> bool:
@@ -89,8 +99,11 @@ def is_disguised(text: str) -> bool:
         or "-\n" in text
         or (("*" in text or "`" in text or "~" in text or "<" in text) and _EMPHASIS_WITHIN.search(text) is not None)
         or _LEET_WORD.search(text) is not None
-        or _SPACED_LETTERS.search(text) is not None
-        or _ENCODED.search(text) is not None
+        or _LONE_LETTERS.search(text.encode("ascii", "replace").translate(_LETTERS_ONLY)) is not None
+        or (
+            (max(map(len, text.split()), default=0) >= _LEAST_RUN or "0110" in text or " 101" in text or text.count(" 6") > 3)  # noqa: PLR2004
+            and _ENCODED.search(text) is not None
+        )
     )
 
 
@@ -112,7 +125,7 @@ def _plain(text: str) -> str:
     if "\\" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), text).replace("\\n", "\n")
     if "%" in text and _PERCENT.search(text):
-        text = unquote(text, errors="ignore")
+        text = _PERCENT_RUN.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "ignore"), text)
     if not text.isascii():
         text = _FOREIGN.sub(_fold, text)
         if _MIXED.search(text):
@@ -135,12 +148,14 @@ def _plain(text: str) -> str:
 
 def _as_latin(found: re.Match[str]) -> str:
     """Return a word in Latin letters where all of its letters look like some; words of another script stay."""
-    latin = found[0].translate(_LOOKALIKES)
-    return latin if latin.isascii() else found[0]
+    word: str = found[0]
+    latin = word.translate(_LOOKALIKES)
+    return latin if latin.isascii() else word
 
 
 def _fold(found: re.Match[str]) -> str:
-    return _fold_run(found[0])
+    folded_run: str = _fold_run(found[0])
+    return folded_run
 
 
 @lru_cache(maxsize=4096)
@@ -208,4 +223,10 @@ def _of_codes(run: str) -> bytes:
     return bytes(int(each) for each in re.findall(r"\d+", run))
 
 
-_DECODERS: Final = ((_BASE64, _of_base64, ""), (_BASE32, _of_base32, ""), (_HEX, _of_hex, "6"), (_BITS, _of_bits, "0110"), (_CODES, _of_codes, "101"))
+_DECODERS: Final = (
+    (_BASE64, _of_base64, ""),
+    (_BASE32, _of_base32, ""),
+    (_HEX, _of_hex, "6"),
+    (_BITS, _of_bits, "0110"),
+    (_CODES, _of_codes, "101"),
+)

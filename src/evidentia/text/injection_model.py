@@ -24,20 +24,32 @@ _TURN: Final = re.compile(
     r"|assistant|human)>|(?:#+|\[) ?(?:system|instructions?|new task)(?: prompt| message)?\]?(?= ?[:(\n])"
     r"|\b(?:begin|end|start)(?: of)?(?: the)? (?:system|new|user|context|document|input) ?(?:prompt|instructions?|message|text)?\b"
 )
+_TURN_SIGNS: Final = (
+    *("<|", "[inst", "[/inst", "<<", "<system", "<instr", "<info", "<import", "</", "<tool", "<func", "<user", "<assis", "<human"),
+    *("# system", "#system", "# instr", "[system", "# new task", "end of ", "begin new", "begin system", "new system", "end system"),
+)
+_TURN_WORDS: Final = frozenset(
+    [
+        *("system", "assistant", "human", "user", "developer", "ai", "admin", "inst", "sys", "instruction", "instructions"),
+        *("information", "important", "tool", "function", "task", "prompt", "message", "context", "document", "input"),
+    ]
+)
 _ROLE: Final = re.compile(
-    r"^[ \t>|\"'-]*(?:#+ ?)?\[?(?:system|assistant|human|user|developer|ai|admin)(?: (?:prompt|message|instructions?|note|override))?\]? ?:",
+    r"^[ \t>|\"'-]*(?:#+ ?)?\[?(?:system|assistant|human|user|developer|ai|admin)"
+    r"(?: (?:prompt|message|instructions?|note|override))?\]? ?:",
     re.MULTILINE,
 )
 _ELISION: Final = re.compile(r"'(?=\w{3})|(?<=\b[cdjlmnst])'")
 _TOKEN: Final = re.compile(r"[^\W_]+|[:;\n]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_SENTENCE_END: Final = re.compile(r"[.!?]|\n\s*(?:[-+#|]|\d+[.)])")
+_SENTENCE_END: Final = re.compile(r"[.!?](?=[\s\"')]|$)|\n\s*(?:[-+#|]|\d+[.)])")
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
 _MARKS: Final = {"zturn": ("turn",), "zrole": ("role_name",)}
 _SOFT: Final = ("|",)
 _LONG_WORD: Final = 16
 """From so many letters on a word is looked at for others in it: words written without spaces, and compounds."""
 _UNBROKEN: Final = 20
+_SHORT: Final = 3
 _ROOTS: Final = ("ignor", "instruc", "prompt", "disregard", "forget", "overrid", "reveal", "rules", "unrestricted", "assistant")
 WINDOW: Final = 20
 STEP: Final = 7
@@ -45,7 +57,23 @@ NEAR: Final = 8
 ADJACENT: Final = 2
 Ideas = tuple[str, ...]
 _CORE: Final = frozenset(
-    ("ignore", "orders", "prompt", "rules", "your", "you", "model", "reply", "user", "turn", "role_name", "received", "verbatim", "only", "add")
+    (
+        "ignore",
+        "orders",
+        "prompt",
+        "rules",
+        "your",
+        "you",
+        "model",
+        "reply",
+        "user",
+        "turn",
+        "role_name",
+        "received",
+        "verbatim",
+        "only",
+        "add",
+    )
 )
 """A stretch without one of these ideas is no instruction, and of a close pair one is among them."""
 
@@ -58,32 +86,89 @@ _GIVE: Final = "(reveal|say|transform|send|add|verbatim)"
 _MAKE: Final = "(add|say|transform|reveal|persuade|send|do|tell|only)"
 _FORMS: Final = {
     "override": (
-        "(ignore|skip) 5 prior 3 (orders|rules|prompt|task|received|text)", f"(ignore|skip) 5 {_ORDER} 3 (prior|received)",
-        f"prior 4 {_ORDER} 4 ignore", f"{_ORDER} 3 prior 4 ignore",
+        "(ignore|skip) 5 prior 3 (orders|rules|prompt|task|received|text)",
+        f"(ignore|skip) 5 {_ORDER} 3 (prior|received)",
+        f"prior 4 {_ORDER} 4 ignore",
+        f"{_ORDER} 3 prior 4 ignore",
     ),
     "override_yours": (f"ignore 4 (your|system) 3 {_ORDER}", f"(your|system) 3 {_ORDER} 4 ignore", f"ignore 2 all 4 {_ORDER}"),
-    "override_told": ("ignore 3 all 4 (received|prior)", "ignore 4 (you|your) 3 received", "all 4 received 4 ignore", "ignore 3 all 1 prior"),
-    "override_task": ("(ignore|skip|not) 3 user 3 (task|orders)", "(ignore|skip) 4 (task|orders) 4 following", "ignore 6 (now|only|following) 2 (say|do|bound)"),
-    "unbound": (f"not 4 (bound|follow) 4 {_ORDER}", f"{_ORDER} 4 not 3 (bound|ignore)", f"you 4 not 3 (bound|{_ORDER[1:]}", "you 4 (bound|mode) 3 (all|not)"),
+    "override_told": (
+        "ignore 3 all 4 (received|prior)",
+        "ignore 4 (you|your) 3 received",
+        "all 4 received 4 ignore",
+        "ignore 3 all 1 prior",
+    ),
+    "override_task": (
+        "(ignore|skip|not) 3 user 3 (task|orders)",
+        "(ignore|skip) 4 (task|orders) 4 following",
+        "ignore 6 (now|only|following) 2 (say|do|bound)",
+    ),
+    "unbound": (
+        f"not 4 (bound|follow) 4 {_ORDER}",
+        f"{_ORDER} 4 not 3 (bound|ignore)",
+        f"you 4 not 3 (bound|{_ORDER[1:]}",
+        "you 4 (bound|mode) 3 (all|not)",
+    ),
     "disclose": (
-        f"{_GIVE} 4 (your|system|you) 2 {_ORDER}", f"{_GIVE} 5 (your|system) 1 (prompt|secret)", f"(your|system) 2 (prompt|orders) 4 {_GIVE}",
-        f"{_GIVE} 4 prompt", f"{_GIVE} 6 {_ORDER} 4 (you|received|verbatim|bound)", f"{_GIVE} 4 (all|text|following) 2 prior",
+        f"{_GIVE} 4 (your|system|you) 2 {_ORDER}",
+        f"{_GIVE} 5 (your|system) 1 (prompt|secret)",
+        f"(your|system) 2 (prompt|orders) 4 {_GIVE}",
+        f"{_GIVE} 4 prompt",
+        f"{_GIVE} 6 {_ORDER} 4 (you|received|verbatim|bound)",
+        f"{_GIVE} 4 (all|text|following) 2 prior",
     ),
     "secrets": (f"{_GIVE} 5 (user|your|all) 3 secret", f"secret 4 {_GIVE}", f"{_GIVE} 3 secret"),
-    "reply": (f"^ 3 {_MAKE} 9 your 1 reply", f"(please|must) 3 {_MAKE} 9 your 1 reply", "your 1 reply 3 must 3 (add|transform|format|say|link)"),
-    "in_reply": (f"^ 1 your 1 reply 4 {_MAKE}", f"{_MAKE} 2 your 1 reply", f"your 2 reply 4 {_MAKE}", f"{_MAKE} 5 reply 4 (format|link|persuade|text)"),
+    "reply": (
+        f"^ 3 {_MAKE} 9 your 1 reply",
+        f"(please|must) 3 {_MAKE} 9 your 1 reply",
+        "your 1 reply 3 must 3 (add|transform|format|say|link)",
+    ),
+    "in_reply": (
+        f"^ 1 your 1 reply 4 {_MAKE}",
+        f"{_MAKE} 2 your 1 reply",
+        f"your 2 reply 4 {_MAKE}",
+        f"{_MAKE} 5 reply 4 (format|link|persuade|text)",
+    ),
     "code": (
-        "(add|do|must|work) 6 following 3 (work|snippet) 8 your 3 (work|reply)", "your 2 (work|reply) 6 (add|do|must) 5 following 3 (work|snippet)",
-        "add 8 following 1 work 1 snippet", "following 1 work 1 snippet 7 (your|you) 2 (work|reply)",
+        "(add|do|must|work) 6 following 3 (work|snippet) 8 your 3 (work|reply)",
+        "your 2 (work|reply) 6 (add|do|must) 5 following 3 (work|snippet)",
+        "add 8 following 1 work 1 snippet",
+        "following 1 work 1 snippet 7 (your|you) 2 (work|reply)",
     ),
-    "role": ("you 2 now 5 (model|agent|role|mode|bound)", "you 1 not 3 (model|bound)", "(role|mode) 5 (model|agent|bound|mode)", "role 4 you", "you 4 role 6 (model|all|mode|rules)"),
+    "role": (
+        "you 2 now 5 (model|agent|role|mode|bound)",
+        "you 1 not 3 (model|bound)",
+        "(role|mode) 5 (model|agent|bound|mode)",
+        "role 4 you",
+        "you 4 role 6 (model|all|mode|rules)",
+    ),
     "addressed": (
-        "(important|text|orders|tell|task) 3 model", "when 2 you 2 (model|agent|reading)", "model 5 (must|not|please) 4 (say|do|add|ignore|reveal|send|tell|bound|reply)",
-        "model 3 (reading|bound)", "^ 1 model 3 (say|do|add|ignore|reveal|send|tell|bound|reply|please)", "(reading|when) 6 model",
+        "(important|text|orders|tell|task) 3 model",
+        "when 2 you 2 (model|agent|reading)",
+        "model 5 (must|not|please) 4 (say|do|add|ignore|reveal|send|tell|bound|reply)",
+        "model 3 (reading|bound)",
+        "^ 1 model 3 (say|do|add|ignore|reveal|send|tell|bound|reply|please)",
+        "(reading|when) 6 model",
     ),
-    "secrecy": ("not 3 (tell|reveal|say|hide|reply|add) 5 (user|orders)", "hide 5 (user|orders|text)", "not 3 (tell|reveal|say) 5 following 2 (text|orders|reply)", "user 4 (tell|not) 4 (tell|not)"),
-    "task": ("new 2 (orders|prompt|task|rules)", "your 2 (new|only|now) 2 (task|orders|prompt)", "your 2 task 2 now", "(orders|task) 3 (model|agent)"),
-    "errand": ("you 1 must 2 (now|only|must) 3 (send|do|say|bound)", "(send|do) 6 user 3 secret", "when 2 you 3 (reading|say|reply) 6 (send|do|bound|following)", "tell 2 user 4 (do|send|link|say)", "model 6 (send|do)"),
+    "secrecy": (
+        "not 3 (tell|reveal|say|hide|reply|add) 5 (user|orders)",
+        "hide 5 (user|orders|text)",
+        "not 3 (tell|reveal|say) 5 following 2 (text|orders|reply)",
+        "user 4 (tell|not) 4 (tell|not)",
+    ),
+    "task": (
+        "new 2 (orders|prompt|task|rules)",
+        "your 2 (new|only|now) 2 (task|orders|prompt)",
+        "your 2 task 2 now",
+        "(orders|task) 3 (model|agent)",
+    ),
+    "errand": (
+        "you 1 must 2 (now|only|must) 3 (send|do|say|bound)",
+        "(send|do) 6 user 3 secret",
+        "when 2 you 3 (reading|say|reply) 6 (send|do|bound|following)",
+        "tell 2 user 4 (do|send|link|say)",
+        "model 6 (send|do)",
+    ),
     "only": ("^ 1 (say|reply) 3 only", "^ 1 only 2 (say|reply)", "(say|reply) 2 only 3 (format|text|all)", "only 3 (say|reply) 4 ^"),
     "turn": ("(turn|role_name) 8 (you|ignore|say|reveal|must|bound|do|your)",),
 }
@@ -129,16 +214,37 @@ class Lexicon:
         self.phrase_ideas: dict[str, Ideas] = {phrase: tuple(dict.fromkeys(ideas[phrase])) for phrase in phrases}
         unspaced = sorted((word for word in self.ideas if _UNSPACED.match(word)), key=lambda word: (-len(word), word))
         self.unspaced = re.compile("|".join(map(re.escape, unspaced)))
-        latin = sorted((word for word in self.ideas if word.isascii() and len(word) > 3 and word not in _MARKS), key=lambda word: (-len(word), word))
+        latin = [word for word in self.ideas if word.isascii() and len(word) > _SHORT and word not in _MARKS]
         self.core = {
-            max(phrase.split(" "), key=len): next(idea for idea in found if idea in _CORE) for phrase, found in ideas.items() if not _CORE.isdisjoint(found)
+            max(phrase.split(" "), key=len): next(idea for idea in found if idea in _CORE)
+            for phrase, found in ideas.items()
+            if not _CORE.isdisjoint(found)
         }
         self.strong = frozenset(word for word, idea in self.core.items() if idea in _STRONG)
         self.addressing = frozenset(word for word, idea in self.core.items() if idea in _ADDRESSING and word not in _COMMON)
         turning = [word for word in self.strong if word.isascii() and len(word) > 5]  # noqa: PLR2004 - shorter ones are words read otherwise
         self.rotated = frozenset(codecs.encode(word, "rot13") for word in turning) - self.ideas.keys()
         self.reversed = frozenset(word[::-1] for word in turning) - self.ideas.keys()
-        self.within = re.compile("|".join([*latin, "all", "any", "the", "and", "you", "new", "not", "say", "with", "that", "have", "been"]))
+        self.odd = self.rotated | self.reversed
+        self.within = re.compile(
+            "|".join(
+                [
+                    *sorted(latin, key=lambda word: (-len(word), word)),
+                    "all",
+                    "any",
+                    "the",
+                    "and",
+                    "you",
+                    "new",
+                    "not",
+                    "say",
+                    "with",
+                    "that",
+                    "have",
+                    "been",
+                ]
+            )
+        )
 
 
 def is_request(plain: str) -> bool:
@@ -156,14 +262,18 @@ def is_likely(words: set[str]) -> bool:
     return not lexicon.strong.isdisjoint(found) or len({lexicon.core[word] for word in found}) > 1
 
 
-def has_turn(plain: str) -> bool:
+def has_turn(plain: str, words: set[str]) -> bool:
     """Tell whether a text has marks of a chat, such as the name of a role before a colon."""
-    return (("<" in plain or "[" in plain or "#" in plain) and _TURN.search(plain) is not None) or (":" in plain and _ROLE.search(plain) is not None)
+    if _TURN_WORDS.isdisjoint(words) and "<|" not in plain:
+        return False
+    return any(sign in plain for sign in _TURN_SIGNS) or (":" in plain and _ROLE.search(plain) is not None)
 
 
 def turned(words: set[str], plain: str) -> str:
     """Return a text read backwards, by ROT13 or with spaces where words of a request stand in it so, and nothing otherwise."""
     lexicon = shipped_lexicon()
+    if lexicon.odd.isdisjoint(words) and max(map(len, words), default=0) < _UNBROKEN:
+        return ""
     readings = [codecs.encode(plain, "rot13")] if not lexicon.rotated.isdisjoint(words) else []
     if not lexicon.reversed.isdisjoint(words):
         readings.append(plain[::-1])
@@ -177,17 +287,22 @@ def turned(words: set[str], plain: str) -> str:
 def stretches(plain: str) -> Iterator[Sequence[Ideas]]:
     """Yield the ideas of each sentence that may be a request; long sentences in stretches that overlap."""
     plain = _ELISION.sub(" ", plain).replace("'", "") if "'" in plain else plain
-    if "<" in plain or "[" in plain or "#" in plain or "begin" in plain or "end of" in plain or "start of" in plain:
+    if any(sign in plain for sign in _TURN_SIGNS):
         plain = _TURN.sub(" zturn ", plain)
     if ":" in plain:
         plain = _ROLE.sub(" zrole ", plain)
     for sentence in _SENTENCE_END.split(plain):
-        if not is_likely(set(_WORD.findall(sentence))) and "zturn" not in sentence and "zrole" not in sentence and not _UNSPACED.search(sentence):
+        if (
+            not is_likely(set(_WORD.findall(sentence)))
+            and "zturn" not in sentence
+            and "zrole" not in sentence
+            and not _UNSPACED.search(sentence)
+        ):
             continue
         tokens = ideas_of(sentence)
         for start in range(0, max(1, len(tokens) - WINDOW + STEP), STEP):
             stretch = tokens[start : start + WINDOW]
-            if any(not _CORE.isdisjoint(each) for each in stretch):
+            if sum(map(bool, stretch)) > 1 and any(not _CORE.isdisjoint(each) for each in stretch):
                 yield stretch
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evidentia.text.confusables import ANGLE_OPENERS, SQUARE_OPENERS, seen_from, spread
+from evidentia.text.confusables import ANGLE_OPENERS, INVISIBLE, SQUARE_OPENERS, TAG_CHARACTERS, seen_from, spread
 
 INSTRUCTION: Final = "[INSTRUCTION]"
 EXTRA_INSTRUCTION: Final = "[EXTRA_INSTRUCTION]"
@@ -30,14 +30,22 @@ _WORDS: Final = re.compile(
 )
 _TRACES: Final = ("_knowledge", "_ref_", "__src", "evidentia-")
 """One of these stands in every such word that nothing invisible disguises."""
-_HEADING: Final = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>#)(?=#*[ \t]*\[\d)", re.MULTILINE)
-_CODE: Final = re.compile(r"(?<![A-Za-z0-9_])F(?=\d{1,6}S\d{1,6}R\d)")
+_UNSEEN: Final = f"[{INVISIBLE}{TAG_CHARACTERS}]"
+_HEADING: Final = re.compile(
+    rf"^(?P<indent>(?:\s|{_UNSEEN})*)(?P<mark>[#\N{{FULLWIDTH NUMBER SIGN}}\N{{SMALL NUMBER SIGN}}])"
+    rf"(?=(?:[#\s\N{{FULLWIDTH NUMBER SIGN}}\N{{SMALL NUMBER SIGN}}]|{_UNSEEN}){{0,64}}"
+    rf"[{re.escape(SQUARE_OPENERS)}](?:\s|{_UNSEEN}){{0,64}}\d)",
+    re.MULTILINE,
+)
+_CODE: Final = re.compile(
+    rf"(?<![A-Za-z0-9_])F(?={_UNSEEN}{{0,16}}\d(?:\d|{_UNSEEN}){{0,48}}S{_UNSEEN}{{0,16}}\d(?:\d|{_UNSEEN}){{0,48}}R{_UNSEEN}{{0,16}}\d)"
+)
 
 
 def neutralise(text: str) -> str:
     """Return the text with everything in it that could be read as one of our marks made harmless."""
     if _OPENER.search(text):
-        text = _HEADING.sub(r"\g<indent>&#35;", text)
+        text = _HEADING.sub(lambda found: f"{found['indent']}&#{ord(found['mark'])};", text)
         text = _OPENER.sub(lambda opener: _without_mark(text, opener), text)
     if not text.isascii() or any(trace in text.lower() for trace in _TRACES):
         text = _WORDS.sub(_referenced, text)

@@ -1,6 +1,7 @@
 """Does a piece of evidence talk to whoever reads it as if it were to be obeyed? A flag for readers, never a reason to drop anything.
 
-It looks for forms of words and weighs words of requests, also behind disguises; it knows nothing of meaning: docs/hostile-text.md says how many of the known attacks it sees, how many it misses,
+It looks for forms of words and weighs words of requests, also behind disguises; it knows nothing of meaning:
+docs/hostile-text.md says how many of the known attacks it sees, how many it misses,
 and how often it is wrong about ordinary text.
 """
 
@@ -42,7 +43,8 @@ _FORMS: Final = {
     ),
     "turn": (
         r"<\|[a-z_]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(?:system|instructions?|information|important|tool_calls?|function_calls?|user_request"
-        r"|assistant|human)>|^\s*(?:#+ ?)?(?:system|assistant|human|user|developer)(?: (?:prompt|message|instructions?|note))? ?:[^\n]{0,60}"
+        r"|assistant|human)>|^\s*(?:#+ ?)?(?:system|assistant|human|user|developer)(?: (?:prompt|message|instructions?|note))? ?:"
+        r"[^\n]{0,60}"
         r"\b(?:you|your|ignore|disregard|forget|reveal)\b"
         r"|^\s*#+ ?system (?:prompt|message|instructions?)\b"
         r"|\b(?:begin|end|start)(?: of)? (?:system|new|user) (?:prompt|instructions?|message)\b"
@@ -71,9 +73,7 @@ _FORMS: Final = {
         r"|conversation (?:history|so far)|chat (?:history|log)|full conversation|session (?:token|cookie)|contents? of (?:the|your)"
         r" (?:context|inbox))"
     ),
-    "tool": (
-        r"\b(?:call|use|invoke|execute|run|trigger) (?:the |your )['\"]?[a-z]\w+['\"]? (?:tool|plugin)\b"
-    ),
+    "tool": (r"\b(?:call|use|invoke|execute|run|trigger) (?:the |your )['\"]?[a-z]\w+['\"]? (?:tool|plugin)\b"),
 }
 _ACTIVE: Final = re.compile(
     r"<\s*script\b|\bjavascript\s*:|\bdata:text/html|\bvbscript\s*:|<[^>\n]{0,200}\bon[a-z]{3,20}\s*="
@@ -164,8 +164,10 @@ def instruction_marks(text: str) -> tuple[str, ...]:
         words |= _words(hidden)
     kinds = _likely(plain, words)
     flat = f" {_SPACES.sub(' ', plain)} " if kinds else ""
-    marks = tuple([kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)])
-    is_weighed = is_likely(words) or has_turn(plain) or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
+    marks = tuple(
+        [kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)]
+    )
+    is_weighed = is_likely(words) or has_turn(plain, words) or (not plain.isascii() and _NO_SPACES.search(plain) is not None)
     return (*marks, REQUEST) if is_weighed and is_request(plain) else marks
 
 
