@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from injections import clean_passages  # noqa: E402 - a benchmark is no package
 
-from evidentia.text.disguises import undisguised  # noqa: E402
+from evidentia.text.unmasking import undisguised  # noqa: E402
 from evidentia.text.injection_model import features, stretches  # noqa: E402
 
 WEIGHTS = ROOT / "src" / "evidentia" / "text" / "injection_weights.json"

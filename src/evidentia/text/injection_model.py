@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evidentia.text.disguises import folded
+from evidentia.text.unmasking import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

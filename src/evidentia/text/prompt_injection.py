@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evidentia.text.disguises import MAX_LENGTH, is_disguised, undisguised
+from evidentia.text.unmasking import MAX_LENGTH, is_disguised, undisguised
 from evidentia.text.injection_model import has_turn, is_likely, is_request, turned
 
 INSTRUCTION_LIKE: Final = "instruction_like"
