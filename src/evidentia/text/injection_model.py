@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from evidentia.contracts.decoding import decode_json
 from evidentia.text.unmasking import folded
 
 if TYPE_CHECKING:
@@ -365,10 +366,10 @@ def ideas_of(sentence: str) -> list[Ideas]:
 @cache
 def shipped_lexicon() -> Lexicon:
     """Return the words of the package."""
-    return Lexicon(msgspec.json.decode((files("evidentia.text") / "injection_words.json").read_bytes(), type=dict[str, dict[str, str]]))
+    return Lexicon(decode_json((files("evidentia.text") / "injection_words.json").read_bytes(), dict[str, dict[str, str]]))
 
 
 @cache
 def shipped_weights() -> InjectionWeights:
     """Return the weights of the package."""
-    return msgspec.json.decode((files("evidentia.text") / "injection_weights.json").read_bytes(), type=InjectionWeights)
+    return decode_json((files("evidentia.text") / "injection_weights.json").read_bytes(), InjectionWeights)

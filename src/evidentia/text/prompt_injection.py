@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evidentia.text.unmasking import MAX_LENGTH, is_disguised, undisguised
 from evidentia.text.injection_model import has_turn, is_likely, is_request, turned
+from evidentia.text.unmasking import MAX_LENGTH, is_disguised, undisguised
 
 INSTRUCTION_LIKE: Final = "instruction_like"
 ACTIVE_MARKUP: Final = "active_markup"
