@@ -29,8 +29,8 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from injections import clean_passages  # noqa: E402 - a benchmark is no package
 
-from evidentia.text.unmasking import undisguised  # noqa: E402
 from evidentia.text.injection_model import features, stretches  # noqa: E402
+from evidentia.text.unmasking import undisguised  # noqa: E402
 
 WEIGHTS = ROOT / "src" / "evidentia" / "text" / "injection_weights.json"
 RESULTS = ROOT / "benchmarks" / "results" / "injections_fit.json"

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from jwt.algorithms import ECAlgorithm
-from jwt_samples import ec_key, ed_key, jwk, key_set, pem, rsa_key
 
 from evidentia.backends.jwt.jwt_verifier import ProviderKeys
 from evidentia.contracts.errors import InvalidFieldError
+from jwt_samples import ec_key, ed_key, jwk, key_set, pem, rsa_key
 
 WEAK = rsa_key(1_024)
 PRIVATE = ec_key().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

@@ -14,13 +14,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
-from jwt_samples import AUDIENCE, ISSUER, SETTINGS, Provider, ec_key, ed_key, jwk, key_set, pem, rsa_key
 
 from evidentia.backends.jwt.jwt_verifier import KEPT_NS, MAX_LENGTH, RECHECK_NS, JwtVerifier
 from evidentia.contracts.control import Role, TokenFacts
 from evidentia.contracts.errors import InvalidFieldError
 from evidentia.contracts.settings import JwtSettings
 from evidentia.contracts.vocabulary import Classification
+from jwt_samples import AUDIENCE, ISSUER, SETTINGS, Provider, ec_key, ed_key, jwk, key_set, pem, rsa_key
 
 if TYPE_CHECKING:
     from pathlib import Path

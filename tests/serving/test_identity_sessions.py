@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backends.jwt_samples import Provider, ec_key, jwk, key_set
 from evidentia.contracts.control import Role, TokenId
 from evidentia.serving.identity import sessions as links_module
 from evidentia.serving.identity import sessions as sessions_module
@@ -18,6 +17,7 @@ from evidentia.serving.identity.admission import WRONG, Admission
 from evidentia.serving.identity.sessions import HOLDS_S, IDLE_S, MAX_OF_ONE, RECHECK_NS, Links, SessionStore, hash_of, new_code
 from evidentia.serving.operations.api_errors import ApiError
 from evidentia.testing.determinism import RepeatableEntropy
+from jwt_samples import Provider, ec_key, jwk, key_set
 from serving.identity_samples import Gate, code_of, run
 
 if TYPE_CHECKING:

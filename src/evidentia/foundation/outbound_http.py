@@ -472,7 +472,7 @@ _loop: Final = LoopThread("evidentia-http")
 
 
 def _is_ok(status: int) -> bool:
-    return 200 <= status < 300
+    return 200 <= status < 300  # noqa: PLR2004 - RFC 9110, 15.3
 
 
 def _told(headers: Mapping[str, str]) -> dict[str, str]:

@@ -121,7 +121,7 @@ class ChainAudit:
         for line in lines:
             seq += 1
             parts = line.split(b" ", 2)
-            if len(parts) != 3 or not parts[1].startswith(b"[%d," % seq):
+            if len(parts) != 3 or not parts[1].startswith(b"[%d," % seq):  # noqa: PLR2004 - hash, header, details
                 break
             seal, header, details = parts
             if details[:1] == REDACTED_MARK:

@@ -172,7 +172,7 @@ def _members(words: Sequence[Word], joint: int) -> list[tuple[int, int]]:
         spans.insert(0, (start, close))
         close = 0 if is_first else start
     has_commas = all(words[stop - 1].tail == "," for _, stop in spans[:-2])
-    return spans if len(spans) > 2 and close == 0 and has_commas else []
+    return spans if len(spans) > 2 and close == 0 and has_commas else []  # noqa: PLR2004 - two are a pair, not a list
 
 
 def _shares_noun(first: Sequence[Word], second: Sequence[Word]) -> bool:

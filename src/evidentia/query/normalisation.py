@@ -111,7 +111,7 @@ def is_identifier(word: str) -> bool:
     """Tell whether a word is code, a path, a version or an id."""
     if word.isalpha() and word[1:].islower():  # most words are: letters alone, with no capital among them, are none of these
         return False
-    if word.lower() in _SLASHED or _ORDINAL.fullmatch(word) or (_DECIMAL.fullmatch(word) and word.count(".") < 2):
+    if word.lower() in _SLASHED or _ORDINAL.fullmatch(word) or (_DECIMAL.fullmatch(word) and word.count(".") < 2):  # noqa: PLR2004 - 1.5 is a number, 1.5.0 a version
         return False
     return _IDENTIFIER.search(word) is not None
 

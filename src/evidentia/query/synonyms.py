@@ -104,7 +104,7 @@ class _LineReader:
             self._refuse("'=>' may stand only once")
         sources = self._entries(left)
         targets = self._entries(right) if arrow else sources
-        if not arrow and len(sources) < 2:
+        if not arrow and len(sources) < 2:  # noqa: PLR2004 - a word alone has no synonym
             self._refuse("a group needs at least two entries separated by commas")
         for entry, _ in sources:
             known = additions.setdefault(entry, {})

@@ -119,7 +119,7 @@ def find_conflicts(
     2. Keep those that at least two documents make, with values of one dimension, one value per document.
     3. Prefer one fragment; those with another value are the losers, best first.
     """
-    if len({fragment.document_id for fragment in fragments}) < 2:
+    if len({fragment.document_id for fragment in fragments}) < 2:  # noqa: PLR2004 - it takes two to disagree
         return ()
     conflicts = []
     for key, positions in sorted(_group(fragments, read).items()):

@@ -381,7 +381,7 @@ class _Linker:
         is_open = any(word.tail for word in words[:-1]) or not all(any(sign.isalnum() for sign in form) for form in forms)
         if len(words) > MAX_NAME_LENGTH or is_open or any(form in _NEVER_NAMES for form in edges):
             return ()
-        if len(forms) > 2 and forms[1] == "of" and forms[0] in _COUNTED:
+        if len(forms) > 2 and forms[1] == "of" and forms[0] in _COUNTED:  # noqa: PLR2004 - `number of stops` is a count
             return ()
         found = self._names.find(forms)
         if any(form in _UNLINKED and form != "name" for form in edges):

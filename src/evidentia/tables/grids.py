@@ -190,7 +190,7 @@ def fill_down(grid: Grid, *, box: Box) -> None:
     for merge in grid.merges:
         first = max(merge.top, box.top)
         last = min(merge.bottom, box.bottom)
-        if merge.top < box.top or not box.left <= merge.left < box.right or last - first < 2:  # one row is nothing to fill
+        if merge.top < box.top or not box.left <= merge.left < box.right or last - first < 2:  # noqa: PLR2004  # one row is nothing to fill
             continue
         value = grid.rows[first][merge.left]
         for row in grid.rows[first + 1 : last]:

@@ -170,7 +170,7 @@ def _columns(upper: Draft, lower: Draft) -> tuple[Piece, Piece] | None:
 def _of_columns(columns: tuple[Piece, Piece], lower: Draft, schema: Schema) -> tuple[int, Built]:
     draft = Draft(outputs=[*lower.groups, *columns], contexts=lower.contexts, unexplained=lower.unexplained)
     cost, built = choose(draft, schema)
-    if built.support or len(built.names) != 3 or len(built.tables) > 1:
+    if built.support or len(built.names) != 3 or len(built.tables) > 1:  # noqa: PLR2004 - what a row is called, and two numbers
         raise NoReadingError("it is not clear what the ratio is of")
     label, above, below = (quote(name) for name in built.names)
     source = quote(SOURCE_COLUMN)

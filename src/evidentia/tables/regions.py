@@ -245,7 +245,7 @@ def _first_text(grid: Grid, row: int, box: Box) -> str:
 
 
 def _is_table(grid: Grid, box: Box) -> bool:
-    if box.height < 2:  # a header alone, or one record alone, is no table
+    if box.height < 2:  # noqa: PLR2004  # a header alone, or one record alone, is no table
         return False
     rows = range(box.top, min(box.bottom, box.top + LOOK_AT_ROWS))
     if box.width > 1:

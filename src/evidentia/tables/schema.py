@@ -114,7 +114,7 @@ class Column:
         words = {value: str(value).casefold() for value in self.distinct}
         if not words or not set(words.values()) <= _TRUE | _FALSE:
             return None
-        if self.kind != ColumnKind.BOOLEAN and len(words) != 2:
+        if self.kind != ColumnKind.BOOLEAN and len(words) != 2:  # noqa: PLR2004 - yes and no
             return None
         return tuple(sorted((value for value, word in words.items() if word in _TRUE), key=repr))
 
@@ -166,7 +166,7 @@ class Table:
     @cached_property
     def is_bridge(self) -> bool:
         """Tell whether it does nothing but tie others together: two or three columns, all identifiers."""
-        return 1 < len(self.columns) <= 3 and all(column.is_key_like for column in self.columns)
+        return 1 < len(self.columns) <= 3 and all(column.is_key_like for column in self.columns)  # noqa: PLR2004
 
     @cached_property
     def is_satellite(self) -> bool:

@@ -268,13 +268,13 @@ def _jpeg_frame(content: bytes) -> int:
     """Return where the frame header begins, 0 when there is none within the first segments."""
     place = 2
     for _ in range(_MAX_SEGMENTS):
-        if place + 4 > len(content) or content[place] != 0xFF:  # the byte that begins every marker
+        if place + 4 > len(content) or content[place] != 0xFF:  # noqa: PLR2004  # the byte that begins every marker
             return 0
         marker = content[place + 1]
         if marker in _JPEG_FRAMES:
             return place
-        if marker in _JPEG_BARE or marker == 0xFF:  # as above
-            place += 1 if marker == 0xFF else 2  # as above
+        if marker in _JPEG_BARE or marker == 0xFF:  # noqa: PLR2004  # as above
+            place += 1 if marker == 0xFF else 2  # noqa: PLR2004  # as above
         else:
             place += 2 + int.from_bytes(content[place + 2 : place + 4], "big")
     return 0
