@@ -56,7 +56,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy benchmarks/serving.py
+	$(BIN)/mypy benchmarks/serving.py benchmarks/exhaustion.py benchmarks/exhaustion_pools.py
 	$(BIN)/lint-imports
 	$(BIN)/vulture
 	$(BIN)/deptry src
@@ -140,6 +140,7 @@ fit: $(STAMP)
 	$(BIN)/python tools/fit_ranking.py $${EVIDENTIA_DATA:-../shared/data}/scifact
 	$(BIN)/python tools/fit_confidence.py
 	$(BIN)/python tools/fit_grounding.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python tools/fit_injection.py --judge
 
 bench-lexical: $(STAMP)

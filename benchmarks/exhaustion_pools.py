@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from exhaustion import HEADER, MAX_GROWTH_MB, MAX_RATIO, MB, Target, measure
@@ -58,7 +58,7 @@ async def messages(target: Target, *, role: str, count: int, megabytes: int) -> 
         async with grpc.aio.insecure_channel(target.grpc_address, options=options) as channel:
             while time.monotonic() < ends:
                 try:
-                    await channel.unary_unary(CALLS["Retrieve"].path)(content, metadata=metadata, timeout=30)
+                    await channel.unary_unary(CALLS["Retrieve"].path)(content, metadata=metadata, timeout=30)  # type: ignore[arg-type]  # bytes as they are
                 except grpc.aio.AioRpcError as error:
                     told[error.code().name] += 1
 
@@ -71,7 +71,7 @@ async def watchers(target: Target) -> object:
     told = Counter[str]()
 
     async def watch(channel: grpc.aio.Channel) -> None:
-        call = channel.unary_stream("/grpc.health.v1.Health/Watch")(b"", timeout=LASTS_S)
+        call: Any = channel.unary_stream("/grpc.health.v1.Health/Watch")(b"", timeout=LASTS_S)  # type: ignore[arg-type]  # bytes as they are
         try:
             async for _ in call:
                 told["open"] += 1

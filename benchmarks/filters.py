@@ -159,7 +159,7 @@ def main() -> None:
     scope = access_scope(local_owner(), acl_scope=None, rules=())
     view = View(
         SyntheticTerms(),  # type: ignore[arg-type]  # as far as a search without phrases asks it
-        shown=ShownPlaces(scope, everything, everything, int(lengths.sum())),
+        shown=ShownPlaces(scope, everything, everything, int(lengths.sum()), hides_nothing=True),
         table=SimpleNamespace(lengths=lengths, coded_lengths=CodedLengths.of(lengths)),  # type: ignore[arg-type]  # as far as a view asks it
         search=SearchSettings(),
         kept=kept_postings(),
