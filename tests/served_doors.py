@@ -68,7 +68,7 @@ class Served:
 
     def auditor(self) -> str:
         """Return a token that may answer anybody's receipts of the first tenant again."""
-        return self.token("auditor", Role.AUDITOR, tenant="default", facts={})
+        return self.token("auditor", Role.AUDITOR, tenant="default", facts={"clearance": "restricted"})
 
 
 class Rest:

@@ -156,6 +156,7 @@ def test_a_directory_that_cannot_be_written_can_still_be_read_and_verified(store
         from evidentia.testing.documents import make_document
         from evidentia.wiring import embedded
         import evidentia.text.term_table, evidentia.text.counting
+        make_document("a", "b")  # what is read on first use is read before rights are given up
         if os.getuid() == 0:
             os.setgid({NOBODY}); os.setuid({NOBODY})
         parts = embedded.open_parts(Path({str(directory)!r}))

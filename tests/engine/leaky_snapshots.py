@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evidentia.contracts.access import local_owner
+from evidentia.contracts.ports import SupportsLayouts
 from evidentia.policy.access import access_scope
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evidentia.contracts.documents import StoredChunk
-    from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, SourceId
+    from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId
+    from evidentia.contracts.layout import DocumentLayout
     from evidentia.contracts.ports import EvidenceIndex, Lexicon, SearchableSnapshot
     from evidentia.contracts.predicates import Predicate
     from evidentia.contracts.provenance import InclusionProof, IngestEvent
@@ -73,6 +75,14 @@ class Leaky:
 
     def chunks(self, hits: Sequence[SearchHit]) -> Sequence[StoredChunk]:
         return self._inner.chunks(hits)
+
+    def layout(self, document_id: DocumentId) -> DocumentLayout | None:
+        assert isinstance(self._inner, SupportsLayouts)
+        return self._inner.layout(document_id)
+
+    def attachment(self, content_hash: Sha256) -> bytes | None:
+        assert isinstance(self._inner, SupportsLayouts)
+        return self._inner.attachment(content_hash)
 
     def proofs(self, chunks: Sequence[StoredChunk]) -> Sequence[tuple[IngestEvent, InclusionProof]]:
         return self._inner.proofs(chunks)

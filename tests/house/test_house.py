@@ -135,7 +135,7 @@ PUBLISHED = {PACKAGE / "backends" / "onnx" / "minilm" / name for name in ("model
 """Weights and a vocabulary that others published; they hold every word there is."""
 
 
-NAMES_CLIENTS = {ROOT / "docs" / "mcp.md", ROOT / "tools" / "injection_texts.yaml"}
+NAMES_CLIENTS = {ROOT / "docs" / "mcp.md", ROOT / "tools" / "injection_texts.yaml", PACKAGE / "text" / "injection_words.json"}
 """The page says how to set up programs that people use, and the attackers of the texts talk to them; both name them."""
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from serving.cli_runs import Run
 
-CHANGING = re.compile(r"r-[0-9a-f]{12}-\d|\d+(\.\d)? ms|byte \d+")
+CHANGING = re.compile(r"r-[0-9a-f]{12}-[0-9a-f]{32}|\d+(\.\d)? ms|byte \d+")
 RESULT = re.compile(r"result [0-9a-f]{16}")
 
 

@@ -59,7 +59,7 @@ def test_table_leads_with_confidence_in_number_and_word(run: Run, asked: Path) -
     assert re.match(r"1  [01]\.\d\d [a-z ]+  handbook:keys\.md +canonical  30 d ", lines[1])
     assert lines[1].endswith("# Keys Rotate the signing keys every 90 days.")
     assert "unknown" in lines[2]
-    footer = r"\d of \d matching fragments, receipt r-[0-9a-f]{12}-1, result [0-9a-f]{16}, \d+\.\d ms"
+    footer = r"\d of \d matching fragments, receipt r-[0-9a-f]{12}-[0-9a-f]{32}, result [0-9a-f]{16}, \d+\.\d ms"
     assert re.fullmatch(footer, lines[-2])
     assert re.match(r"the best match is .*relevant \([01]\.\d\d\)|probably nothing here: ", lines[-1])
     assert "\x1b" not in outcome.out

@@ -302,7 +302,7 @@ def test_a_body_too_deep_too_large_or_of_wrong_types_is_refused(shared: Served, 
     deep_list = sent(client, endpoint, content=b"[" * 100_000, headers=JSON)
     constants = sent(client, endpoint, content=b'{"text": NaN, "x": Infinity}', headers=JSON)
 
-    assert {deep.status_code, deep_list.status_code, constants.status_code} <= {400, 422}
+    assert {deep.status_code, deep_list.status_code, constants.status_code} <= {400, 413, 422}
     if endpoint.max_bytes < MAX_SENT_BYTES:
         large = sent(client, endpoint, content=b'{"x": "' + b"a" * endpoint.max_bytes + b'"}', headers=JSON)
         assert (413, "body_too_large") == code_of(large)

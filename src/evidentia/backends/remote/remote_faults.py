@@ -104,6 +104,9 @@ KINDS: Final[Mapping[str, type[EvidentiaError]]] = {
     "quota_exceeded": errors.ServiceUnavailableError,
     "too_many_attempts": errors.ServiceUnavailableError,
     "too_many_runs": errors.ServiceUnavailableError,
+    "too_much_at_once": errors.ServiceUnavailableError,
+    "too_many_values": errors.InputError,
+    "client_left": errors.ServiceUnavailableError,
     "internal": errors.ServiceUnavailableError,
 }
 """By the code of the fault: those of the errors themselves, and those that only a served base has."""

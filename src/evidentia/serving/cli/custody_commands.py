@@ -19,7 +19,7 @@ commands = typer.Typer()
 
 WHOLE_ANSWER = ("result", "response")
 """The checks of an answer that only the whole answer passes."""
-RECEIPT_ID = re.compile(r"r-[0-9a-f]+-[0-9]+")
+RECEIPT_ID = re.compile(r"r-[0-9a-f]+-[0-9a-f]+")
 
 
 @command(commands, "verify", raw=("target",))

@@ -123,7 +123,7 @@ def _granted(operation: OperationRequest, facts: TokenFacts, server: ServerSetti
             raise _not_granted(f"facts.{name}")
     limits = structs.asdict(facts.limits)
     for name, wanted in limits.items():
-        most = getattr(own.limits, name) or getattr(server, name)
+        most = getattr(own.limits, name) or getattr(server, name, None)
         if wanted is not None and most and wanted > most:
             raise _not_granted(f"facts.limits.{name}")
     inherited = {name: wanted if wanted is not None else getattr(own.limits, name) for name, wanted in limits.items()}

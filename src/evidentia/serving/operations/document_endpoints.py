@@ -192,6 +192,7 @@ def _take_in(
     stages = served_base.directory / INBOX_NAME / "staged"
     try:
         with lock:
+            make_private_directory(stages)
             _clear(stages, tenant=tenant)  # of an ingest that did not end
             try:
                 staged = _write(stages / options.source, request, paths)

@@ -140,7 +140,7 @@ class Viewer:
 
     def replay(self, receipt: Receipt, report: ReplayReport) -> ReplayReport:
         """Return a replay of a receipt; the hashes of another's whole answer, which holds more than is shown, are keyed."""
-        if receipt.request.principal == self._principal:
+        if receipt.request.principal == self._principal or not report.hidden:
             return report
         keyed, response = self._base.keyed, report.response
         shown = msgspec.structs.replace(response, request_hash=keyed(response.request_hash), result_hash=keyed(response.result_hash))

@@ -81,7 +81,9 @@ def is_shown(database: sqlite3.Connection, document_id: DocumentId, *, scope: Ac
     """Tell whether a scope shows a document by the last rule it had; None when there is no such document."""
     row = database.execute(_LAST_RULE, (document_id,)).fetchone()
     # A document that is not there is decided like one that is hidden, so that the time does not tell which of the two it is.
-    is_seen = RowFilter(scope).shows(document_id, *(_NO_DOCUMENT if row is None else row))
+    metadata, rule = _NO_DOCUMENT if row is None else row
+    shown = RowFilter(scope)
+    is_seen = shown.admits(rule) & shown.passes(document_id, metadata, rule)  # both, whatever the first says
     return None if row is None else is_seen
 
 
