@@ -8,10 +8,11 @@ and how often it is wrong about ordinary text.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
-from evidentia.text.injection_model import has_turn, is_likely, is_request, turned
-from evidentia.text.unmasking import MAX_LENGTH, is_disguised, undisguised
+from evidentia.text.injection_model import UNBROKEN, has_turn, is_likely, is_request, shipped_lexicon, turned
+from evidentia.text.unmasking import MAX_LENGTH, is_disguised, undisguised, words_of
 
 INSTRUCTION_LIKE: Final = "instruction_like"
 ACTIVE_MARKUP: Final = "active_markup"
@@ -148,9 +149,6 @@ _KINDS_OF: Final = {
     word: tuple([kind for kind, words in _WORDS.items() if word in words.split()]) for words in _WORDS.values() for word in words.split()
 }
 _TELLING: Final = frozenset(_KINDS_OF)
-_LETTERS: Final = bytes([letter if chr(letter).isalpha() and letter < 128 else 32 for letter in range(256)])  # noqa: PLR2004 - ASCII
-_WORDS_OF_ALL: Final = re.compile(r"[^\W\d_]+")
-_SPACES: Final = re.compile(r"\s+")
 _NO_SPACES: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff]")
 
 
@@ -158,12 +156,12 @@ def instruction_marks(text: str) -> tuple[str, ...]:
     """Return what kinds of address to its reader a text holds, by name; empty for most."""
     text = text[:MAX_LENGTH]
     plain = undisguised(text) if not text.isascii() or is_disguised(text) else text.lower()
-    words = _words(plain)
+    words = _telling_words(plain)
     if hidden := turned(words, plain):
         plain = f"{plain} . {hidden}"
-        words |= _words(hidden)
+        words |= _telling_words(hidden)
     kinds = _likely(plain, words)
-    flat = f" {_SPACES.sub(' ', plain)} " if kinds else ""
+    flat = f" {' '.join(plain.split())} " if kinds else ""
     marks = tuple(
         [kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)]
     )
@@ -179,16 +177,22 @@ def hostile_flags(text: str) -> tuple[str, ...]:
     return ((INSTRUCTION_LIKE,) if marks else ()) + ((ACTIVE_MARKUP,) if is_active else ())
 
 
-def _words(plain: str) -> set[str]:
-    if plain.isascii():
-        return set(plain.encode().translate(_LETTERS).decode().split())
-    return set(_WORDS_OF_ALL.findall(plain))
+def _telling_words(plain: str) -> set[str]:
+    """Return the words of a text that could count, and those of many letters, which may hold others."""
+    words = words_of(plain)
+    found = _vocabulary().intersection(words)
+    return found | {word for word in words if len(word) >= UNBROKEN}
+
+
+@cache
+def _vocabulary() -> set[str]:
+    return {*_TELLING, *shipped_lexicon().vocabulary}
 
 
 def _likely(plain: str, words: set[str]) -> set[str]:
     """Return the kinds of which a word or a sign stands in the text; the look costs a tenth of what the forms cost."""
     signs = {kind for sign, kind in _SIGNS.items() if sign in plain}
-    return signs if _TELLING.isdisjoint(words) else signs.union(*(_KINDS_OF[word] for word in _TELLING.intersection(words)))
+    return signs.union(*[_KINDS_OF[word] for word in _TELLING.intersection(words)])
 
 
 def _finds(kind: str, text: str) -> bool:
