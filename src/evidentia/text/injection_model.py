@@ -45,7 +45,7 @@ _ROLE: Final = re.compile(
     r"(?: (?:prompt|message|instructions?|note|override))?\]? ?:",
     re.MULTILINE,
 )
-_ELISION: Final = re.compile(r"'(?=\w{3})|(?<=\b[cdjlmnst])'")
+_ELISION: Final = re.compile(r"'(?:(?=\w{3})|(?<=\b[cdjlmnst]'))")
 _TOKEN: Final = re.compile(r"[^\W_]+|[:;\n]")
 _SENTENCE_END: Final = re.compile(r"[.!?](?=[\s\"')]|$)|\n\s*(?:[-+#|]|\d+[.)])")
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
@@ -221,7 +221,9 @@ class Lexicon:
         self.ideas |= _MARKS
         phrases = sorted((word for word in ideas if " " in word), key=lambda word: (-len(word), word))
         self.phrases = re.compile(r"\b(?:" + "|".join(re.escape(phrase).replace(r"\ ", r"\s+") for phrase in phrases) + r")\b")
-        self.words_of_phrases = [frozenset(words_of(phrase)) for phrase in phrases]
+        self.words_of_phrases: dict[str, list[set[str]]] = {}
+        for needed in map(set, map(words_of, phrases)):
+            self.words_of_phrases.setdefault(max(sorted(needed), key=len), []).append(needed)
         self.phrase_ideas: dict[str, Ideas] = {phrase: tuple(dict.fromkeys(ideas[phrase])) for phrase in phrases}
         unspaced = sorted((word for word in self.ideas if _UNSPACED.match(word)), key=lambda word: (-len(word), word))
         self.unspaced = re.compile("|".join(map(re.escape, unspaced)))
@@ -375,7 +377,7 @@ def _possible_forms(ideas: frozenset[str]) -> tuple[str, ...]:
 def ideas_of(sentence: str, words: Collection[str]) -> list[Ideas]:
     """Return the ideas of each word of a sentence; `|` begins a line or a clause, and no idea at all is empty."""
     lexicon = shipped_lexicon()
-    if any(of_phrase.issubset(words) for of_phrase in lexicon.words_of_phrases):
+    if any(needed.issubset(words) for word in lexicon.words_of_phrases.keys() & words for needed in lexicon.words_of_phrases[word]):
         sentence = lexicon.phrases.sub(lambda found: "zz".join(found[0].split()), sentence)
     tokens: list[Ideas] = []
     for word in _TOKEN.findall(sentence):

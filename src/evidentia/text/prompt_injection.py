@@ -81,7 +81,7 @@ _ACTIVE: Final = re.compile(
     r"|!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&][^)\s]{0,300}=",
     re.IGNORECASE,
 )
-_COMPILED: Final = {kind: re.compile(form, re.IGNORECASE | re.MULTILINE) for kind, form in _FORMS.items()}
+_COMPILED: Final = {kind: re.compile(form, re.MULTILINE) for kind, form in _FORMS.items()}
 _HINTS: Final = {
     kind: tuple([tuple(group.split(";")) for group in groups])
     for kind, groups in {
@@ -133,7 +133,7 @@ _WORDS: Final = {
     " filters",
     "addressed": "ai ais llm llms language assistant assistants chatbot bot bots agent agents gpt"
     " claud\x65 gemini copilo\x74 model models message you",
-    "turn": "system assistant human user developer prompt instruction instructions message",
+    "turn": "prompt instruction instructions message note",
     "errand": "you your solve solving answer answering do doing complete completing continue continuing proceed proceeding"
     " respond responding reply"
     " replying summarise summarising summarize summarizing instruction instructions prompt prompts rule rules guideline guidelines"
@@ -143,8 +143,8 @@ _WORDS: Final = {
     "disclosure": "prompt your instructions conversation chat session context inbox",
     "tool": "tool plugin",
 }
-"""Of these words, or of the signs below, one stands in whatever the form of that name finds."""
-_SIGNS: Final = {"<": "turn", "]": "turn"}
+"""Of these words one stands in whatever the form of that name finds; of a turn also a sign, or a role before a colon."""
+_ROLES: Final = frozenset(("system", "assistant", "human", "user", "developer"))
 _KINDS_OF: Final = {
     word: tuple([kind for kind, words in _WORDS.items() if word in words.split()]) for words in _WORDS.values() for word in words.split()
 }
@@ -173,7 +173,7 @@ def hostile_flags(text: str) -> tuple[str, ...]:
     """Return the flags a fragment with this text carries."""
     marks = instruction_marks(text)
     is_hinted = "<" in text or "](" in text or (":" in text and any(word in text.lower() for word in ("script", "text/html")))
-    is_active = is_hinted and _ACTIVE.search(text[:MAX_LENGTH]) is not None
+    is_active = is_hinted and ("=" in text or ":" in text or not text.isascii() or "script" in text.lower()) and _ACTIVE.search(text[:MAX_LENGTH]) is not None
     return ((INSTRUCTION_LIKE,) if marks else ()) + ((ACTIVE_MARKUP,) if is_active else ())
 
 
@@ -191,8 +191,10 @@ def _vocabulary() -> set[str]:
 
 def _likely(plain: str, words: set[str]) -> set[str]:
     """Return the kinds of which a word or a sign stands in the text; the look costs a tenth of what the forms cost."""
-    signs = {kind for sign, kind in _SIGNS.items() if sign in plain}
-    return signs.union(*[_KINDS_OF[word] for word in _TELLING.intersection(words)])
+    kinds = {kind for word in _TELLING.intersection(words) for kind in _KINDS_OF[word]}
+    if "<" in plain or "]" in plain or any(f"{role}:" in plain or f"{role} :" in plain for role in _ROLES.intersection(words)):
+        kinds.add("turn")
+    return kinds
 
 
 def _finds(kind: str, text: str) -> bool:

@@ -102,10 +102,8 @@ _ONLY_LETTERS: Final = bytes([each if chr(each).isalpha() and each < 128 else 32
 _LETTERS: Final = _kinds(a="A-Za-z")
 _LETTERS_AND_LEET: Final = _kinds(a="A-Za-z", d="013457@$!|")
 _RUNS: Final = _kinds(r="A-Za-z0-9+/_")
-_RUNS_BY_CASE: Final = _kinds(a="a-z", r="A-Z0-9+/_")
+_LOWER: Final = b"abcdefghijklmnopqrstuvwxyz"
 _IN_HEX_GROUPS: Final = _kinds(h="0-9A-Fa-f :,;")
-_IN_HEX: Final = _kinds(h=r"0-9A-Fa-fx\\ :,;-")
-_IN_BASE32: Final = _kinds(b="A-Z2-7")
 
 
 def is_disguised(text: str) -> bool:
@@ -129,9 +127,14 @@ def is_disguised(text: str) -> bool:
 
 def _has_run(raw: bytes) -> bool:
     """Tell whether a run of letters, digits and signs is long enough for an encoding, and no mere word."""
-    return b"r" * _LEAST_RUN in raw.translate(_RUNS) and any(
-        len(run) >= _LEAST_RUN and b"r" in run[1:] for run in raw.translate(_RUNS_BY_CASE).split()
-    )
+    runs = raw.translate(_RUNS) + b" "
+    start = runs.find(b"r" * _LEAST_RUN)
+    while start >= 0:
+        end = runs.index(b" ", start)
+        if raw[start + 1 : end].strip(_LOWER):
+            return True
+        start = runs.find(b"r" * _LEAST_RUN, end)
+    return False
 
 
 def _has_hex_groups(raw: bytes, text: str) -> bool:
@@ -172,7 +175,7 @@ def _plain(text: str) -> str:
     text = text.lower()
     if "<" in text:
         text = _INLINE.sub("", text)
-    if _LONE_LETTERS.search(text) and _SPACED_LETTERS.search(text) and _SPACED.search(text):
+    if _has_lone_letters(text) and _SPACED_LETTERS.search(text) and _SPACED.search(text):
         text = _SPACED_SHORT.sub(lambda found: re.sub(r"[\W_]", "", found[0]) + " ", text)
     if "_" in text:
         text = _WITHIN_NAME.sub("", text)
@@ -184,6 +187,12 @@ def _plain(text: str) -> str:
     if "@" in text or "$" in text or "!" in text or "|" in text:
         text = _SIGNS_WITHIN.sub(lambda found: _LEET[found[0]], text)
     return _WITH_DIGITS.sub(lambda found: found[0].translate(_DIGITS), text) if is_leet else text
+
+
+def _has_lone_letters(text: str) -> bool:
+    if not text.isascii() and _FOREIGN_LETTER.search(text):
+        return _LONE_LETTERS.search(text) is not None
+    return b"a a a a a" in text.encode("ascii", "replace").translate(_LETTERS).replace(b"  ", b" ")
 
 
 def _as_latin(found: re.Match[str]) -> str:
@@ -217,12 +226,13 @@ def _fold_letter(letter: str) -> str:
 
 def _decoded(text: str) -> str:
     """Return what the encoded runs of a text say, as far as it is text."""
+    raw = text.encode("ascii", "replace")
     found = [
         decoded
-        for form, decode, sign in _DECODERS
-        if sign in text
-        for run in form.findall(text[:MAX_DECODED])
-        for decoded in (_read(run, decode),)
+        for form, decode, sign, table, run in _DECODERS
+        if sign in raw and run in raw.translate(table)
+        for encoded in form.findall(text[:MAX_DECODED])
+        for decoded in (_read(encoded, decode),)
         if decoded
     ]
     return " . ".join(found)[:MAX_DECODED]
@@ -234,7 +244,10 @@ def _read(run: str, decode: Callable[[str], bytes]) -> str:
     except (ValueError, OverflowError):
         return ""
     decoded = raw.decode("utf-8", "ignore")
-    unread = len(raw) - len(decoded.encode()) + sum(not (each.isprintable() or each.isspace()) for each in decoded)
+    unread = len(raw) - len(decoded.encode())
+    if 10 * unread > len(raw):
+        return ""
+    unread += sum(not (each.isprintable() or each.isspace()) for each in decoded)
     is_text = len(raw) >= _LEAST_DECODED and 10 * unread <= len(raw) and 2 * sum(map(str.isalpha, decoded)) >= len(decoded)
     return decoded if is_text else ""
 
@@ -264,9 +277,10 @@ def _of_codes(run: str) -> bytes:
 
 
 _DECODERS: Final = (
-    (_BASE64, _of_base64, ""),
-    (_BASE32, _of_base32, ""),
-    (_HEX, _of_hex, "6"),
-    (_BITS, _of_bits, "0110"),
-    (_CODES, _of_codes, "101"),
+    (_BASE64, _of_base64, b"", _kinds(r="A-Za-z0-9+/_-"), b"r" * 16),
+    (_BASE32, _of_base32, b"", _kinds(r="A-Z2-7"), b"r" * 24),
+    (_HEX, _of_hex, b"6", _kinds(r=r"0-9A-Fa-fx\\ :,;-"), b"r" * 24),
+    (_BITS, _of_bits, b"0110", None, b""),
+    (_CODES, _of_codes, b"101", None, b""),
 )
+"""The form of an encoding, how it is read, a sign without which it holds no words, and the characters and length of its runs."""
