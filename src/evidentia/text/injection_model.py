@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evidentia.contracts.decoding import decode_json
-from evidentia.text.unmasking import folded, words_of
+from evidentia.text.unmasking import UNBROKEN, folded, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -49,11 +49,12 @@ _ELISION: Final = re.compile(r"'(?:(?=\w{3})|(?<=\b[cdjlmnst]'))")
 _TOKEN: Final = re.compile(r"[^\W_]+|[:;\n]")
 _SENTENCE_END: Final = re.compile(r"[.!?](?=[\s\"')]|$)|\n\s*(?:[-+#|]|\d+[.)])")
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+_SPACE: Final = r"\ "
+_SPACES: Final = r"\s+"
 _MARKS: Final = {"zturn": ("turn",), "zrole": ("role_name",)}
 _SOFT: Final = ("|",)
 _LONG_WORD: Final = 16
 """From so many letters on a word is looked at for others in it: words written without spaces, and compounds."""
-UNBROKEN: Final = 20
 _SHORT: Final = 3
 _ROOTS: Final = ("ignor", "instruc", "prompt", "disregard", "forget", "overrid", "reveal", "rules", "unrestricted", "assistant")
 WINDOW: Final = 20
@@ -220,13 +221,13 @@ class Lexicon:
         self.ideas: dict[str, Ideas] = {word: tuple(dict.fromkeys(found)) for word, found in ideas.items() if " " not in word}
         self.ideas |= _MARKS
         phrases = sorted((word for word in ideas if " " in word), key=lambda word: (-len(word), word))
-        self.phrases = re.compile(r"\b(?:" + "|".join(re.escape(phrase).replace(r"\ ", r"\s+") for phrase in phrases) + r")\b")
+        self.phrases = re.compile(rf"\b{_any_of(phrases)}\b")
         self.words_of_phrases: dict[str, list[set[str]]] = {}
         for needed in map(set, map(words_of, phrases)):
             self.words_of_phrases.setdefault(max(sorted(needed), key=len), []).append(needed)
         self.phrase_ideas: dict[str, Ideas] = {phrase: tuple(dict.fromkeys(ideas[phrase])) for phrase in phrases}
         unspaced = sorted((word for word in self.ideas if _UNSPACED.match(word)), key=lambda word: (-len(word), word))
-        self.unspaced = re.compile("|".join(map(re.escape, unspaced)))
+        self.unspaced = re.compile(_any_of(unspaced))
         latin = [word for word in self.ideas if word.isascii() and len(word) > _SHORT and word not in _MARKS]
         self.core = {
             max(phrase.split(" "), key=len): next(idea for idea in found if idea in _CORE)
@@ -239,25 +240,18 @@ class Lexicon:
         self.rotated = frozenset(codecs.encode(word, "rot13") for word in turning) - self.ideas.keys()
         self.reversed = frozenset(word[::-1] for word in turning) - self.ideas.keys()
         self.vocabulary = self.rotated | self.reversed | self.core.keys() | _TURN_WORDS | _ROLES
-        self.within = re.compile(
-            "|".join(
-                [
-                    *sorted(latin, key=lambda word: (-len(word), word)),
-                    "all",
-                    "any",
-                    "the",
-                    "and",
-                    "you",
-                    "new",
-                    "not",
-                    "say",
-                    "with",
-                    "that",
-                    "have",
-                    "been",
-                ]
-            )
-        )
+        latin.sort(key=lambda word: (-len(word), word))
+        self.within = re.compile(_any_of([*latin, *"all any the and you new not say with that have been".split()]))
+
+
+def _any_of(words: Sequence[str], letters: int = 4) -> str:
+    """Return a pattern of the words in their order, with those that begin alike together: a search looks at few of them."""
+    if letters == 0 or len(words) == 1:
+        return f"(?:{'|'.join(re.escape(word).replace(_SPACE, _SPACES) for word in words)})"
+    endings: dict[str, list[str]] = {}
+    for word in words:
+        endings.setdefault(word[:1], []).append(word[1:])
+    return "(?:" + "|".join(re.escape(first).replace(_SPACE, _SPACES) + _any_of(rest, letters - 1) for first, rest in endings.items()) + ")"
 
 
 def is_request(plain: str) -> bool:
@@ -323,7 +317,7 @@ def stretches(plain: str) -> Iterator[Sequence[Ideas]]:
         words = words_of(sentence)
         if not is_likely(words) and "zturn" not in sentence and "zrole" not in sentence and (is_spaced or not _UNSPACED.search(sentence)):
             continue
-        tokens = ideas_of(sentence, words)
+        tokens = ideas_of(sentence, set(words))
         for start in range(0, max(1, len(tokens) - WINDOW + STEP), STEP):
             stretch = tokens[start : start + WINDOW]
             if sum(map(bool, stretch)) > 1 and any(not _CORE.isdisjoint(each) for each in stretch):
@@ -374,7 +368,7 @@ def _possible_forms(ideas: frozenset[str]) -> tuple[str, ...]:
     return tuple([name for name, forms in _NEEDED.items() if any(not any(map(ideas.isdisjoint, form)) for form in forms)])
 
 
-def ideas_of(sentence: str, words: Collection[str]) -> list[Ideas]:
+def ideas_of(sentence: str, words: set[str]) -> list[Ideas]:
     """Return the ideas of each word of a sentence; `|` begins a line or a clause, and no idea at all is empty."""
     lexicon = shipped_lexicon()
     if any(needed.issubset(words) for word in lexicon.words_of_phrases.keys() & words for needed in lexicon.words_of_phrases[word]):

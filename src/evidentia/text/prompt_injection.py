@@ -11,8 +11,8 @@ import re
 from functools import cache
 from typing import Final
 
-from evidentia.text.injection_model import UNBROKEN, has_turn, is_likely, is_request, shipped_lexicon, turned
-from evidentia.text.unmasking import MAX_LENGTH, is_disguised, undisguised, words_of
+from evidentia.text.injection_model import has_turn, is_likely, is_request, shipped_lexicon, turned
+from evidentia.text.unmasking import MAX_LENGTH, UNBROKEN, has_long_word, is_disguised, undisguised, words_of
 
 INSTRUCTION_LIKE: Final = "instruction_like"
 ACTIVE_MARKUP: Final = "active_markup"
@@ -81,6 +81,7 @@ _ACTIVE: Final = re.compile(
     r"|!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&][^)\s]{0,300}=",
     re.IGNORECASE,
 )
+_HANDLER: Final = re.compile(r"on[a-z]{3,20}\s*=")
 _COMPILED: Final = {kind: re.compile(form, re.MULTILINE) for kind, form in _FORMS.items()}
 _HINTS: Final = {
     kind: tuple([tuple(group.split(";")) for group in groups])
@@ -172,16 +173,25 @@ def instruction_marks(text: str) -> tuple[str, ...]:
 def hostile_flags(text: str) -> tuple[str, ...]:
     """Return the flags a fragment with this text carries."""
     marks = instruction_marks(text)
-    is_hinted = "<" in text or "](" in text or (":" in text and any(word in text.lower() for word in ("script", "text/html")))
-    is_active = is_hinted and ("=" in text or ":" in text or not text.isascii() or "script" in text.lower()) and _ACTIVE.search(text[:MAX_LENGTH]) is not None
-    return ((INSTRUCTION_LIKE,) if marks else ()) + ((ACTIVE_MARKUP,) if is_active else ())
+    return ((INSTRUCTION_LIKE,) if marks else ()) + ((ACTIVE_MARKUP,) if _is_active(text) else ())
+
+
+def _is_active(text: str) -> bool:
+    if "<" not in text and "](" not in text and ":" not in text:
+        return False
+    lowered = text.lower()
+    is_script = "script" in lowered or "text/html" in lowered
+    if not ((":" in text and is_script) or "<" in text or "](" in text):
+        return False
+    is_hinted = is_script or not text.isascii() or ("=" in text and ("![" in text or _HANDLER.search(lowered) is not None))
+    return is_hinted and _ACTIVE.search(text[:MAX_LENGTH]) is not None
 
 
 def _telling_words(plain: str) -> set[str]:
     """Return the words of a text that could count, and those of many letters, which may hold others."""
     words = words_of(plain)
     found = _vocabulary().intersection(words)
-    return found | {word for word in words if len(word) >= UNBROKEN}
+    return found.union([word for word in words if len(word) >= UNBROKEN]) if has_long_word(plain) else found
 
 
 @cache

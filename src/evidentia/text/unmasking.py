@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 MAX_LENGTH: Final = 200_000
 MAX_DECODED: Final = 20_000
@@ -91,6 +91,7 @@ _BITS: Final = re.compile(r"(?:[01]{7,8}\s{0,2}){6,}")
 _CODES: Final = re.compile(r"(?:\d{2,3}[ ,;]{1,2}){11,}\d{2,3}")
 _HEX_GROUPS: Final = re.compile(r"(?<![A-Za-z0-9+/_])(?:[0-9a-fA-F]{2,8}[ :,;]{1,2}){8}")
 _LEAST_RUN: Final = 16
+UNBROKEN: Final = 20
 
 
 def _kinds(**kinds: str) -> bytes:
@@ -139,6 +140,11 @@ def _has_run(raw: bytes) -> bool:
 
 def _has_hex_groups(raw: bytes, text: str) -> bool:
     return b"h" * 24 in raw.translate(_IN_HEX_GROUPS) and _HEX_GROUPS.search(text) is not None
+
+
+def has_long_word(text: str) -> bool:
+    """Tell whether a text may hold a word of ASCII in which others stand without spaces."""
+    return b"a" * UNBROKEN in text.encode("ascii", "replace").translate(_LETTERS)
 
 
 def words_of(text: str) -> list[str]:
@@ -230,12 +236,20 @@ def _decoded(text: str) -> str:
     found = [
         decoded
         for form, decode, sign, table, run in _DECODERS
-        if sign in raw and run in raw.translate(table)
-        for encoded in form.findall(text[:MAX_DECODED])
+        if sign in raw
+        for encoded in _runs(form, text[:MAX_DECODED], raw[:MAX_DECODED].translate(table), run)
         for decoded in (_read(encoded, decode),)
         if decoded
     ]
     return " . ".join(found)[:MAX_DECODED]
+
+
+def _runs(form: re.Pattern[str], text: str, kinds: bytes, run: bytes) -> Iterator[str]:
+    """Yield what a form finds, looked for from where a run of the characters that it begins with is."""
+    start = kinds.find(run)
+    while start >= 0 and (found := form.search(text, start)):
+        yield found[0]
+        start = kinds.find(run, found.end())
 
 
 def _read(run: str, decode: Callable[[str], bytes]) -> str:
