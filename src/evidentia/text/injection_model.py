@@ -239,7 +239,8 @@ class Lexicon:
         turning = [word for word in self.strong if word.isascii() and len(word) > 5]  # noqa: PLR2004 - shorter ones are words read otherwise
         self.rotated = frozenset(codecs.encode(word, "rot13") for word in turning) - self.ideas.keys()
         self.reversed = frozenset(word[::-1] for word in turning) - self.ideas.keys()
-        self.vocabulary = self.rotated | self.reversed | self.core.keys() | _TURN_WORDS | _ROLES
+        self.odd = self.rotated | self.reversed
+        self.vocabulary = self.odd | self.core.keys() | _TURN_WORDS | _ROLES
         latin.sort(key=lambda word: (-len(word), word))
         self.within = re.compile(_any_of([*latin, *"all any the and you new not say with that have been".split()]))
 
@@ -295,6 +296,8 @@ def turned(words: Collection[str], plain: str) -> str:
     The words are those of the vocabulary and those of many letters.
     """
     lexicon = shipped_lexicon()
+    if lexicon.odd.isdisjoint(words) and max(map(len, words), default=0) < UNBROKEN:
+        return ""
     readings = [codecs.encode(plain, "rot13")] if not lexicon.rotated.isdisjoint(words) else []
     if not lexicon.reversed.isdisjoint(words):
         readings.append(plain[::-1])

@@ -158,11 +158,13 @@ def instruction_marks(text: str) -> tuple[str, ...]:
     text = text[:MAX_LENGTH]
     plain = undisguised(text) if not text.isascii() or is_disguised(text) else text.lower()
     words = _telling_words(plain)
+    if not words and "<" not in plain and "]" not in plain and plain.isascii():
+        return ()
     if hidden := turned(words, plain):
         plain = f"{plain} . {hidden}"
         words |= _telling_words(hidden)
     kinds = _likely(plain, words)
-    flat = f" {' '.join(plain.split())} " if kinds else ""
+    flat = f" {plain if plain.isprintable() and '  ' not in plain else ' '.join(plain.split())} " if kinds else ""
     marks = tuple(
         [kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)]
     )

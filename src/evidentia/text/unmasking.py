@@ -59,7 +59,7 @@ _NEVER_DECOMPOSED: Final[dict[str, str]] = dict(
 )
 """What Unicode does not decompose: barred letters, small capitals, quotation marks."""
 _FOREIGN_LETTER: Final = re.compile(r"[^\x00-\x7f\W\d_]")
-_FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
+_FOREIGN: Final = re.compile(r"[^\x00-\x7f][^\x00-\x7f]*")
 _EMPHASIS: Final = (("*", ""), ("`", ""), ("~", ""), ("_", " "), ("\u2028", "\n"), ("\u2029", "\n"))
 _WITHIN_NAME: Final = re.compile(r"(?<=[^\W_])_+(?=[^\W_])")
 _INLINE: Final = re.compile(r"</?(?:a|b|i|u|s|em|strong|span|font|mark|small|big|sup|sub|wbr|code|tt)(?: [^<>]{0,200})?/?>|<!--|-->|\u00ad")
@@ -74,12 +74,10 @@ _SPACED_SHORT: Final = re.compile(r"(?<![^\W_])[^\W\d_]([ \n.,\-_*|/+·•])[^\W
 _OTHER_SCRIPT: Final = re.compile(r"[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]")
 _MIXED: Final = re.compile(r"[A-Za-z][\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]|[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff][A-Za-z]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_SIGNS_WITHIN: Final = re.compile(
-    r"[@$!|](?:(?<=[a-z0-9].)(?=[a-z0-9])|(?<!\|)(?<![^\s(\"'].)(?=[a-z][a-z0-9@$!]{2}))"
-)
+_SIGNS_WITHIN: Final = re.compile(r"[@$!|](?:(?<=[a-z0-9].)(?=[a-z0-9])|(?<!\|)(?<![^\s(\"'].)(?=[a-z][a-z0-9@$!]{2}))")
 _WITH_DIGITS: Final = re.compile(r"\b(?=[0-9]*[a-z])[a-z]*[013457][a-z0-9]+\b|\b[a-z]{2,}[013457]\b")
 _DIGITS: Final = str.maketrans("013457", "oieast")
-_EMPHASIS_WITHIN: Final = re.compile(r"[a-zA-Z][*`~<]+[^>\n]{0,20}>?[a-zA-Z]")
+_EMPHASIS_WITHIN: Final = re.compile(r"[*`~<](?<=[a-zA-Z].)[*`~<]*[^>\n]{0,20}>?[a-zA-Z]")
 _LEET_WORD: Final = re.compile(r"[013457@$!|](?<=[a-zA-Z].)[a-zA-Z]")
 _SPACED_LETTERS: Final = re.compile(r"\b\w[\W_]\w[\W_]\w[\W_]\w\b")
 _LONE_LETTERS: Final = re.compile(r"[\W_]\w[\W_]\w[\W_]\w")
@@ -176,8 +174,10 @@ def _plain(text: str) -> str:
         text = _PERCENT_RUN.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "ignore"), text)
     if not text.isascii():
         text = _FOREIGN.sub(_fold, text)
-        if _OTHER_SCRIPT.search(text) and _MIXED.search(text):
-            text = _WORD.sub(_as_latin, text)
+        if _OTHER_SCRIPT.search(text):
+            parts = text.split(" ")
+            if any(not part.isascii() and _MIXED.search(part) for part in parts):
+                text = " ".join([part if part.isascii() else _WORD.sub(_as_latin, part) for part in parts])
     text = text.lower()
     if "<" in text:
         text = _INLINE.sub("", text)
