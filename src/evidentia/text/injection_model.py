@@ -56,6 +56,7 @@ _SOFT: Final = ("|",)
 _LONG_WORD: Final = 16
 """From so many letters on a word is looked at for others in it: words written without spaces, and compounds."""
 _SHORT: Final = 3
+_LITTLE: Final = ("all", "any", "the", "and", "you", "new", "not", "say", "with", "that", "have", "been")
 _ROOTS: Final = ("ignor", "instruc", "prompt", "disregard", "forget", "overrid", "reveal", "rules", "unrestricted", "assistant")
 WINDOW: Final = 20
 STEP: Final = 7
@@ -242,7 +243,7 @@ class Lexicon:
         self.odd = self.rotated | self.reversed
         self.vocabulary = self.odd | self.core.keys() | _TURN_WORDS | _ROLES
         latin.sort(key=lambda word: (-len(word), word))
-        self.within = re.compile(_any_of([*latin, *"all any the and you new not say with that have been".split()]))
+        self.within = re.compile(_any_of([*latin, *_LITTLE]))
 
 
 def _any_of(words: Sequence[str], letters: int = 4) -> str:

@@ -173,11 +173,7 @@ def _plain(text: str) -> str:
     if "%" in text and _PERCENT.search(text):
         text = _PERCENT_RUN.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "ignore"), text)
     if not text.isascii():
-        text = _FOREIGN.sub(_fold, text)
-        if _OTHER_SCRIPT.search(text):
-            parts = text.split(" ")
-            if any(not part.isascii() and _MIXED.search(part) for part in parts):
-                text = " ".join([part if part.isascii() else _WORD.sub(_as_latin, part) for part in parts])
+        text = _without_lookalikes(_FOREIGN.sub(_fold, text))
     text = text.lower()
     if "<" in text:
         text = _INLINE.sub("", text)
@@ -193,6 +189,13 @@ def _plain(text: str) -> str:
     if "@" in text or "$" in text or "!" in text or "|" in text:
         text = _SIGNS_WITHIN.sub(lambda found: _LEET[found[0]], text)
     return _WITH_DIGITS.sub(lambda found: found[0].translate(_DIGITS), text) if is_leet else text
+
+
+def _without_lookalikes(text: str) -> str:
+    parts = text.split(" ") if _OTHER_SCRIPT.search(text) else []
+    if any(not part.isascii() and _MIXED.search(part) for part in parts):
+        return " ".join([part if part.isascii() else _WORD.sub(_as_latin, part) for part in parts])
+    return text
 
 
 def _has_lone_letters(text: str) -> bool:
