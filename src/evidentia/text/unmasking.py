@@ -99,6 +99,7 @@ def _kinds(**kinds: str) -> bytes:
 
 _ONLY_LETTERS: Final = bytes([each if chr(each).isalpha() and each < 128 else 32 for each in range(256)])  # noqa: PLR2004 - ASCII
 _LETTERS: Final = _kinds(a="A-Za-z")
+_NO_LETTERS: Final = _kinds(x="^A-Za-z")
 _LETTERS_AND_LEET: Final = _kinds(a="A-Za-z", d="013457@$!|")
 _RUNS: Final = _kinds(r="A-Za-z0-9+/_")
 _LOWER: Final = b"abcdefghijklmnopqrstuvwxyz"
@@ -114,8 +115,8 @@ def is_disguised(text: str) -> bool:
         or "\\" in text
         or "-\n" in text
         or (("*" in text or "`" in text or "~" in text or "<" in text) and _EMPHASIS_WITHIN.search(text) is not None)
-        or b"ada" in raw.translate(_LETTERS_AND_LEET)
-        or b" a a a a " in raw.translate(_LETTERS)
+        or (b"ad" in (kinds := raw.translate(_LETTERS_AND_LEET)) and b"ada" in kinds)
+        or b"x x x x x" in raw.translate(_NO_LETTERS)
         or _has_run(raw)
         or (
             _has_hex_groups(raw, text)
