@@ -147,9 +147,11 @@ def has_long_word(text: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the runs of letters of a text."""
+    """Return the runs of letters of a text, in no order."""
     if not text.isascii() and _FOREIGN_LETTER.search(text):
-        return _WORD.findall(text)
+        parts = text.split()
+        foreign = " ".join([part for part in parts if not part.isascii()])
+        return words_of(" ".join([part for part in parts if part.isascii()])) + _WORD.findall(foreign)
     return text.encode("ascii", "replace").translate(_ONLY_LETTERS).decode().split()
 
 
