@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from evidentia.text import prompt_injection
 from evidentia.text.prompt_injection import ACTIVE_MARKUP, INSTRUCTION_LIKE, hostile_flags, instruction_marks
+from evidentia.text.unmasking import words_of
 
 SAMPLES: Final = yaml.safe_load((Path(__file__).parent / "instruction_attacks.yaml").read_text())
 DATA: Final = Path(os.environ.get("EVIDENTIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
@@ -139,6 +140,7 @@ def test_the_quick_look_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = [instruction_marks(text) for text in texts]
     monkeypatch.setattr(prompt_injection, "_likely", lambda _plain, _words: set(prompt_injection._COMPILED))
     monkeypatch.setattr(prompt_injection, "is_likely", lambda _words: True)
+    monkeypatch.setattr(prompt_injection, "_telling_words", lambda plain: {*words_of(plain), "any"})
 
     assert quick == [instruction_marks(text) for text in texts]
 

@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from evidentia.contracts.decoding import decode_json
-from evidentia.text.unmasking import folded
+from evidentia.text.unmasking import UNBROKEN, folded, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 _TURN: Final = re.compile(
     r"<\|[a-z ]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(?:system|instructions?|information|important|tool calls?|function calls?|user request"
     r"|assistant|human)>|(?:#+|\[) ?(?:system|instructions?|new task)(?: prompt| message)?\]?(?= ?[:(\n])"
     r"|\b(?:begin|end|start)(?: of)?(?: the)? (?:system|new|user|context|document|input) ?(?:prompt|instructions?|message|text)?\b"
 )
-_TURN_SIGNS: Final = (
-    *("<|", "[inst", "[/inst", "<<", "<system", "<instr", "<info", "<import", "</", "<tool", "<func", "<user", "<assis", "<human"),
-    *("# system", "#system", "# instr", "[system", "# new task", "end of ", "begin new", "begin system", "new system", "end system"),
-)
+_TURN_SIGNS: Final = {
+    "<": ("<|", "<<", "<system", "<instr", "<info", "<import", "</", "<tool", "<func", "<user", "<assis", "<human"),
+    "[": ("[inst", "[/inst", "[system"),
+    "#": ("# system", "#system", "# instr", "# new task"),
+    "end ": ("end of ", "end system"),
+    "begin ": ("begin new", "begin system"),
+    "new system": ("",),
+}
+_ROLES: Final = frozenset(("system", "assistant", "human", "user", "developer", "ai", "admin"))
 _TURN_WORDS: Final = frozenset(
     [
         *("system", "assistant", "human", "user", "developer", "ai", "admin", "inst", "sys", "instruction", "instructions"),
@@ -40,17 +45,18 @@ _ROLE: Final = re.compile(
     r"(?: (?:prompt|message|instructions?|note|override))?\]? ?:",
     re.MULTILINE,
 )
-_ELISION: Final = re.compile(r"'(?=\w{3})|(?<=\b[cdjlmnst])'")
+_ELISION: Final = re.compile(r"'(?:(?=\w{3})|(?<=\b[cdjlmnst]'))")
 _TOKEN: Final = re.compile(r"[^\W_]+|[:;\n]")
-_WORD: Final = re.compile(r"[^\W\d_]+")
 _SENTENCE_END: Final = re.compile(r"[.!?](?=[\s\"')]|$)|\n\s*(?:[-+#|]|\d+[.)])")
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+_SPACE: Final = r"\ "
+_SPACES: Final = r"\s+"
 _MARKS: Final = {"zturn": ("turn",), "zrole": ("role_name",)}
 _SOFT: Final = ("|",)
 _LONG_WORD: Final = 16
 """From so many letters on a word is looked at for others in it: words written without spaces, and compounds."""
-_UNBROKEN: Final = 20
 _SHORT: Final = 3
+_LITTLE: Final = ("all", "any", "the", "and", "you", "new", "not", "say", "with", "that", "have", "been")
 _ROOTS: Final = ("ignor", "instruc", "prompt", "disregard", "forget", "overrid", "reveal", "rules", "unrestricted", "assistant")
 WINDOW: Final = 20
 STEP: Final = 7
@@ -190,6 +196,11 @@ def _compiled(form: str) -> str:
 
 
 _COMPILED: Final = {name: re.compile("|".join(map(_compiled, forms))) for name, forms in _FORMS.items()}
+_NEEDED: Final = {
+    name: [[frozenset(part.strip("()").split("|")) for part in form.split(" ") if not part.isdigit() and part != "^"] for form in forms]
+    for name, forms in _FORMS.items()
+}
+"""Of every form the groups of ideas of which each has one in whatever it finds."""
 
 
 class InjectionWeights(msgspec.Struct, frozen=True):
@@ -211,10 +222,13 @@ class Lexicon:
         self.ideas: dict[str, Ideas] = {word: tuple(dict.fromkeys(found)) for word, found in ideas.items() if " " not in word}
         self.ideas |= _MARKS
         phrases = sorted((word for word in ideas if " " in word), key=lambda word: (-len(word), word))
-        self.phrases = re.compile(r"\b(?:" + "|".join(re.escape(phrase).replace(r"\ ", r"\s+") for phrase in phrases) + r")\b")
+        self.phrases = re.compile(rf"\b{_any_of(phrases)}\b")
+        self.words_of_phrases: dict[str, list[set[str]]] = {}
+        for needed in map(set, map(words_of, phrases)):
+            self.words_of_phrases.setdefault(max(sorted(needed), key=len), []).append(needed)
         self.phrase_ideas: dict[str, Ideas] = {phrase: tuple(dict.fromkeys(ideas[phrase])) for phrase in phrases}
         unspaced = sorted((word for word in self.ideas if _UNSPACED.match(word)), key=lambda word: (-len(word), word))
-        self.unspaced = re.compile("|".join(map(re.escape, unspaced)))
+        self.unspaced = re.compile(_any_of(unspaced))
         latin = [word for word in self.ideas if word.isascii() and len(word) > _SHORT and word not in _MARKS]
         self.core = {
             max(phrase.split(" "), key=len): next(idea for idea in found if idea in _CORE)
@@ -227,34 +241,37 @@ class Lexicon:
         self.rotated = frozenset(codecs.encode(word, "rot13") for word in turning) - self.ideas.keys()
         self.reversed = frozenset(word[::-1] for word in turning) - self.ideas.keys()
         self.odd = self.rotated | self.reversed
-        self.within = re.compile(
-            "|".join(
-                [
-                    *sorted(latin, key=lambda word: (-len(word), word)),
-                    "all",
-                    "any",
-                    "the",
-                    "and",
-                    "you",
-                    "new",
-                    "not",
-                    "say",
-                    "with",
-                    "that",
-                    "have",
-                    "been",
-                ]
-            )
-        )
+        self.vocabulary = self.odd | self.core.keys() | _TURN_WORDS | _ROLES
+        latin.sort(key=lambda word: (-len(word), word))
+        self.within = re.compile(_any_of([*latin, *_LITTLE]))
+
+
+def _any_of(words: Sequence[str], letters: int = 4) -> str:
+    """Return a pattern of the words in their order, with those that begin alike together: a search looks at few of them."""
+    if letters == 0 or len(words) == 1:
+        return f"(?:{'|'.join(re.escape(word).replace(_SPACE, _SPACES) for word in words)})"
+    endings: dict[str, list[str]] = {}
+    for word in words:
+        endings.setdefault(word[:1], []).append(word[1:])
+    return "(?:" + "|".join(re.escape(first).replace(_SPACE, _SPACES) + _any_of(rest, letters - 1) for first, rest in endings.items()) + ")"
 
 
 def is_request(plain: str) -> bool:
     """Tell whether a text without disguises, in lower case, holds a sentence that weighs as much as a request to its reader."""
     model = shipped_weights()
-    return any(model.bias + sum(model.weights.get(name, 0) for name in features(stretch)) >= 0 for stretch in stretches(plain))
+    return any(_is_heavy(stretch, model) for stretch in stretches(plain))
 
 
-def is_likely(words: set[str]) -> bool:
+def _is_heavy(stretch: Sequence[Ideas], model: InjectionWeights) -> bool:
+    found = _pairs(stretch)
+    score = model.bias + sum([model.weights.get(name, 0) for name in found])
+    forms = _possible_forms(frozenset(idea for ideas in stretch for idea in ideas))
+    if score + sum([max(0, model.weights.get(f"*{name}", 0)) for name in forms]) < 0:
+        return False
+    return score + sum([model.weights.get(name, 0) for name in _forms(stretch)]) >= 0
+
+
+def is_likely(words: Collection[str]) -> bool:
     """Tell whether a text with these words, in lower case, may hold a request: most texts lack the ideas of which each request has some."""
     lexicon = shipped_lexicon()
     if lexicon.addressing.isdisjoint(words):
@@ -263,22 +280,29 @@ def is_likely(words: set[str]) -> bool:
     return not lexicon.strong.isdisjoint(found) or len({lexicon.core[word] for word in found}) > 1
 
 
-def has_turn(plain: str, words: set[str]) -> bool:
+def has_turn(plain: str, words: Collection[str]) -> bool:
     """Tell whether a text has marks of a chat, such as the name of a role before a colon."""
     if _TURN_WORDS.isdisjoint(words) and "<|" not in plain:
         return False
-    return any(sign in plain for sign in _TURN_SIGNS) or (":" in plain and _ROLE.search(plain) is not None)
+    return _has_turn_sign(plain) or (":" in plain and not _ROLES.isdisjoint(words) and _ROLE.search(plain) is not None)
 
 
-def turned(words: set[str], plain: str) -> str:
-    """Return a text read backwards, by ROT13 or with spaces where words of a request stand in it so, and nothing otherwise."""
+def _has_turn_sign(plain: str) -> bool:
+    return any(sign in plain for first, signs in _TURN_SIGNS.items() if first in plain for sign in signs)
+
+
+def turned(words: Collection[str], plain: str) -> str:
+    """Return a text read backwards, by ROT13 or with spaces where words of a request stand in it so, and nothing otherwise.
+
+    The words are those of the vocabulary and those of many letters.
+    """
     lexicon = shipped_lexicon()
-    if lexicon.odd.isdisjoint(words) and max(map(len, words), default=0) < _UNBROKEN:
+    if lexicon.odd.isdisjoint(words) and max(map(len, words), default=0) < UNBROKEN:
         return ""
     readings = [codecs.encode(plain, "rot13")] if not lexicon.rotated.isdisjoint(words) else []
     if not lexicon.reversed.isdisjoint(words):
         readings.append(plain[::-1])
-    for word in sorted(word for word in words if len(word) >= _UNBROKEN and word.isascii() and any(root in word for root in _ROOTS)):
+    for word in sorted(word for word in words if len(word) >= UNBROKEN and word.isascii() and any(root in word for root in _ROOTS)):
         apart = lexicon.within.sub(lambda found: f" {found[0]} ", word).split()
         if sum(part in lexicon.ideas for part in apart) > 2:  # noqa: PLR2004 - a compound has two
             readings.append(" ".join(apart))
@@ -288,19 +312,16 @@ def turned(words: set[str], plain: str) -> str:
 def stretches(plain: str) -> Iterator[Sequence[Ideas]]:
     """Yield the ideas of each sentence that may be a request; long sentences in stretches that overlap."""
     plain = _ELISION.sub(" ", plain).replace("'", "") if "'" in plain else plain
-    if any(sign in plain for sign in _TURN_SIGNS):
+    if _has_turn_sign(plain):
         plain = _TURN.sub(" zturn ", plain)
     if ":" in plain:
         plain = _ROLE.sub(" zrole ", plain)
+    is_spaced = plain.isascii() or not _UNSPACED.search(plain)
     for sentence in _SENTENCE_END.split(plain):
-        if (
-            not is_likely(set(_WORD.findall(sentence)))
-            and "zturn" not in sentence
-            and "zrole" not in sentence
-            and not _UNSPACED.search(sentence)
-        ):
+        words = words_of(sentence)
+        if not is_likely(words) and "zturn" not in sentence and "zrole" not in sentence and (is_spaced or not _UNSPACED.search(sentence)):
             continue
-        tokens = ideas_of(sentence)
+        tokens = ideas_of(sentence, set(words))
         for start in range(0, max(1, len(tokens) - WINDOW + STEP), STEP):
             stretch = tokens[start : start + WINDOW]
             if sum(map(bool, stretch)) > 1 and any(not _CORE.isdisjoint(each) for each in stretch):
@@ -309,47 +330,63 @@ def stretches(plain: str) -> Iterator[Sequence[Ideas]]:
 
 def features(stretch: Sequence[Ideas]) -> set[str]:
     """Return the names of what a stretch of words has: ideas, ideas that begin a line, and pairs of them that are close."""
+    return _pairs(stretch) | _forms(stretch)
+
+
+def _pairs(stretch: Sequence[Ideas]) -> set[str]:
     found: set[str] = set()
     places = [(place, ideas) for place, ideas in enumerate(stretch) if ideas]
     before = -1
-    for index, (place, ideas) in enumerate(places):
+    for index, (place, ideas) in enumerate(places, 1):
         if ideas is _SOFT:
             before = place
             continue
         found.update(ideas)
         if before == place - 1:
-            found.update("^" + idea for idea in ideas)
-        for later, others in places[index + 1 :]:
+            found.update(["^" + idea for idea in ideas])
+        for later, others in places[index:]:
             gap = later - place
             if gap > NEAR:
                 break
-            for one in ideas:
-                for other in others:
-                    if other == "|" or (one not in _CORE and other not in _CORE):
-                        continue
-                    if one != other:
-                        found.add(f"{one}~{other}" if one < other else f"{other}~{one}")
-                    if gap <= ADJACENT:
-                        found.add(f"{one}>{other}")
-    line = ",^ " + "".join("," + "".join(f"{idea} " for idea in ideas) for ideas in stretch).replace(",| ", ",^ ")
-    found.update(f"*{name}" for name, form in _COMPILED.items() if form.search(line))
+            found.update(_names(ideas, others, gap <= ADJACENT))
     return found
 
 
-def ideas_of(sentence: str) -> list[Ideas]:
+@lru_cache(maxsize=16384)
+def _names(ideas: Ideas, others: Ideas, is_adjacent: bool) -> tuple[str, ...]:  # noqa: FBT001 - of the memo
+    """Return the names of the pairs of the ideas of two words that are close."""
+    pairs = [(one, other) for one in ideas for other in others if other != "|" and (one in _CORE or other in _CORE)]
+    near = ["~".join(sorted(pair)) for pair in pairs if pair[0] != pair[1]]
+    return (*near, *map(">".join, pairs)) if is_adjacent else tuple(near)
+
+
+def _forms(stretch: Sequence[Ideas]) -> set[str]:
+    line = ",^ " + "".join(["," + "".join([f"{idea} " for idea in ideas]) for ideas in stretch]).replace(",| ", ",^ ")
+    possible = _possible_forms(frozenset(idea for ideas in stretch for idea in ideas))
+    return {f"*{name}" for name in possible if _COMPILED[name].search(line)}
+
+
+@lru_cache(maxsize=4096)
+def _possible_forms(ideas: frozenset[str]) -> tuple[str, ...]:
+    """Return the forms of which all ideas are there, in whatever order."""
+    return tuple([name for name, forms in _NEEDED.items() if any(not any(map(ideas.isdisjoint, form)) for form in forms)])
+
+
+def ideas_of(sentence: str, words: set[str]) -> list[Ideas]:
     """Return the ideas of each word of a sentence; `|` begins a line or a clause, and no idea at all is empty."""
     lexicon = shipped_lexicon()
-    sentence = lexicon.phrases.sub(lambda found: "zz".join(found[0].split()), sentence)
+    if any(needed.issubset(words) for word in lexicon.words_of_phrases.keys() & words for needed in lexicon.words_of_phrases[word]):
+        sentence = lexicon.phrases.sub(lambda found: "zz".join(found[0].split()), sentence)
     tokens: list[Ideas] = []
     for word in _TOKEN.findall(sentence):
         ideas = lexicon.ideas.get(word)
         if ideas is not None:
             tokens.append(ideas)
-        elif not word[0].isalnum():
+        elif word in ":;\n":
             tokens.append(_SOFT)
         elif "zz" in word and (phrase := word.replace("zz", " ")) in lexicon.phrase_ideas:
             tokens.append(lexicon.phrase_ideas[phrase])
-        elif _UNSPACED.match(word):
+        elif not word.isascii() and _UNSPACED.match(word):
             end = 0
             for found in lexicon.unspaced.finditer(word):
                 tokens.extend([()] * ((found.start() - end) // 2))

@@ -8,10 +8,11 @@ and how often it is wrong about ordinary text.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
-from evidentia.text.injection_model import has_turn, is_likely, is_request, turned
-from evidentia.text.unmasking import MAX_LENGTH, is_disguised, undisguised
+from evidentia.text.injection_model import has_turn, is_likely, is_request, shipped_lexicon, turned
+from evidentia.text.unmasking import MAX_LENGTH, UNBROKEN, has_long_word, is_disguised, undisguised, words_of
 
 INSTRUCTION_LIKE: Final = "instruction_like"
 ACTIVE_MARKUP: Final = "active_markup"
@@ -80,7 +81,8 @@ _ACTIVE: Final = re.compile(
     r"|!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&][^)\s]{0,300}=",
     re.IGNORECASE,
 )
-_COMPILED: Final = {kind: re.compile(form, re.IGNORECASE | re.MULTILINE) for kind, form in _FORMS.items()}
+_HANDLER: Final = re.compile(r"on[a-z]{3,20}\s*=")
+_COMPILED: Final = {kind: re.compile(form, re.MULTILINE) for kind, form in _FORMS.items()}
 _HINTS: Final = {
     kind: tuple([tuple(group.split(";")) for group in groups])
     for kind, groups in {
@@ -132,7 +134,7 @@ _WORDS: Final = {
     " filters",
     "addressed": "ai ais llm llms language assistant assistants chatbot bot bots agent agents gpt"
     " claud\x65 gemini copilo\x74 model models message you",
-    "turn": "system assistant human user developer prompt instruction instructions message",
+    "turn": "prompt instruction instructions message note",
     "errand": "you your solve solving answer answering do doing complete completing continue continuing proceed proceeding"
     " respond responding reply"
     " replying summarise summarising summarize summarizing instruction instructions prompt prompts rule rules guideline guidelines"
@@ -142,15 +144,12 @@ _WORDS: Final = {
     "disclosure": "prompt your instructions conversation chat session context inbox",
     "tool": "tool plugin",
 }
-"""Of these words, or of the signs below, one stands in whatever the form of that name finds."""
-_SIGNS: Final = {"<": "turn", "]": "turn"}
+"""Of these words one stands in whatever the form of that name finds; of a turn also a sign, or a role before a colon."""
+_ROLES: Final = frozenset(("system", "assistant", "human", "user", "developer"))
 _KINDS_OF: Final = {
     word: tuple([kind for kind, words in _WORDS.items() if word in words.split()]) for words in _WORDS.values() for word in words.split()
 }
 _TELLING: Final = frozenset(_KINDS_OF)
-_LETTERS: Final = bytes([letter if chr(letter).isalpha() and letter < 128 else 32 for letter in range(256)])  # noqa: PLR2004 - ASCII
-_WORDS_OF_ALL: Final = re.compile(r"[^\W\d_]+")
-_SPACES: Final = re.compile(r"\s+")
 _NO_SPACES: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff]")
 
 
@@ -158,12 +157,14 @@ def instruction_marks(text: str) -> tuple[str, ...]:
     """Return what kinds of address to its reader a text holds, by name; empty for most."""
     text = text[:MAX_LENGTH]
     plain = undisguised(text) if not text.isascii() or is_disguised(text) else text.lower()
-    words = _words(plain)
+    words = _telling_words(plain)
+    if not words and "<" not in plain and "]" not in plain and plain.isascii():
+        return ()
     if hidden := turned(words, plain):
         plain = f"{plain} . {hidden}"
-        words |= _words(hidden)
+        words |= _telling_words(hidden)
     kinds = _likely(plain, words)
-    flat = f" {_SPACES.sub(' ', plain)} " if kinds else ""
+    flat = f" {plain if plain.isprintable() and '  ' not in plain else ' '.join(plain.split())} " if kinds else ""
     marks = tuple(
         [kind for kind in _COMPILED if kind in kinds and _is_hinted(kind, flat) and _finds(kind, plain if kind == "turn" else flat)]
     )
@@ -174,21 +175,38 @@ def instruction_marks(text: str) -> tuple[str, ...]:
 def hostile_flags(text: str) -> tuple[str, ...]:
     """Return the flags a fragment with this text carries."""
     marks = instruction_marks(text)
-    is_hinted = "<" in text or "](" in text or (":" in text and any(word in text.lower() for word in ("script", "text/html")))
-    is_active = is_hinted and _ACTIVE.search(text[:MAX_LENGTH]) is not None
-    return ((INSTRUCTION_LIKE,) if marks else ()) + ((ACTIVE_MARKUP,) if is_active else ())
+    return ((INSTRUCTION_LIKE,) if marks else ()) + ((ACTIVE_MARKUP,) if _is_active(text) else ())
 
 
-def _words(plain: str) -> set[str]:
-    if plain.isascii():
-        return set(plain.encode().translate(_LETTERS).decode().split())
-    return set(_WORDS_OF_ALL.findall(plain))
+def _is_active(text: str) -> bool:
+    if "<" not in text and "](" not in text and ":" not in text:
+        return False
+    lowered = text.lower()
+    is_script = "script" in lowered or "text/html" in lowered
+    if not ((":" in text and is_script) or "<" in text or "](" in text):
+        return False
+    is_hinted = is_script or not text.isascii() or ("=" in text and ("![" in text or _HANDLER.search(lowered) is not None))
+    return is_hinted and _ACTIVE.search(text[:MAX_LENGTH]) is not None
+
+
+def _telling_words(plain: str) -> set[str]:
+    """Return the words of a text that could count, and those of many letters, which may hold others."""
+    words = words_of(plain)
+    found = _vocabulary().intersection(words)
+    return found.union([word for word in words if len(word) >= UNBROKEN]) if has_long_word(plain) else found
+
+
+@cache
+def _vocabulary() -> set[str]:
+    return {*_TELLING, *shipped_lexicon().vocabulary}
 
 
 def _likely(plain: str, words: set[str]) -> set[str]:
     """Return the kinds of which a word or a sign stands in the text; the look costs a tenth of what the forms cost."""
-    signs = {kind for sign, kind in _SIGNS.items() if sign in plain}
-    return signs if _TELLING.isdisjoint(words) else signs.union(*(_KINDS_OF[word] for word in _TELLING.intersection(words)))
+    kinds = {kind for word in _TELLING.intersection(words) for kind in _KINDS_OF[word]}
+    if "<" in plain or "]" in plain or any(f"{role}:" in plain or f"{role} :" in plain for role in _ROLES.intersection(words)):
+        kinds.add("turn")
+    return kinds
 
 
 def _finds(kind: str, text: str) -> bool:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 MAX_LENGTH: Final = 200_000
 MAX_DECODED: Final = 20_000
@@ -58,11 +58,12 @@ _NEVER_DECOMPOSED: Final[dict[str, str]] = dict(
     )
 )
 """What Unicode does not decompose: barred letters, small capitals, quotation marks."""
-_FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
-_EMPHASIS: Final = str.maketrans({"*": None, "`": None, "~": None, "_": " ", "\u2028": "\n", "\u2029": "\n"})
+_FOREIGN_LETTER: Final = re.compile(r"[^\x00-\x7f\W\d_]")
+_FOREIGN: Final = re.compile(r"[^\x00-\x7f][^\x00-\x7f]*")
+_EMPHASIS: Final = (("*", ""), ("`", ""), ("~", ""), ("_", " "), ("\u2028", "\n"), ("\u2029", "\n"))
 _WITHIN_NAME: Final = re.compile(r"(?<=[^\W_])_+(?=[^\W_])")
 _INLINE: Final = re.compile(r"</?(?:a|b|i|u|s|em|strong|span|font|mark|small|big|sup|sub|wbr|code|tt)(?: [^<>]{0,200})?/?>|<!--|-->|\u00ad")
-_HYPHENATED: Final = re.compile(r"(?<=[a-z])-[ \t]*\n\s*(?=[a-z])")
+_HYPHENATED: Final = re.compile(r"-(?<=[a-z]-)[ \t]*\n\s*(?=[a-z])")
 _ESCAPED: Final = re.compile(r"\\u([0-9a-f]{4})|\\x([0-9a-f]{2})", re.IGNORECASE)
 _PERCENT_RUN: Final = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _PERCENT: Final = re.compile(r"%[2-7][0-9a-f].{0,8}%[2-7][0-9a-f]", re.IGNORECASE)
@@ -70,47 +71,95 @@ _SPACED: Final = re.compile(
     r"(?<![^\W_])[^\W\d_](?:([ \t\n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_]){3,}|(?:[\n.,\-_*|/+·•]{1,2}[^\W\d_]){4,})(?![^\W_])"
 )
 _SPACED_SHORT: Final = re.compile(r"(?<![^\W_])[^\W\d_]([ \n.,\-_*|/+·•])[^\W\d_](?:\1[^\W\d_])*(?![^\W_])")
+_OTHER_SCRIPT: Final = re.compile(r"[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]")
 _MIXED: Final = re.compile(r"[A-Za-z][\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]|[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff][A-Za-z]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_SIGNS_WITHIN: Final = re.compile(r"(?<=[a-z0-9])[@$!|](?=[a-z0-9])|(?<![^\s(\"'])[@$!](?=[a-z][a-z0-9@$!]{2})")
+_SIGNS_WITHIN: Final = re.compile(r"[@$!|](?:(?<=[a-z0-9].)(?=[a-z0-9])|(?<!\|)(?<![^\s(\"'].)(?=[a-z][a-z0-9@$!]{2}))")
 _WITH_DIGITS: Final = re.compile(r"\b(?=[0-9]*[a-z])[a-z]*[013457][a-z0-9]+\b|\b[a-z]{2,}[013457]\b")
 _DIGITS: Final = str.maketrans("013457", "oieast")
-_EMPHASIS_WITHIN: Final = re.compile(r"[a-zA-Z][*`~<]+[^>\n]{0,20}>?[a-zA-Z]")
+_EMPHASIS_WITHIN: Final = re.compile(r"[*`~<](?<=[a-zA-Z].)[*`~<]*[^>\n]{0,20}>?[a-zA-Z]")
 _LEET_WORD: Final = re.compile(r"[013457@$!|](?<=[a-zA-Z].)[a-zA-Z]")
 _SPACED_LETTERS: Final = re.compile(r"\b\w[\W_]\w[\W_]\w[\W_]\w\b")
-_LONE_LETTERS: Final = re.compile(rb" [A-Za-z] [A-Za-z] [A-Za-z] [A-Za-z] ")
-_LETTERS_ONLY: Final = bytes([each if chr(each).isalpha() and each < 128 else 32 for each in range(256)])  # noqa: PLR2004 - ASCII
-_LEAST_RUN: Final = 16
+_LONE_LETTERS: Final = re.compile(r"[\W_]\w[\W_]\w[\W_]\w")
 _LEET: Final = {"@": "a", "$": "s", "!": "i", "|": "l"}
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{16,}\s{0,2})+(?:[A-Za-z0-9+/_-]{1,15}={0,2}(?!\S))?={0,2}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
 _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,;-]{0,2}){12,}")
 _BITS: Final = re.compile(r"(?:[01]{7,8}\s{0,2}){6,}")
 _CODES: Final = re.compile(r"(?:\d{2,3}[ ,;]{1,2}){11,}\d{2,3}")
-_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_])(?:(?=.[a-z]*[A-Z0-9+/_])[A-Za-z0-9+/_]{16}|(?:[0-9a-fA-F]{2,8}[ :,;]{1,2}){8})")
+_HEX_GROUPS: Final = re.compile(r"(?<![A-Za-z0-9+/_])(?:[0-9a-fA-F]{2,8}[ :,;]{1,2}){8}")
+_LEAST_RUN: Final = 16
+UNBROKEN: Final = 20
+
+
+def _kinds(**kinds: str) -> bytes:
+    """Return a table for `translate` that writes each ASCII character as the letter of its kind, and what has none as a space."""
+    return bytes([next((ord(kind) for kind, of in kinds.items() if re.match(f"[{of}]", chr(each), re.ASCII)), 32) for each in range(256)])
+
+
+_ONLY_LETTERS: Final = bytes([each if chr(each).isalpha() and each < 128 else 32 for each in range(256)])  # noqa: PLR2004 - ASCII
+_LETTERS: Final = _kinds(a="A-Za-z")
+_NO_LETTERS: Final = _kinds(x="^A-Za-z")
+_LETTERS_AND_LEET: Final = _kinds(a="A-Za-z", d="013457@$!|")
+_RUNS: Final = _kinds(r="A-Za-z0-9+/_")
+_LOWER: Final = b"abcdefghijklmnopqrstuvwxyz"
+_IN_HEX_GROUPS: Final = _kinds(h="0-9A-Fa-f :,;")
 
 
 def is_disguised(text: str) -> bool:
     """Tell whether a text of ASCII holds what could hide words from a reader of words."""
+    raw = text.encode("ascii", "replace")
     return (
         ("%" in text and _PERCENT.search(text) is not None)
         or "&#" in text
         or "\\" in text
         or "-\n" in text
         or (("*" in text or "`" in text or "~" in text or "<" in text) and _EMPHASIS_WITHIN.search(text) is not None)
-        or _LEET_WORD.search(text) is not None
-        or _LONE_LETTERS.search(text.encode("ascii", "replace").translate(_LETTERS_ONLY)) is not None
+        or (b"ad" in (kinds := raw.translate(_LETTERS_AND_LEET)) and b"ada" in kinds)
+        or b"x x x x x" in raw.translate(_NO_LETTERS)
+        or _has_run(raw)
         or (
-            (max(map(len, text.split()), default=0) >= _LEAST_RUN or "0110" in text or " 101" in text or text.count(" 6") > 3)  # noqa: PLR2004
-            and _ENCODED.search(text) is not None
+            _has_hex_groups(raw, text)
+            and ("0110" in text or " 101" in text or text.count(" 6") > 3 or max(map(len, text.split())) >= _LEAST_RUN)  # noqa: PLR2004
         )
     )
+
+
+def _has_run(raw: bytes) -> bool:
+    """Tell whether a run of letters, digits and signs is long enough for an encoding, and no mere word."""
+    runs = raw.translate(_RUNS) + b" "
+    start = runs.find(b"r" * _LEAST_RUN)
+    while start >= 0:
+        end = runs.index(b" ", start)
+        if raw[start + 1 : end].strip(_LOWER):
+            return True
+        start = runs.find(b"r" * _LEAST_RUN, end)
+    return False
+
+
+def _has_hex_groups(raw: bytes, text: str) -> bool:
+    return b"h" * 24 in raw.translate(_IN_HEX_GROUPS) and _HEX_GROUPS.search(text) is not None
+
+
+def has_long_word(text: str) -> bool:
+    """Tell whether a text may hold a word of ASCII in which others stand without spaces."""
+    return b"a" * UNBROKEN in text.encode("ascii", "replace").translate(_LETTERS)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the runs of letters of a text, in no order."""
+    if not text.isascii() and _FOREIGN_LETTER.search(text):
+        parts = text.split()
+        foreign = " ".join([part for part in parts if not part.isascii()])
+        return words_of(" ".join([part for part in parts if part.isascii()])) + _WORD.findall(foreign)
+    return text.encode("ascii", "replace").translate(_ONLY_LETTERS).decode().split()
 
 
 def undisguised(text: str) -> str:
     """Return the text as its reader or a model would understand it, in lower case, and after it what is encoded in it."""
     text = text[:MAX_LENGTH]
-    decoded = _decoded(text) if _ENCODED.search(text) else ""
+    raw = text.encode("ascii", "replace")
+    decoded = _decoded(text) if _has_run(raw) or _has_hex_groups(raw, text) else ""
     return f"{_plain(text)} . {_plain(decoded)}" if decoded else _plain(text)
 
 
@@ -127,23 +176,35 @@ def _plain(text: str) -> str:
     if "%" in text and _PERCENT.search(text):
         text = _PERCENT_RUN.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "ignore"), text)
     if not text.isascii():
-        text = _FOREIGN.sub(_fold, text)
-        if _MIXED.search(text):
-            text = _WORD.sub(_as_latin, text)
+        text = _without_lookalikes(_FOREIGN.sub(_fold, text))
     text = text.lower()
     if "<" in text:
         text = _INLINE.sub("", text)
-    if _SPACED_LETTERS.search(text) and _SPACED.search(text):
+    if _has_lone_letters(text) and _SPACED_LETTERS.search(text) and _SPACED.search(text):
         text = _SPACED_SHORT.sub(lambda found: re.sub(r"[\W_]", "", found[0]) + " ", text)
     if "_" in text:
         text = _WITHIN_NAME.sub("", text)
-    text = text.translate(_EMPHASIS)
+    for sign, plain in _EMPHASIS:
+        text = text.replace(sign, plain)
     if "-" in text:
         text = _HYPHENATED.sub("", text)
     is_leet = _LEET_WORD.search(text) is not None
     if "@" in text or "$" in text or "!" in text or "|" in text:
         text = _SIGNS_WITHIN.sub(lambda found: _LEET[found[0]], text)
     return _WITH_DIGITS.sub(lambda found: found[0].translate(_DIGITS), text) if is_leet else text
+
+
+def _without_lookalikes(text: str) -> str:
+    parts = text.split(" ") if _OTHER_SCRIPT.search(text) else []
+    if any(not part.isascii() and _MIXED.search(part) for part in parts):
+        return " ".join([part if part.isascii() else _WORD.sub(_as_latin, part) for part in parts])
+    return text
+
+
+def _has_lone_letters(text: str) -> bool:
+    if not text.isascii() and _FOREIGN_LETTER.search(text):
+        return _LONE_LETTERS.search(text) is not None
+    return b"a a a a a" in text.encode("ascii", "replace").translate(_LETTERS).replace(b"  ", b" ")
 
 
 def _as_latin(found: re.Match[str]) -> str:
@@ -177,15 +238,24 @@ def _fold_letter(letter: str) -> str:
 
 def _decoded(text: str) -> str:
     """Return what the encoded runs of a text say, as far as it is text."""
+    raw = text.encode("ascii", "replace")
     found = [
         decoded
-        for form, decode, sign in _DECODERS
-        if sign in text
-        for run in form.findall(text[:MAX_DECODED])
-        for decoded in (_read(run, decode),)
+        for form, decode, sign, table, run in _DECODERS
+        if sign in raw
+        for encoded in _runs(form, text[:MAX_DECODED], raw[:MAX_DECODED].translate(table), run)
+        for decoded in (_read(encoded, decode),)
         if decoded
     ]
     return " . ".join(found)[:MAX_DECODED]
+
+
+def _runs(form: re.Pattern[str], text: str, kinds: bytes, run: bytes) -> Iterator[str]:
+    """Yield what a form finds, looked for from where a run of the characters that it begins with is."""
+    start = kinds.find(run)
+    while start >= 0 and (found := form.search(text, start)):
+        yield found[0]
+        start = kinds.find(run, found.end())
 
 
 def _read(run: str, decode: Callable[[str], bytes]) -> str:
@@ -194,7 +264,10 @@ def _read(run: str, decode: Callable[[str], bytes]) -> str:
     except (ValueError, OverflowError):
         return ""
     decoded = raw.decode("utf-8", "ignore")
-    unread = len(raw) - len(decoded.encode()) + sum(not (each.isprintable() or each.isspace()) for each in decoded)
+    unread = len(raw) - len(decoded.encode())
+    if 10 * unread > len(raw):
+        return ""
+    unread += sum(not (each.isprintable() or each.isspace()) for each in decoded)
     is_text = len(raw) >= _LEAST_DECODED and 10 * unread <= len(raw) and 2 * sum(map(str.isalpha, decoded)) >= len(decoded)
     return decoded if is_text else ""
 
@@ -224,9 +297,10 @@ def _of_codes(run: str) -> bytes:
 
 
 _DECODERS: Final = (
-    (_BASE64, _of_base64, ""),
-    (_BASE32, _of_base32, ""),
-    (_HEX, _of_hex, "6"),
-    (_BITS, _of_bits, "0110"),
-    (_CODES, _of_codes, "101"),
+    (_BASE64, _of_base64, b"", _kinds(r="A-Za-z0-9+/_-"), b"r" * 16),
+    (_BASE32, _of_base32, b"", _kinds(r="A-Z2-7"), b"r" * 24),
+    (_HEX, _of_hex, b"6", _kinds(r=r"0-9A-Fa-fx\\ :,;-"), b"r" * 24),
+    (_BITS, _of_bits, b"0110", None, b""),
+    (_CODES, _of_codes, b"101", None, b""),
 )
+"""The form of an encoding, how it is read, a sign without which it holds no words, and the characters and length of its runs."""
