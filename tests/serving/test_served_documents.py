@@ -11,13 +11,15 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import msgspec
 import pytest
 
 import evidentia
-from evidentia.contracts.access import local_owner
+from evidentia.contracts.access import Principal, local_owner
 from evidentia.contracts.control import Role
 from evidentia.contracts.doors import IngestRequest, SentDocument
 from evidentia.contracts.errors import BaseBusyError
+from evidentia.contracts.ids import TenantId
 from evidentia.contracts.operations import MAX_SENT_BYTES
 from evidentia.serving.operations.document_endpoints import source_of, take_in
 from evidentia.serving.operations.served_base import ServedBase
@@ -307,6 +309,10 @@ def office_of(tmp_path: Path, settings: str = PLAIN) -> ServedBase:
     return ServedBase.open(tmp_path / "base")
 
 
+def owner_in(tenant: str) -> Principal:
+    return msgspec.structs.replace(local_owner(), tenant=TenantId(tenant))
+
+
 def request_of(*words: str) -> IngestRequest:
     return IngestRequest(documents=tuple(SentDocument(id=word, text=word) for word in words))
 
@@ -314,13 +320,13 @@ def request_of(*words: str) -> IngestRequest:
 def test_who_waits_too_long_is_told_to_come_back(tmp_path: Path) -> None:
     async def late() -> None:
         served_base = office_of(tmp_path, PLAIN + "[storage]\nwriter_wait_ms = 60\n")
-        await take_in(served_base, request_of("a"), tenant="default")
+        await take_in(served_base, request_of("a"), principal=owner_in("default"))
         with (served_base.directory / INBOX_NAME / "default.lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with pytest.raises(BaseBusyError) as told:
-                await take_in(served_base, request_of("b"), tenant="default")
+                await take_in(served_base, request_of("b"), principal=owner_in("default"))
             assert str(tmp_path) not in str(told.value)
-        assert 1 == (await take_in(served_base, request_of("b"), tenant="default")).added
+        assert 1 == (await take_in(served_base, request_of("b"), principal=owner_in("default"))).added
         await served_base.close()
 
     asyncio.run(late())
@@ -329,10 +335,10 @@ def test_who_waits_too_long_is_told_to_come_back(tmp_path: Path) -> None:
 def test_tenants_do_not_wait_for_each_other(tmp_path: Path) -> None:
     async def beside() -> int:
         served_base = office_of(tmp_path, PLAIN + "[storage]\nwriter_wait_ms = 60\n")
-        await take_in(served_base, request_of("a"), tenant="slow")
+        await take_in(served_base, request_of("a"), principal=owner_in("slow"))
         with (served_base.directory / INBOX_NAME / "slow.lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            added = (await take_in(served_base, request_of("a"), tenant="quick")).added
+            added = (await take_in(served_base, request_of("a"), principal=owner_in("quick"))).added
         await served_base.close()
         return added
 
@@ -343,10 +349,10 @@ def test_no_more_tenants_read_at_a_time_than_there_are_places_and_each_gives_its
     async def full() -> int:
         served_base = office_of(tmp_path, PLAIN + "[storage]\nwriter_wait_ms = 60\n[limits]\ningests = 2\n")
         for _ in range(5):
-            await take_in(served_base, request_of("a"), tenant="one")
+            await take_in(served_base, request_of("a"), principal=owner_in("one"))
         with served_base.ingest_places, served_base.ingest_places, pytest.raises(BaseBusyError):
-            await take_in(served_base, request_of("b"), tenant="one")
-        added = (await take_in(served_base, request_of("b"), tenant="one")).added
+            await take_in(served_base, request_of("b"), principal=owner_in("one"))
+        added = (await take_in(served_base, request_of("b"), principal=owner_in("one"))).added
         await served_base.close()
         return added
 
@@ -356,11 +362,11 @@ def test_no_more_tenants_read_at_a_time_than_there_are_places_and_each_gives_its
 def test_who_is_cancelled_leaves_the_lock_to_the_work_that_goes_on(tmp_path: Path) -> None:
     async def cancelled() -> list[str]:
         served_base = office_of(tmp_path)
-        first = asyncio.create_task(take_in(served_base, request_of("a"), tenant="default"))
+        first = asyncio.create_task(take_in(served_base, request_of("a"), principal=owner_in("default")))
         await asyncio.sleep(0.01)  # wherever it is by then, nothing may be mixed up
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
-        await take_in(served_base, request_of("b"), tenant="default")
+        await take_in(served_base, request_of("b"), principal=owner_in("default"))
         live = await served_base.base_for(local_owner(), None).documents()
         await served_base.close()
         return [name for name, _, _ in live]
@@ -377,7 +383,7 @@ def test_what_a_crash_left_behind_is_cleared_and_never_taken_in(tmp_path: Path) 
         (tmp_path / "outside").mkdir()
         (tmp_path / "outside" / "secret.md").write_text("secret", encoding="utf-8")
         (left / "planted").symlink_to(tmp_path / "outside", target_is_directory=True)
-        await take_in(served_base, request_of("a"), tenant="default")
+        await take_in(served_base, request_of("a"), principal=owner_in("default"))
         live = await served_base.base_for(local_owner(), None).documents()
         await served_base.close()
         return [name for name, _, _ in live], [each.name for each in (served_base.directory / INBOX_NAME / "staged").iterdir()]
@@ -393,7 +399,7 @@ def test_a_stage_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
         (served_base.directory / INBOX_NAME).mkdir()
         (served_base.directory / INBOX_NAME / "staged").symlink_to(tmp_path / "outside", target_is_directory=True)
         (tmp_path / "outside" / "kept").mkdir()
-        await take_in(served_base, request_of("a"), tenant="default")
+        await take_in(served_base, request_of("a"), principal=owner_in("default"))
         await served_base.close()
 
     asyncio.run(linked())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from evidentia.contracts.decisions import RecordProof
 from evidentia.contracts.runs import OWNED_FACTS, RunFacts, RunId
 from evidentia.contracts.vocabulary import Classification
 from evidentia.provenance.decision_chain import leaf_of, split_line
+from evidentia.serving.jsonrpc import dispatch
 from serving.rest_planes import GOOD, SEED_BODY, Served, serving
 from serving.served_bases import A, B, asked, made
 
@@ -242,12 +244,15 @@ def test_a_receipt_is_for_who_asked_and_within_the_clearance_for_auditors(plane:
 
 
 def test_the_trace_of_a_request_confirms_no_guess_at_its_answer(shared: Served) -> None:
-    answer = asked(shared.within(A).agent, "key expire")
+    answer = asked(shared.within("default").agent, "key expire")
+    foreign = asked(shared.within(A).agent, "key expire")
     traces = shared.auditor.get("/v1/traces", params={"limit": 500})
     (trace,) = [each for each in traces.json()["traces"] if each["request_id"] == answer["request_id"]]
 
     assert answer["result_hash"] not in traces.text
     assert trace == shared.auditor.get(f"/v1/traces/{answer['request_id']}").json()
+    assert foreign["request_id"] not in traces.text
+    assert 404 == shared.auditor.get(f"/v1/traces/{foreign['request_id']}").status_code
     assert 403 == shared.within(A).auditor.get("/v1/traces").status_code
 
 
@@ -275,6 +280,52 @@ def test_an_admin_sees_of_receipts_and_documents_what_the_token_may(plane: Serve
         foreign = plane.admin.post(f"/v1/documents/{path}", json=body)
         nothing = plane.admin.post(f"/v1/documents/{path}", json={**body, "document_ids": ["x:y.md"]})
         assert (404, told(nothing, "x:y.md")) == (foreign.status_code, told(foreign, HIDDEN))
+
+
+def test_an_admin_replaces_no_document_that_it_may_not_see(plane: Served) -> None:
+    owner = holder(plane, Role.ADMIN, name="whole", level="restricted")
+    before = owner.get("/v1/chunks", params={"document": HIDDEN}).json()
+    text = before["chunks"][0]["content"]
+    for guess in (text, "something else"):
+        body = {"source": "shelf", "files": [{"path": "restricted.md", "content": base64.b64encode(guess.encode()).decode()}]}
+        reply = plane.admin.post("/v1/documents", json=body)
+        assert (409, "document_elsewhere") == (reply.status_code, reply.json()["error"]["code"])
+
+    assert before == owner.get("/v1/chunks", params={"document": HIDDEN}).json()
+
+
+def test_traces_and_freshness_name_nothing_above_the_clearance(shared: Served) -> None:
+    plane = shared.within("default")
+    asked(holder(plane, Role.READER, name="cleared", level="restricted"), "key of restricted matters")
+    low = holder(plane, Role.AUDITOR, name="low-auditor")
+    listed = low.get("/v1/traces").json()["traces"]
+    whole = holder(plane, Role.AUDITOR, name="full-auditor", level="restricted").get("/v1/traces").json()["traces"]
+
+    assert {"default"} == {each["tenant"] for each in listed}
+    assert [] == [span for each in listed for span in each["spans"] if span["kind"] == "source"]
+    assert "document." not in json.dumps(listed)
+    assert "document." in json.dumps(whole)
+    seen = {each["source_id"] for each in low.get("/v1/sources/freshness").json()["sources"]}
+    assert seen <= {each["descriptor"]["source_id"] for each in low.get("/v1/sources").json()["sources"]}
+
+
+def test_policies_that_come_with_a_run_are_small(plane: Served) -> None:
+    rules = {"allowed_collections": [f"collection-{number}" for number in range(2_000)]}
+    body = {"facts": {"agent_name": "rag-agent"}, "policies": [{"name": "wide", "category": "retrieval", "rules": rules}]}
+    reply = holder(plane, Role.AGENT, name="wide-agent").post("/v1/runs", json=body)
+
+    assert (422, "policies") == (reply.status_code, reply.json()["error"]["problems"][0]["path"])
+
+
+def test_a_batch_ends_where_its_answers_are_full(plane: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "MAX_BATCH_BYTES", 2_000)
+    call = {"jsonrpc": "2.0", "method": "list_documents", "params": {}}
+    found = plane.admin.post("/rpc", json=[{**call, "id": number} for number in range(40)]).json()
+
+    assert list(range(40)) == [each["id"] for each in found]
+    refused = [each["error"]["data"]["code"] for each in found if "error" in each]
+    assert {"batch_too_large"} == set(refused)
+    assert 20 < len(refused) < 40
 
 
 # --- what an admin may give ---

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_IN_BATCH: Final = 100
 MAX_AT_ONCE: Final = 8
+MAX_BATCH_BYTES: Final = 16 << 20
+"""Once the answers of a batch have more than this, calls that are left are refused."""
 """Calls of one batch that are answered at the same time."""
 _NULL: Final = msgspec.Raw(b"null")
 _WHAT_IDS_BEGIN_WITH: Final = (*b'"-0123456789', *b"n")
@@ -90,14 +92,19 @@ async def _answered_all(calls: Sequence[bytes], methods: Mapping[str, RpcMethod]
     together: list[bytes] = []
     gate = asyncio.Semaphore(MAX_AT_ONCE)
 
+    held = 0
+
     async def answered(call: bytes) -> bytes | None:
+        nonlocal held
         async with gate:
-            return await _answered(call, methods)
+            answer = await _answered(call, methods, is_full=held > MAX_BATCH_BYTES)
+            held += len(answer or b"")
+            return answer
 
     for call in calls:
         if _is_writing(call, methods):
             answers += await asyncio.gather(*map(answered, together))
-            answers.append(await _answered(call, methods))
+            answers.append(await answered(call))
             together = []
         else:
             together.append(call)
@@ -112,8 +119,8 @@ def _is_writing(raw: bytes, methods: Mapping[str, RpcMethod]) -> bool:
     return method is not None and method.is_writing
 
 
-async def _answered(raw: bytes, methods: Mapping[str, RpcMethod]) -> bytes | None:
-    """Answer one call; None for a notification, whatever became of it."""
+async def _answered(raw: bytes, methods: Mapping[str, RpcMethod], *, is_full: bool = False) -> bytes | None:
+    """Answer one call; None for a notification, whatever became of it. Where the answers of a batch are full, the rest is refused."""
     reply_to = _NULL
     is_notification = False
     try:
@@ -121,6 +128,9 @@ async def _answered(raw: bytes, methods: Mapping[str, RpcMethod]) -> bytes | Non
         reply_to = _id_of(call)
         name = _name(call)
         is_notification = call.id is msgspec.UNSET
+        if is_full:
+            problem = f"the answers of this batch have more than {MAX_BATCH_BYTES} bytes; this call was not made"
+            raise failure(INVALID_REQUEST, "batch_too_large", problem, hint="send the calls that are left in another batch")
         if name not in methods:
             problem = f"there is no method '{name[:100]}'"
             raise failure(METHOD_NOT_FOUND, "method_not_found", problem, hint="`rpc.discover` lists the methods")

@@ -21,7 +21,7 @@ from evidentia.contracts.control import (
     TokenRequest,
 )
 from evidentia.contracts.doors import Count, FlushRequest, GcRequest, TraceList, encode_cursor
-from evidentia.contracts.errors import BelowFloorError, InvalidFieldError, MissingExtraError
+from evidentia.contracts.errors import BelowFloorError, InvalidFieldError, MissingExtraError, NotFoundError
 from evidentia.serving.operations.api_errors import CONFLICT, FORBIDDEN, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
 from evidentia.serving.operations.ownership import Viewer
@@ -160,13 +160,18 @@ async def _flush_cache(context: ServerContext, operation: OperationRequest) -> R
 @endpoint("list_traces")
 async def _list_traces(context: ServerContext, operation: OperationRequest) -> Reply:
     found = await context.served_base.base_of(operation.tenant).traces(limit=operation.query["limit"])
-    return Reply(TraceList(traces=tuple(map(Viewer(context, operation).request, found))))
+    viewer = Viewer(context, operation)
+    shown = [each for each in found if viewer.sees_whole_base or each.tenant == operation.tenant]
+    return Reply(TraceList(traces=tuple(map(viewer.request, shown))))
 
 
 @endpoint("show_request")
 async def _show_request(context: ServerContext, operation: OperationRequest) -> Reply:
     trace = await context.served_base.base_of(operation.tenant).trace(operation.path["id"])
-    return Reply(Viewer(context, operation).request(trace))
+    viewer = Viewer(context, operation)
+    if not viewer.sees_whole_base and trace.tenant != operation.tenant:
+        raise NotFoundError("request", operation.path["id"])
+    return Reply(viewer.request(trace))
 
 
 @endpoint("show_head")

@@ -27,7 +27,7 @@ from evidentia.contracts.doors import (
     encode_cursor,
 )
 from evidentia.contracts.errors import BaseBusyError, BaseStateError, DuplicateDocumentError, NotFoundError, ServiceError
-from evidentia.contracts.ids import DocumentId, SourceId, TenantId
+from evidentia.contracts.ids import DocumentId, SourceId, TenantId, document_id_of
 from evidentia.foundation.disk import make_private_directory, open_private
 from evidentia.serving.operations.api_errors import CONFLICT, ApiError, bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, decode_cursor, endpoint
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Sequence
 
+    from evidentia.contracts.access import Principal
     from evidentia.contracts.reports import IngestReport, SkippedInput
     from evidentia.serving.operations.served_base import ServedBase
 
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 async def _ingest(context: ServerContext, operation: OperationRequest) -> Reply:
     request: IngestRequest = operation.body
     try:
-        report = await take_in(context.served_base, request, tenant=operation.tenant)
+        report = await take_in(context.served_base, request, principal=operation.principal)
     except (BaseStateError, ServiceError) as error:  # by then some of it may be in
         await write_audit(context, operation, AuditKind.DOCUMENT, f"ingest failed ({error.code})", subject=request.source)
         raise
@@ -115,12 +116,20 @@ _SOURCE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
-async def take_in(served_base: ServedBase, request: IngestRequest, *, tenant: str) -> IngestReport:
-    """Take in what was sent as documents of a tenant; who comes while the same tenant does waits as long as a writer may wait."""
+async def take_in(served_base: ServedBase, request: IngestRequest, *, principal: Principal) -> IngestReport:
+    """Take in what was sent as documents of a tenant; who comes while the same tenant does waits as long as a writer may wait.
+
+    A document that the sender may not see is not replaced: whoever could would open it, or learn what it says by sending a guess.
+    """
+    tenant = principal.tenant
     if not request.documents and not request.files:
         raise bad_field("documents", "there is nothing to take in; send documents or files")
     source = source_of(request.source, tenant=tenant)
     paths = checked_paths(request.files)
+    names = [document_id_of(source, str(each)) for each in (*(document.id for document in request.documents), *paths)]
+    there = await asyncio.to_thread(served_base.access_of, names)
+    if await asyncio.to_thread(served_base.masks, there, principal=principal):
+        raise _elsewhere()
     inbox = served_base.directory / INBOX_NAME
     lock = await _locked(inbox, tenant=tenant, places=served_base.ingest_places, wait_ms=served_base.settings.storage.writer_wait_ms)
     # One thread does the rest and gives lock and place back: it goes on when its caller is cancelled, and nobody may stage meanwhile.
@@ -258,7 +267,7 @@ def _named(entry: SkippedInput) -> SkippedInput:
 
 
 def _elsewhere() -> ApiError:
-    message = "a document of this name is in the base from a directory of the server, which still has it"
+    message = "a document of this name is in the base from a directory of the server, or is not yours to replace"
     return ApiError(CONFLICT, "document_elsewhere", message, hint="send it to another source, or under another name")
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evidentia.contracts.doors import ReceiptView
     from evidentia.contracts.policy_trials import ShadowReport
     from evidentia.contracts.receipts import Receipt, ReplayReport
-    from evidentia.contracts.telemetry import RequestTrace
+    from evidentia.contracts.telemetry import RequestTrace, TraceSpan
     from evidentia.serving.operations.endpoint import OperationRequest
     from evidentia.serving.operations.server_context import ServerContext
 
@@ -158,8 +158,14 @@ class Viewer:
         return self._keyed(message, "corpus_version", "evidence_state")
 
     def request(self, trace: RequestTrace) -> RequestTrace:
-        """Return the trace of a request; nobody is to test a guess at who asked, or at the answer, by it."""
-        return self._keyed(trace, "principal_fingerprint", "result_hash")
+        """Return the trace of a request; nobody is to test a guess at who asked, or at the answer, by it.
+
+        Documents and sources are named to those alone who may see the whole base.
+        """
+        if self.sees_whole_base:
+            return trace
+        spans = tuple(_without_documents(each) for each in trace.spans if each.kind != "source")
+        return self._keyed(msgspec.structs.replace(trace, spans=spans, degraded=()), "principal_fingerprint", "result_hash")
 
     def _keyed(self, message: _Message, *names: str) -> _Message:
         given = {} if self.sees_whole_base else {name: getattr(message, name, "") for name in names}
@@ -211,3 +217,8 @@ def _texts(given: object) -> Iterator[str]:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def _without_documents(span: TraceSpan) -> TraceSpan:
+    told = {name: value for name, value in span.attributes.items() if not name.startswith("document.")}
+    return msgspec.structs.replace(span, attributes=told, note="")

@@ -46,6 +46,8 @@ _FACTS: Final = tuple(field.name for field in msgspec.structs.fields(RunFacts))
 _RUN_ID_BYTES: Final = 12
 _MADE_HERE: Final = ("judgements", "judged_by")
 """Fields of calls that only the server fills in."""
+MAX_POLICY_BYTES: Final = 16 << 10
+"""Of the policies that come with a run: what they list may stand in each of its decisions."""
 _OF_JUDGES: Final = ("llm_grounding_check", "llm_grounding_criteria")
 _STORED_ONLY: Final = "a policy that comes with a run asks no judge; have an admin store the policy, and leave it out here"
 _Raw = dict[str, Any]  # Any: whatever was sent; the check of policies says what is wrong with it
@@ -61,6 +63,8 @@ class _StartRaw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def _start_run(context: ServerContext, operation: OperationRequest) -> Reply:
     request: _StartRaw = operation.body
     _refuse_judges(request.policies)
+    if len(msgspec.json.encode(request.policies)) > MAX_POLICY_BYTES:
+        raise bad_field("policies", f"policies that come with a run have {MAX_POLICY_BYTES} bytes at most; have an admin store larger ones")
     point = context.served_base.enforcement_point(operation.principal, operation.token)
     given, claimed = request.facts, request.facts.get("agent_name", "")
     if isinstance(claimed, str):

@@ -17,6 +17,7 @@ from evidentia.contracts.vocabulary import ConnectionKind
 from evidentia.foundation.ssrf_guard import PrivateAddressError, public_addresses
 from evidentia.serving.operations.api_errors import bad_field
 from evidentia.serving.operations.endpoint import OperationRequest, Reply, endpoint
+from evidentia.serving.operations.ownership import Viewer
 from evidentia.serving.operations.server_context import ServerContext, write_audit
 
 if TYPE_CHECKING:
@@ -32,10 +33,8 @@ async def _list_sources(context: ServerContext, operation: OperationRequest) -> 
 
 @endpoint("list_freshness")
 async def _list_freshness(context: ServerContext, operation: OperationRequest) -> Reply:
-    is_operator = operation.tenant == DEFAULT_TENANT and bool(set(AUDITORS) & set(operation.token.roles))
-    base = (
-        context.served_base.base_of(operation.tenant) if is_operator else context.served_base.base_for(operation.principal, operation.token)
-    )
+    served, sees_whole_base = context.served_base, Viewer(context, operation).sees_whole_base
+    base = served.base_of(operation.tenant) if sees_whole_base else served.base_for(operation.principal, operation.token)
     return Reply(FreshnessList(sources=tuple(await base.source_freshness())))
 
 
