@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from evidentia.foundation.ssrf_guard import PrivateAddressError, is_public_address, public_addresses, public_target
 
-PRIVATE = [ipaddress.ip_network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "169.254.0.0/16")]
+PRIVATE = [
+    ipaddress.ip_network(each)
+    for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24")
+]
 
 
 @given(st.sampled_from(PRIVATE).flatmap(lambda network: st.integers(int(network[0]), int(network[-1]))))

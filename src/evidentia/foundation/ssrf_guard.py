@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 _GLOBAL_V6: Final = ipaddress.IPv6Network("2000::/3")
+_SPECIAL_V4: Final = ipaddress.IPv4Network("192.0.0.0/24")
+"""Of protocols between routers; clouds answer there, and older versions of Python take part of it for public."""
 
 
 class PrivateAddressError(Exception):
@@ -36,7 +38,7 @@ def is_public_address(text: str) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
         holds_another = address.sixtofour is not None or address.teredo is not None
         return address in _GLOBAL_V6 and address.is_global and not holds_another
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    return address.is_global and not address.is_multicast and not address.is_reserved and address not in _SPECIAL_V4
 
 
 async def public_addresses(host: str, port: int | None = None) -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-_FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
+_FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 HSTS: Final = ("strict-transport-security", "max-age=31536000")
 LOCAL_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
 MISDIRECTED: Final = 421
