@@ -68,7 +68,7 @@ def test_a_costly_request_is_refused_by_the_field_that_makes_it_so(field: str) -
     assert field == refusal.value.field
     assert refusal.value.cost_mb > LIMITS.served_request_mb
     assert f"{refusal.value.cost_mb} MB" in str(refusal.value)
-    assert "limits.served_request_mb, 128 MB" in str(refusal.value)
+    assert "limits.served_request_mb, 96 MB" in str(refusal.value)
 
 
 def test_a_request_that_asks_for_more_never_costs_less() -> None:

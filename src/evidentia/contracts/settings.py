@@ -318,7 +318,7 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     request_mb: Annotated[int, msgspec.Meta(ge=16, le=1 << 20)] = 4_096
     """The memory that a request of this process may hold at most, as estimated from its fields, in megabytes."""
-    served_request_mb: Annotated[int, msgspec.Meta(ge=16, le=1 << 20)] = 128
+    served_request_mb: Annotated[int, msgspec.Meta(ge=16, le=1 << 20)] = 96
     """The same for requests to a server: of each, and of all that one caller has open at a time; a token may have less."""
     ingest_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 240
     """How long one ingest over the network may read; what is not read by then is skipped with a reason."""

@@ -25,7 +25,7 @@ from evidentia.serving.jsonrpc.openrpc import openrpc_document
 from evidentia.serving.operations.api_errors import MALFORMED, ApiError, refusal_of, too_large
 from evidentia.serving.operations.execution import disconnected, perform
 from evidentia.serving.operations.registry import ENDPOINTS
-from evidentia.serving.operations.request_decoding import camel, decode_flat
+from evidentia.serving.operations.request_decoding import camel, decode_flat, refuse_crowded_aside
 from evidentia.serving.rest.http_exchange import HEADERS, encode, json_response, read_body
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ async def _answer(
     try:
         if len(params) > endpoint.max_bytes:
             raise too_large("parameters are", max_bytes=endpoint.max_bytes)
+        await refuse_crowded_aside(params, endpoint.max_bytes)
         reply = await perform(context, endpoint, lambda: decode_flat(endpoint, params, identity), left=left)
     except ApiError as refusal:
         raise failure_of(refusal) from refusal

@@ -21,7 +21,7 @@ from evidentia.contracts.errors import EvidentiaError
 from evidentia.serving.identity.callers import MAY_ASK, identity_of
 from evidentia.serving.identity.host_check import HostRule, client_of, is_local, refusal_response
 from evidentia.serving.operations.api_errors import UNAUTHORIZED, ApiError, refusal_of
-from evidentia.serving.operations.request_decoding import max_values_of, refuse_crowded
+from evidentia.serving.operations.request_decoding import refuse_crowded_aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -135,7 +135,7 @@ class _Exchange:
             length += len(message.get("body", b""))
             is_whole = message["type"] != "http.request" or not message.get("more_body", False)
         if is_whole:
-            refuse_crowded(b"".join(message.get("body", b"") for message in self._taken), max_values_of(MAX_BYTES))
+            await refuse_crowded_aside(b"".join(message.get("body", b"") for message in self._taken), MAX_BYTES)
 
     async def receive(self) -> Message:
         return self._taken.popleft() if self._taken else await self._next()

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
+from starlette.concurrency import run_in_threadpool
 
 from evidentia.contracts.decoding import convert, decode_json, has_more_values
 from evidentia.contracts.doors import EvidenceAsk
@@ -53,6 +54,7 @@ MAX_VALUES: Final = 500_000
 """Of any body."""
 _USUAL_VALUES: Final = 20_000
 _BYTES_PER_VALUE: Final = 32
+_LONG_BYTES: Final = 64 << 10
 
 
 def max_values_of(max_bytes: int) -> int:
@@ -65,6 +67,12 @@ def refuse_crowded(raw: bytes, max_values: int) -> None:
     if has_more_values(raw, max_values):
         message = f"the body holds more than {max_values} values"
         raise ApiError(TOO_LARGE, "too_many_values", message, hint="send fewer list entries and fields at once")
+
+
+async def refuse_crowded_aside(raw: bytes, max_bytes: int) -> None:
+    """Do the same for a body of an operation before it is decoded, on a thread where it is long: others wait for the event loop."""
+    if len(raw) > _LONG_BYTES:
+        await run_in_threadpool(refuse_crowded, raw, max_values_of(max_bytes))
 
 
 @cache

@@ -31,7 +31,7 @@ from evidentia.serving.operations.api_errors import (
 from evidentia.serving.operations.endpoint import Endpoint, OperationRequest, Reply, read_query
 from evidentia.serving.operations.execution import disconnected, perform
 from evidentia.serving.operations.registry import ENDPOINTS
-from evidentia.serving.operations.request_decoding import decode_body
+from evidentia.serving.operations.request_decoding import decode_body, refuse_crowded_aside
 from evidentia.serving.rest.http_exchange import EVENTS, LINES, encode, json_response, read_body, refused, streamed
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ async def _request_reader(endpoint: Endpoint, request: Request, identity: Identi
     """Return what reads the rest of a request: the body is here by then, but not yet decoded."""
     query = read_query(request.query_params.multi_items(), endpoint.query)
     raw = None if endpoint.request is None else await read_body(request, max_bytes=endpoint.max_bytes, body=body)
+    if raw is not None:
+        await refuse_crowded_aside(raw, endpoint.max_bytes)
     if_match = request.headers.get("if-match")
     return lambda: OperationRequest(identity, request.path_params, query, None if raw is None else decode_body(raw, endpoint), if_match)
 
