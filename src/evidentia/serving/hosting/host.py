@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+<<<<<<< HEAD
 import resource
+=======
+>>>>>>> s/s6
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
@@ -142,6 +145,10 @@ def pool_of(server: ServerSettings, *, workers: int = 1) -> ConnectionPool:
 
 def raise_file_limit(wanted: int) -> None:
     """Have as many files open as connections may need, as far as this process may decide that."""
+    if sys.platform == "win32":
+        return
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     reachable = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < reachable:
