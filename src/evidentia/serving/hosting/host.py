@@ -5,10 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-<<<<<<< HEAD
-import resource
-=======
->>>>>>> s/s6
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
