@@ -152,8 +152,8 @@ def _step(
         change_base(base, step["change"], folder=folder)
     if step.get("replay"):
         again = {name: door for name, door in doors.items() if name != "mcp"}  # its tools verify receipts, and give no report of a replay
-        for name, door in again.items():
-            for replayed in (door.replay(answer["receipt_id"]) for answer in answers):
+        for name, asked_again in again.items():
+            for replayed in (asked_again.replay(answer["receipt_id"]) for answer in answers):
                 _check_replay(replayed, expected, recorded=answers[0], is_auditors=name in SERVED)
     return answers[0]
 
