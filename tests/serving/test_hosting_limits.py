@@ -253,6 +253,9 @@ def test_a_gigabyte_is_refused_while_others_are_answered_and_memory_stays_flat(t
     token = issue(base)
     with served(base, has_mcp=path == "/mcp") as server, client_of(server.url, token) as client, client_of(server.url, token) as sender:
         assert 201 == client.post("/v1/policies", json=SEED_BODY).status_code
+        # What is loaded on first use is there before memory is measured: a page of the list, and a refusal.
+        assert 200 == client.get("/v1/policies").status_code
+        assert 413 == client.post("/v1/policies", content=b" " * (2 * MB), headers={"content-type": "application/json"}).status_code
         before = resident(server.process.pid)
         answers: list[int] = []
 
