@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pytest
 
 OURS: Final = str(Path(evidentia.__file__).parent) + "/"
-BY_THREAD: Final = ("foundation/offload.py", "federation/bulkhead.py", "engine/model_calls.py")
+BY_THREAD: Final = ("foundation/offload.py", "federation/bulkhead.py", "federation/deadline.py", "engine/model_calls.py")
 BY_CLOCK: Final = (
     "foundation/background_writer.py", "federation/source_health.py", "federation/cache_entries.py",
     "backends/embedded/records/responses.py",
