@@ -129,7 +129,7 @@ def test_a_block_arrives_live_and_leads_to_the_verified_chain_of_its_fragment(
     fresh = {"kind": "retrieval", "relevance_score": 0.9, "source": "handbook", "collection": "harbour", "age_days": 4, "chunk_id": chunk}
     record_run(harbour.holding(keys["agent"]), agent="live-agent", calls=[fresh, {**fresh, "age_days": 400}])
 
-    row = page.get_by_role("region", name="Events").get_by_role("row").filter(has_text="live-agent").filter(has_text="block")
+    row = page.get_by_role("region", name="Events").get_by_role("row").filter(has_text="live-agent").filter(has_text=REASON)
     expect(row.first).to_contain_text(REASON)
     expect(row.first).to_contain_text(policy)
     assert "once" == page.evaluate("window.loaded")
