@@ -309,6 +309,16 @@ def test_traces_and_freshness_name_nothing_above_the_clearance(shared: Served) -
     assert seen <= {each["descriptor"]["source_id"] for each in low.get("/v1/sources").json()["sources"]}
 
 
+def test_a_source_that_an_auditor_sees_is_called_by_its_name(plane: Served) -> None:
+    agent = holder(plane, Role.AGENT, name="names")
+    source = OPEN.partition(":")[0]
+    run = run_of(agent, {"source": source, "chunk_id": chunk_of(plane.admin, OPEN)})
+    trace = holder(plane, Role.AUDITOR, name="reads-names").get(f"/v1/runs/{run}/trace").text
+
+    assert source in trace
+    assert "hidden-" not in trace
+
+
 def test_policies_that_come_with_a_run_are_small(plane: Served) -> None:
     rules = {"allowed_collections": [f"collection-{number}" for number in range(2_000)]}
     body = {"facts": {"agent_name": "rag-agent"}, "policies": [{"name": "wide", "category": "retrieval", "rules": rules}]}

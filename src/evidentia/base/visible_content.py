@@ -11,7 +11,7 @@ import msgspec
 
 from evidentia.contracts.documents import CommitSummary
 from evidentia.contracts.errors import BaseDamagedError, InvalidFieldError, NotFoundError
-from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, Sha256, chunk_parts
+from evidentia.contracts.ids import ChunkId, CorpusVersion, DocumentId, EvidenceState, Sha256, SourceId, chunk_parts
 from evidentia.contracts.provenance import ConsistencyProof, FragmentExport, SignedHead, VerifyReport
 from evidentia.engine.answer_verification import verify_receipt, verify_response
 from evidentia.policy.access import access_scope, is_allowed
@@ -204,9 +204,17 @@ def hidden_ids(parts: BaseComponents, principal: Principal, names: Collection[st
     for name in names:
         if chunk_parts(ChunkId(name)) is not None:
             found |= set() if _sees_chunk(parts, principal, ChunkId(name)) else {name}
+        elif name in own:
+            found |= set() if _sees_source(parts, principal, SourceId(name)) else {name}
         elif name.partition(":")[0] in own and not _sees(parts, principal, DocumentId(name)):
             found.add(name)
     return found
+
+
+def _sees_source(parts: BaseComponents, principal: Principal, source_id: SourceId) -> bool:
+    """Tell whether a caller may see a document of a source; one without is as good as none."""
+    scope = scope_of(parts, principal)
+    return scope is None or source_id in parts.index().at(search=parts.settings.search).sources(scope)
 
 
 def _sees_chunk(parts: BaseComponents, principal: Principal, chunk_id: ChunkId) -> bool:
