@@ -267,7 +267,7 @@ def test_a_principal_of_an_open_base_reads_its_own_in_this_process(base: Path) -
 # --- texts that come with the run ---
 
 
-@pytest.mark.parametrize("door", ["rest", "jsonrpc"])
+@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("citation", ["Federal Reserve Report", "https://example.org/report?page=2"])
 def test_a_title_or_an_address_is_judged_by_the_text_that_came_with_it(plane: JudgingPlane, door: str, citation: str) -> None:
     said = "Rates stay at 4 percent."

@@ -177,9 +177,7 @@ async def _show_request(context: ServerContext, operation: OperationRequest) -> 
 @endpoint("show_head")
 async def _show_head(context: ServerContext, operation: OperationRequest) -> Reply:
     """Return the newest version; whoever sees to the whole base sees its hashes as the owner does."""
-    served, sees_whole_base = context.served_base, Viewer(context, operation).sees_whole_base
-    base = served.base_of(operation.tenant) if sees_whole_base else served.base_for(operation.principal, operation.token)
-    return Reply(await base.head())
+    return Reply(await Viewer(context, operation).base.head())
 
 
 @endpoint("embed")

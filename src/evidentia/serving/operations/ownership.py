@@ -30,6 +30,7 @@ from evidentia.serving.operations.api_errors import bad_field
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evidentia.base.async_base import AsyncBase
     from evidentia.contracts.control import AuditEntry
     from evidentia.contracts.decisions import PolicyDecision, RecordProof
     from evidentia.contracts.doors import ReceiptView
@@ -53,6 +54,7 @@ class Viewer:
     def __init__(self, context: ServerContext, operation: OperationRequest) -> None:
         self._base = context.served_base
         self._principal = operation.principal
+        self._token = operation.token
         self._tenant = operation.tenant
         self._own = owner_digest(operation.principal)
         self._namespace = MARK.join((operation.tenant, _digest(operation.token.token_id, self._own)[:_NAMESPACE_DIGITS], ""))
@@ -152,6 +154,11 @@ class Viewer:
     def sees_whole_base(self) -> bool:
         """Tell whether hashes of all documents are told as the owner sees them: to the operator's auditors and admins of full clearance."""
         return self._sees_others and self._tenant == DEFAULT_TENANT and self._principal.clearance is Classification.RESTRICTED
+
+    @property
+    def base(self) -> AsyncBase:
+        """Return the base as whoever asks sees it: as its owner does, or as the principal may."""
+        return self._base.base_of(self._tenant) if self.sees_whole_base else self._base.base_for(self._principal, self._token)
 
     def version(self, message: _Message) -> _Message:
         """Return what names a version; nobody is to test a guess at a document by it."""

@@ -227,9 +227,8 @@ def _list_decisions(context: ServerContext, request: OperationRequest) -> Reply:
 
 @endpoint("count_decisions")
 def _count_decisions(context: ServerContext, request: OperationRequest) -> Reply:
-    run = request.query["run"]
     try:
-        run_id = None if run is None else Viewer(context, request).find_run(context.parts.log, run).run_id
+        run_id = _run_asked_for(context, request)
     except NotFoundError:
         return Reply(DecisionCounts())
     return Reply(count_decisions(context.parts.log, _wanted(context, request, run_id=run_id)))
@@ -291,13 +290,18 @@ def _wanted(context: ServerContext, request: OperationRequest, *, run_id: RunId 
 
 
 def _page(context: ServerContext, request: OperationRequest) -> tuple[tuple[PolicyDecision, ...], str | None]:
-    run = request.query["run"]
     decode_cursor(request.query["cursor"], PLACE)  # also where there is no such run
     try:
-        run_id = None if run is None else Viewer(context, request).find_run(context.parts.log, run).run_id
+        run_id = _run_asked_for(context, request)
     except NotFoundError:
         return (), None
     return read_page(context, request, run_id=run_id, is_newest_first=True)
+
+
+def _run_asked_for(context: ServerContext, request: OperationRequest) -> RunId | None:
+    """Return the run that a question is about, None for all; one that is not there, or not for whoever asks, is a NotFoundError."""
+    run = request.query["run"]
+    return None if run is None else Viewer(context, request).find_run(context.parts.log, run).run_id
 
 
 def _facts_at(context: ServerContext, log: str, seq: int) -> RunFacts | None:

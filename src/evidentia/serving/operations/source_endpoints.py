@@ -33,9 +33,7 @@ async def _list_sources(context: ServerContext, operation: OperationRequest) -> 
 
 @endpoint("list_freshness")
 async def _list_freshness(context: ServerContext, operation: OperationRequest) -> Reply:
-    served, sees_whole_base = context.served_base, Viewer(context, operation).sees_whole_base
-    base = served.base_of(operation.tenant) if sees_whole_base else served.base_for(operation.principal, operation.token)
-    return Reply(FreshnessList(sources=tuple(await base.source_freshness())))
+    return Reply(FreshnessList(sources=tuple(await Viewer(context, operation).base.source_freshness())))
 
 
 @endpoint("add_source")
